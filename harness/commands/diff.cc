@@ -26,16 +26,20 @@ struct DiffOptions {
 };
 
 struct Side {
-  std::string id;
-  std::string state;
+  Row row;
   std::map<std::string, json> settings;
-  std::map<std::string, double> scores;
+
+  const std::string& id() const { return row.run.id; }
+  std::string state() const { return std::string(name_of(row.result.state)); }
+  const std::map<std::string, double>& scores() const { return row.result.scores; }
 };
 
-Side side_of(const Store& store, const std::string& id) {
-  const RunResult result = store.result_of(id);
-  const std::string settings = store.known_run(id).settings;
-  return {id, std::string(name_of(result.state)), parse_toml_settings(settings, "run " + id).values, result.scores};
+Side side_of(const Globals& globals, const std::string& word) {
+  std::unique_ptr<const Store> store = require_store(globals);
+  const Selection run{.runs = {one_run(*store, {word})}};
+  Row row = std::move(selected_rows(std::move(store), run, EachRun::kOnce, Read::kResults).rows.front());
+  auto settings = parse_toml_settings(row.run.settings, "run " + row.run.id).values;
+  return {std::move(row), std::move(settings)};
 }
 
 /// The keys whose values differ or that only one map has.
@@ -60,13 +64,13 @@ std::string setting_text(const Side& side, const std::string& key) {
 }
 
 std::string score_text(const Side& side, const std::string& key) {
-  const auto it = side.scores.find(key);
-  return it == side.scores.end() ? "–" : fmt::format("{:.6g}", it->second);
+  const auto it = side.scores().find(key);
+  return it == side.scores().end() ? "–" : fmt::format("{:.6g}", it->second);
 }
 
 std::string difference_text(const Side& left, const Side& right, const std::string& key) {
-  if (!left.scores.contains(key) || !right.scores.contains(key)) return "";
-  return fmt::format("{:+.4g}", right.scores.at(key) - left.scores.at(key));
+  if (!left.scores().contains(key) || !right.scores().contains(key)) return "";
+  return fmt::format("{:+.4g}", right.scores().at(key) - left.scores().at(key));
 }
 
 void print_lines(std::vector<std::array<std::string, 4>> lines) {
@@ -84,12 +88,13 @@ void print_lines(std::vector<std::array<std::string, 4>> lines) {
 }
 
 void print_diff(const Side& left, const Side& right) {
-  std::vector<std::array<std::string, 4>> lines = {{"", left.id, right.id, ""}, {"state", left.state, right.state, ""}};
+  std::vector<std::array<std::string, 4>> lines = {{"", left.id(), right.id(), ""},
+                                                   {"state", left.state(), right.state(), ""}};
   for (const std::string& key : differing(left.settings, right.settings)) {
     lines.push_back({key, setting_text(left, key), setting_text(right, key), ""});
   }
   if (lines.size() == 2) lines.push_back({"settings", "the same", "the same", ""});
-  for (const std::string& key : differing(left.scores, right.scores)) {
+  for (const std::string& key : differing(left.scores(), right.scores())) {
     lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
   }
   print_lines(std::move(lines));
@@ -99,25 +104,21 @@ json diff_json(const Side& left, const Side& right) {
   const auto pair = [](const auto& l, const auto& r, const std::string& key) {
     return json::array({l.contains(key) ? json(l.at(key)) : json(), r.contains(key) ? json(r.at(key)) : json()});
   };
-  json out = {{"runs", {left.id, right.id}},
-              {"states", {left.state, right.state}},
+  json out = {{"runs", {left.id(), right.id()}},
+              {"states", {left.state(), right.state()}},
               {"settings", json::object()},
               {"scores", json::object()}};
   for (const std::string& key : differing(left.settings, right.settings)) {
     out["settings"][key] = pair(left.settings, right.settings, key);
   }
-  for (const std::string& key : differing(left.scores, right.scores)) {
-    out["scores"][key] = pair(left.scores, right.scores, key);
+  for (const std::string& key : differing(left.scores(), right.scores())) {
+    out["scores"][key] = pair(left.scores(), right.scores(), key);
   }
   return out;
 }
 
 int diff(const DiffOptions& options, const Globals& globals) {
-  const auto store = require_store(globals);
-  const std::string left_id = one_run(*store, {options.left});
-  const std::string right_id = one_run(*store, {options.right});
-  const Side left = side_of(*store, left_id);
-  const Side right = side_of(*store, right_id);
+  const Side left = side_of(globals, options.left), right = side_of(globals, options.right);
   if (globals.json) {
     print_json(diff_json(left, right));
   } else {

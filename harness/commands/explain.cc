@@ -9,8 +9,8 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
+#include "harness/results/result_set.h"
 #include "harness/service/client.h"
-#include "harness/store/selected_runs.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {
@@ -18,34 +18,31 @@ namespace {
 
 using nlohmann::json;
 
-struct Known {
-  RunResult result;
-  std::string title;        // "model.placement=pre, seed 2", or ""
-  std::string grid;         // the grid file that requested it, or ""
-  std::string waiting_for;  // not empty: the missing corpus file
-  std::string error;        // not empty: why the training program refuses the settings
-  std::string why;          // not empty: why it is queued and not running, or where it runs
-  std::vector<AttemptRecord> attempts;
+struct Explained {
+  Row row;
+  std::string title;     // "model.placement=pre, seed 2", or ""
+  std::string grid;      // the grid file that requested it, or ""
+  std::string why = {};  // not empty: why it is queued and not running, or where it runs
 };
 
-std::string advice(const Known& run, const std::string& options) {
-  const std::optional<RunState>& state = run.result.state;
+std::string advice(const Explained& run, const std::string& options) {
+  const std::optional<RunState>& state = run.row.result.state;
   const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : shell_word(run.grid), options);
-  if (!run.error.empty()) return "correct the grid file";
-  if (!run.waiting_for.empty()) return "get the file, then: " + again;
+  if (!run.row.refusal.empty()) return "correct the grid file";
+  if (!run.row.run.waiting_for.empty()) return "get the file, then: " + again;
   if (state == RunState::kFailed)
-    return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
-  if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.result.id, options);
-  if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.result.id, options);
+    return fmt::format("tearless log {}{}, then: {} --retry", run.row.result.id, options, again);
+  if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.row.result.id, options);
+  if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.row.result.id, options);
   return state == RunState::kDone ? "" : again;
 }
 
-std::string state_text(const Known& run) {
-  const RunResult& result = run.result;
-  if (!run.error.empty()) return "refused: " + run.error;
-  if (!run.waiting_for.empty()) return "waiting for data: " + run.waiting_for;
+std::string state_text(const Explained& run) {
+  const RunResult& result = run.row.result;
+  if (!run.row.refusal.empty()) return "refused: " + run.row.refusal;
+  if (!run.row.run.waiting_for.empty()) return "waiting for data: " + run.row.run.waiting_for;
   std::string text(result.state ? name_of(*result.state) : "not started");
-  if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.diverged_step);
+  if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.step.value_or(0));
   if (!result.reason.empty()) text += ": " + result.reason;
   if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
   if (result.stale) text += "; stale: the current training program computes other numbers";
@@ -63,19 +60,19 @@ void print_attempt(const AttemptRecord& attempt) {
   print("\n");
 }
 
-void print_run(const Known& run, const std::string& options) {
-  print("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
+void print_run(const Explained& run, const std::string& options) {
+  print("{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
   if (!run.grid.empty()) print("  of {}\n", run.grid);
   print("  {}\n", state_text(run));
-  for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
-  for (const auto& [name, value] : run.result.scores) print("  {} = {:.6g}\n", name, value);
-  if (run.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.result.resume));
+  for (const AttemptRecord& attempt : run.row.result.attempts) print_attempt(attempt);
+  for (const auto& [name, value] : run.row.result.scores) print("  {} = {:.6g}\n", name, value);
+  if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
 }
 
-json run_json(const Known& run) {
+json run_json(const Explained& run) {
   json attempts = json::array();
-  for (const AttemptRecord& a : run.attempts) {
+  for (const AttemptRecord& a : run.row.result.attempts) {
     attempts.push_back({{"attempt", a.number},
                         {"outcome", a.outcome},
                         {"reason", a.reason},
@@ -86,59 +83,58 @@ json run_json(const Known& run) {
                         {"measured", a.measured},
                         {"lost", a.lost ? to_json(*a.lost) : json()}});
   }
-  return {{"id", run.result.id},
+  return {{"id", run.row.result.id},
           {"grid", run.grid},
           {"title", run.title},
-          {"state", name_of(run.result.state)},
-          {"reason", run.result.reason},
-          {"error", run.error},
-          {"waiting_for", run.waiting_for},
+          {"state", name_of(run.row.result.state)},
+          {"reason", run.row.result.reason},
+          {"error", run.row.refusal},
+          {"waiting_for", run.row.run.waiting_for},
           {"why", run.why},
-          {"stale", run.result.stale},
-          {"mixed", run.result.trained_on.size() > 1},
-          {"scores", run.result.scores},
-          {"resume", run.result.resume ? json(*run.result.resume) : json()},
+          {"stale", run.row.result.stale},
+          {"mixed", run.row.result.trained_on.size() > 1},
+          {"scores", run.row.result.scores},
+          {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
 
+// The labels, then the seed. Of a run of a grid as it is now the derivation comes last.
+std::string title_of(Labels labels, int64_t seed, const std::string& derivation) {
+  if (!derivation.empty()) labels.pop_back();
+  std::string title;
+  for (const auto& [axis, label] : labels) title += fmt::format("{}={}, ", axis, label);
+  title += fmt::format("seed {}", seed);
+  return derivation.empty() ? title : title + fmt::format(", {} {}", kDerivedLabel, derivation);
+}
+
 // Of the grid as it is now. `where`: axis=label …
-std::vector<Known> runs_of_grid(const std::filesystem::path& grid, std::vector<std::string> where,
-                                const Globals& globals) {
+std::vector<Explained> runs_of_grid(const std::filesystem::path& grid, std::vector<std::string> where,
+                                    const Globals& globals) {
   std::erase_if(where, [](const std::string& word) { return !is_label_word(word); });
-  const GridState state = look_up(grid, where, globals, WithoutProgram::kUseSweep);
-  std::vector<Known> runs;
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& planned = state.plan[i];
-    Known& run = runs.emplace_back();
-    run.result = state.results[i];
-    run.title = describe_combination(state.grid, planned.point);
-    if (!planned.derivation.empty()) run.title += fmt::format(", {} {}", kDerivedLabel, planned.derivation);
-    run.grid = state.grid.file.string();
-    run.waiting_for = planned.answer.run.waiting_for;
-    run.error = planned.answer.error;
-    if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
+  GridState state = look_up(grid, where, globals, WithoutProgram::kUseSweep);
+  std::vector<Explained> runs;
+  for (Row& row : state.results.rows) {
+    std::string title = title_of(row.run.coordinates, row.run.seed, row.derivation);
+    runs.push_back({.row = std::move(row), .title = std::move(title), .grid = state.grid.file.string()});
   }
-  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const Combination& point, const Exclusion* excluded) {
-    if (!excluded || !only.admits(point)) return;
-    notice(fmt::format("left out: {} ({}): {}", describe_cell(state.grid, point), excluded->location, excluded->why));
+  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const Combination& cell, const Exclusion* excluded) {
+    if (!excluded || !only.admits(cell)) return;
+    notice(fmt::format("left out: {} ({}): {}", describe_cell(state.grid, cell), excluded->location, excluded->why));
   });
   return runs;
 }
 
 // As sweeps have them.
-std::vector<Known> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
-  const auto store = require_store(globals);
+std::vector<Explained> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
+  std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
   report_missing_grids(words);
-  std::vector<Known> runs;
-  for (const auto& [sweep, record] : selected_runs(*store, chosen, EachRun::kOnce)) {
-    Known& run = runs.emplace_back();
-    run.result = store->result_of(record.id, sweep ? numerics_of(*sweep) : std::nullopt);
-    run.attempts = store->attempts_of(record.id);
-    if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
+  std::vector<Explained> runs;
+  for (Row& row : selected_rows(std::move(store), chosen, EachRun::kOnce, Read::kResults).rows) {
+    Explained& run = runs.emplace_back(Explained{.row = std::move(row), .title = "", .grid = ""});
+    const Sweep* const sweep = run.row.sweep.get();
     if (!sweep) continue;
-    for (const auto& [axis, label] : record.coordinates) run.title += fmt::format("{}={}, ", axis, label);
-    run.title += fmt::format("seed {}", record.seed);
+    run.title = title_of(run.row.run.coordinates, run.row.run.seed, "");
     run.grid = sweep->grid_file;
   }
   return runs;
@@ -149,31 +145,31 @@ bool is_pending(const std::optional<RunState>& state) {
 }
 
 // Asks the service why the queued runs among `runs` are not running, and where the running ones run.
-void ask_why(std::vector<Known>& runs, const Globals& globals) {
+void ask_why(std::vector<Explained>& runs, const Globals& globals) {
   Request request{.name = "why"};
-  for (const Known& run : runs) {
-    if (is_pending(run.result.state)) request.runs.push_back(run.result.id);
+  for (const Explained& run : runs) {
+    if (is_pending(run.row.result.state)) request.runs.push_back(run.row.result.id);
   }
   if (request.runs.empty()) return;
   const Workspace workspace(globals.workspace);
   const std::optional<json> answer = ask_service(workspace, request);
   const std::string unknown = has_writer(workspace) ? "" : "no tearless works in this workspace";
-  for (Known& run : runs) {
-    if (!is_pending(run.result.state)) continue;
-    run.why = answer ? answer->at("why").value(run.result.id, "") : unknown;
+  for (Explained& run : runs) {
+    if (!is_pending(run.row.result.state)) continue;
+    run.why = answer ? answer->at("why").value(run.row.result.id, "") : unknown;
   }
 }
 
 int explain(const std::vector<std::string>& words, const Globals& globals) {
   const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
-  std::vector<Known> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
+  std::vector<Explained> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
   if (globals.json) {
     json all = json::array();
-    for (const Known& run : runs) all.push_back(run_json(run));
+    for (const Explained& run : runs) all.push_back(run_json(run));
     print_json(all);
   } else {
-    for (const Known& run : runs) print_run(run, workspace_option(globals));
+    for (const Explained& run : runs) print_run(run, workspace_option(globals));
   }
   return kOk;
 }

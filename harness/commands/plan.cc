@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/files.h"
 #include "base/print.h"
@@ -37,85 +38,110 @@ constexpr std::array<const char*, kKinds> kKindNames = {"to_run", "running",    
                                                         "failed", "waiting_for_data", "refused", "left_out"};
 using Counts = std::array<int64_t, kKinds>;
 
-Kind kind_of(const PlannedRun& run, const RunResult& result) {
-  if (!run.answer.error.empty()) return kRefused;
-  if (result.state == RunState::kRunning) return kRunning;
-  if (result.state == RunState::kDone) return kDone;
-  if (result.state == RunState::kDiverged) return kDiverged;
-  if (result.state == RunState::kFailed) return kFailed;
-  if (result.state == RunState::kWaitingData) return kWaiting;
+Kind kind_of(const Row& row) {
+  const std::optional<RunState>& state = row.result.state;
+  if (!row.refusal.empty()) return kRefused;
+  if (state == RunState::kRunning) return kRunning;
+  if (state == RunState::kDone) return kDone;
+  if (state == RunState::kDiverged) return kDiverged;
+  if (state == RunState::kFailed) return kFailed;
+  if (state == RunState::kWaitingData) return kWaiting;
   return kToRun;
 }
 
-/// The runs that a derivation makes.
+/// The runs of one derivation.
 struct DerivedTally {
   Counts counts{};
   std::vector<Run> to_run;
   Estimate estimate;  // of these
 };
 
+/// An axis, or the seeds: how many runs of each of its points are of which kind.
+struct AxisTally {
+  std::string name;
+  std::vector<std::pair<std::string, Counts>> points;  // label → counts, in the grid's order
+
+  void count(const std::string& label, Kind kind) {
+    const auto point = std::ranges::find(points, label, &std::pair<std::string, Counts>::first);
+    if (point != points.end()) ++point->second[kind];
+  }
+};
+
 struct Tally {
-  std::vector<std::vector<Counts>> by_axis;  // [axis][point]; the seeds are an additional last axis
+  std::vector<AxisTally> axes;  // the seeds are the last
   Counts all{};
-  std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its points
+  std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its combinations
   int64_t updates = 0;                           // maximum number that the runs in kToRun make
   int64_t of_unknown_length = 0;                 // those of them whose maximum is not known
-  int64_t shared = 0;                            // points with the same run as another point of the grid
+  int64_t shared = 0;                            // rows with the same run as another row
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
   std::optional<int64_t> disk_bytes;             // likewise, disk_estimate()
-  std::vector<DerivedTally> derivations;         // of each of the grid's; not in the numbers above
-  int64_t to_decode = 0;                         // their runs in kToRun
+  std::vector<DerivedTally> derived;             // of each derivation; not in the numbers above
+  int64_t to_derive = 0;                         // their runs in kToRun
+
+  explicit Tally(const Grid& grid) : derived(grid.derivations.size()) {
+    for (const Axis& axis : grid.axes) {
+      AxisTally& tally = axes.emplace_back(AxisTally{.name = axis.name, .points = {}});
+      for (const AxisPoint& point : axis.points) tally.points.emplace_back(point.label, Counts{});
+    }
+    AxisTally& seeds = axes.emplace_back(AxisTally{.name = "seed", .points = {}});
+    for (const int64_t seed : grid.seeds) seeds.points.emplace_back(std::to_string(seed), Counts{});
+  }
 };
 
-void count(const Grid& grid, const Combination& point, Kind kind, Tally& tally) {
+void count_row(const Row& row, Kind kind, Tally& tally) {
   ++tally.all[kind];
-  for (size_t axis = 0; axis < grid.axes.size(); ++axis) ++tally.by_axis[axis][point.index[axis]][kind];
-  const auto seed = std::find(grid.seeds.begin(), grid.seeds.end(), point.seed) - grid.seeds.begin();
-  ++tally.by_axis.back()[static_cast<size_t>(seed)][kind];
+  for (AxisTally& axis : tally.axes) axis.count(label_on(row.run.coordinates, axis.name), kind);
+  tally.axes.back().count(std::to_string(row.run.seed), kind);
+}
+
+void count_excluded(const Grid& grid, const Only& only, Tally& tally) {
+  for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (!excluded || !only.admits(combination)) return;
+    ++tally.excluded[excluded];
+    ++tally.all[kLeftOut];
+    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+      ++tally.axes[axis].points[combination.index[axis]].second[kLeftOut];
+    }
+    const auto seed = std::ranges::find(grid.seeds, combination.seed) - grid.seeds.begin();
+    ++tally.axes.back().points[static_cast<size_t>(seed)].second[kLeftOut];
+  });
 }
 
 Tally tally_of(const GridState& state, const Only& only, const Workspace& workspace) {
   const Grid& grid = state.grid;
-  Tally tally;
-  for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
-  tally.by_axis.emplace_back(grid.seeds.size());
-  tally.derivations.resize(grid.derivations.size());
+  Tally tally(grid);
   std::set<std::string> seen;
   std::vector<Run> untrained;
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& run = state.plan[i];
-    const Kind kind = kind_of(run, state.results[i]);
-    if (!run.derivation.empty()) {
+  for (const Row& row : state.results.rows) {
+    const Kind kind = kind_of(row);
+    if (!row.is_trained()) {
       DerivedTally& own =
-          tally.derivations[static_cast<size_t>(&grid.derivation(run.derivation) - grid.derivations.data())];
+          tally.derived[static_cast<size_t>(&grid.derivation(row.derivation) - grid.derivations.data())];
       ++own.counts[kind];
-      if (kind == kToRun && seen.insert(run.answer.run.id).second) own.to_run.push_back(run.answer.run);
+      if (kind == kToRun && seen.insert(row.run.id).second) own.to_run.push_back(row.run);
       continue;
     }
-    count(grid, run.point, kind, tally);
-    if (kind == kWaiting) ++tally.waiting_for[run.answer.run.waiting_for];
-    if (run.answer.error.empty() && !seen.insert(run.answer.run.id).second) {
+    count_row(row, kind, tally);
+    if (kind == kWaiting) ++tally.waiting_for[row.run.waiting_for];
+    if (row.refusal.empty() && !seen.insert(row.run.id).second) {
       ++tally.shared;
     } else if (kind == kToRun) {
-      tally.updates += run.answer.run.updates;
-      tally.of_unknown_length += run.answer.run.updates == 0;
-      untrained.push_back(run.answer.run);
+      tally.updates += row.run.updates;
+      tally.of_unknown_length += row.run.updates == 0;
+      untrained.push_back(row.run);
     }
   }
-  for (const DerivedTally& own : tally.derivations) tally.to_decode += own.counts[kToRun];
-  if (!untrained.empty() || tally.to_decode > 0) {
-    const std::vector<Timing> ended = state.store ? state.store->timings() : std::vector<Timing>();
-    for (DerivedTally& own : tally.derivations) own.estimate = estimate_of(own.to_run, ended);
+  for (const DerivedTally& own : tally.derived) tally.to_derive += own.counts[kToRun];
+  if (!untrained.empty() || tally.to_derive > 0) {
+    const std::vector<Timing> ended = state.results.store ? state.results.store->timings() : std::vector<Timing>();
+    for (DerivedTally& own : tally.derived) own.estimate = estimate_of(own.to_run, ended);
     tally.estimate = estimate_of(untrained, ended, calibrations_in(workspace));
     tally.disk_bytes =
         disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
   }
-  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
-    if (!excluded || !only.admits(point)) return;
-    count(grid, point, kLeftOut, tally);
-    ++tally.excluded[excluded];
-  });
+  count_excluded(grid, only, tally);
   return tally;
 }
 
@@ -128,13 +154,13 @@ std::string heading_of(size_t kind) {
 }
 
 /// Prints one line for each point of each axis, with a column for each kind that occurs.
-void print_counts(const Grid& grid, const Tally& tally) {
-  size_t axis_width = 4;
-  size_t label_width = 3;
-  for (const Axis& axis : grid.axes) {
+void print_counts(const Tally& tally) {
+  size_t axis_width = 0, label_width = 3;
+  for (const AxisTally& axis : tally.axes) {
     axis_width = std::max(axis_width, display_width(printable(axis.name)));
-    for (const AxisPoint& point : axis.points) {
-      label_width = std::max(label_width, display_width(printable(point.label)));
+    if (&axis == &tally.axes.back()) break;  // seeds are short
+    for (const auto& [label, counts] : axis.points) {
+      label_width = std::max(label_width, display_width(printable(label)));
     }
   }
   const auto print_line = [&](const std::string& axis, const std::string& label, auto&& number_of) {
@@ -146,26 +172,22 @@ void print_counts(const Grid& grid, const Tally& tally) {
     print("{}\n", line);
   };
   print_line("", "", heading_of);
-  const auto print_axis = [&](size_t axis, const std::string& name, auto&& label_of) {
+  for (const AxisTally& axis : tally.axes) {
     bool first = true;
-    for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
-      const Counts& counts = tally.by_axis[axis][point];
-      if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // not in --only
-      print_line(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+    for (const auto& [label, counts] : axis.points) {
+      if (std::ranges::all_of(counts, [](int64_t n) { return n == 0; })) continue;  // not in --only
+      print_line(first ? axis.name : "", label,
+                 [&counts = counts](size_t kind) { return std::to_string(counts[kind]); });
       first = false;
     }
-  };
-  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    print_axis(axis, grid.axes[axis].name, [&](size_t point) { return grid.axes[axis].points[point].label; });
   }
-  print_axis(grid.axes.size(), "seed", [&](size_t point) { return std::to_string(grid.seeds[point]); });
   print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
 }
 
 std::string sizes_text(const GridState& state) {
   std::optional<int64_t> least, most;
-  for (const PlannedRun& run : state.plan) {
-    const std::optional<int64_t> size = run.answer.run.parameters;
+  for (const Row& row : state.results.rows) {
+    const std::optional<int64_t> size = row.run.parameters;
     if (!size) continue;
     least = std::min(least.value_or(*size), *size);
     most = std::max(most.value_or(*size), *size);
@@ -206,7 +228,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   const Grid& grid = state.grid;
   const std::string target = shell_word(grid.file.string()) + workspace_option(globals);
   print("{}\n\n", grid.title);
-  print_counts(grid, tally);
+  print_counts(tally);
   print("\n");
   for (const auto& [exclusion, count] : tally.excluded) {
     print("{} left out ({}): {}\n", counted(count, "run"), exclusion->location, exclusion->why);
@@ -229,11 +251,11 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("Time: {}\n", fmt::join(time, "\n      "));
     if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
-  for (size_t i = 0; i < tally.derivations.size(); ++i) {
-    print("Derived {}\n", derived_text(grid.derivations[i], tally.derivations[i]));
+  for (size_t i = 0; i < tally.derived.size(); ++i) {
+    print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
-  const char* next = tally.all[kToRun] + tally.to_decode > 0 ? "Next: tearless run"
+  const char* next = tally.all[kToRun] + tally.to_derive > 0 ? "Next: tearless run"
                      : tally.all[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
                                                : "Nothing to run. Next: tearless table";
   print("{} {}\n", next, target);
@@ -263,17 +285,15 @@ json plan_json(const GridState& state, const Tally& tally) {
                       {"error", tally.estimate.error},
                       {"disk_bytes", tally.disk_bytes ? json(*tally.disk_bytes) : json()}};
   plan["axes"] = json::array();
-  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+  for (const AxisTally& axis : std::span(tally.axes).first(grid.axes.size())) {
     json points = json::array();
-    for (size_t point = 0; point < grid.axes[axis].points.size(); ++point) {
-      points.push_back(
-          {{"label", grid.axes[axis].points[point].label}, {"counts", counts_json(tally.by_axis[axis][point])}});
-    }
-    plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
+    for (const auto& [label, counts] : axis.points)
+      points.push_back({{"label", label}, {"counts", counts_json(counts)}});
+    plan["axes"].push_back({{"name", axis.name}, {"points", points}});
   }
   plan["derived"] = json::array();
   for (size_t i = 0; i < grid.derivations.size(); ++i) {
-    const DerivedTally& own = tally.derivations[i];
+    const DerivedTally& own = tally.derived[i];
     plan["derived"].push_back({{"name", grid.derivations[i].name},
                                {"counts", counts_json(own.counts)},
                                {"cpu_seconds", own.estimate.cpu_seconds},
@@ -285,17 +305,13 @@ json plan_json(const GridState& state, const Tally& tally) {
     plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
   }
   plan["runs"] = json::array();
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& run = state.plan[i];
-    json entry = {{"id", run.answer.run.id},
-                  {"state", name_of(state.results[i].state)},
-                  {"coordinates", to_json(run.answer.run.coordinates)},
-                  {"seed", run.point.seed},
-                  {"updates", run.answer.run.updates},
-                  {"plan", kKindNames[kind_of(run, state.results[i])]}};
-    if (run.answer.run.parameters) entry["parameters"] = *run.answer.run.parameters;
-    if (!run.answer.run.waiting_for.empty()) entry["waiting_for"] = run.answer.run.waiting_for;
-    if (!run.answer.error.empty()) entry["error"] = run.answer.error;
+  for (const Row& row : state.results.rows) {
+    json entry = {
+        {"id", row.run.id},     {"state", name_of(row.result.state)}, {"coordinates", to_json(row.run.coordinates)},
+        {"seed", row.run.seed}, {"updates", row.run.updates},         {"plan", kKindNames[kind_of(row)]}};
+    if (row.run.parameters) entry["parameters"] = *row.run.parameters;
+    if (!row.run.waiting_for.empty()) entry["waiting_for"] = row.run.waiting_for;
+    if (!row.refusal.empty()) entry["error"] = row.refusal;
     plan["runs"].push_back(std::move(entry));
   }
   return plan;

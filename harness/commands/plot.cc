@@ -6,11 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -20,8 +18,8 @@
 #include "harness/commands/commands.h"
 #include "harness/figure/figure.h"
 #include "harness/plan/grid_state.h"
+#include "harness/results/result_set.h"
 #include "harness/screen/screen.h"
-#include "harness/store/selected_runs.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
 
@@ -37,10 +35,10 @@ struct PlotOptions {
 };
 
 struct PlottedRun {
-  SelectedRun at;
-  std::vector<Curve> curves;  // one for each metric
+  const Row* row;
+  std::vector<Series> curves;  // one for each metric
 
-  bool has_diverged() const { return at.run.state == RunState::kDiverged; }
+  bool has_diverged() const { return row->result.state == RunState::kDiverged; }
 };
 // What one line stands for: a run, or those that differ in their seed alone.
 using PlottedCell = std::vector<PlottedRun>;
@@ -56,16 +54,16 @@ bool is_metric(const Store& store, const std::string& word) {
                       [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.name == word; });
 }
 
-std::set<std::string> metrics_of(const Store& store, const std::vector<SelectedRun>& runs) {
+std::set<std::string> metrics_of(const ResultSet& runs) {
   std::set<std::string> names;
-  for (const SelectedRun& at : runs) {
-    for (std::string& name : store.metric_names_of(at.run.id)) names.insert(std::move(name));
+  for (const Row& row : runs.rows) {
+    for (std::string& name : runs.store->metric_names_of(row.run.id)) names.insert(std::move(name));
   }
   return names;
 }
 
-[[noreturn]] void refuse_metric(const Store& store, const std::vector<SelectedRun>& runs, const std::string& metric) {
-  const std::set<std::string> there = metrics_of(store, runs);
+[[noreturn]] void refuse_metric(const ResultSet& runs, const std::string& metric) {
+  const std::set<std::string> there = metrics_of(runs);
   if (there.empty()) fail("no selected run has reported a metric yet");
   const std::vector<std::string> names(there.begin(), there.end());
   const std::string list = fmt::format("{}", fmt::join(names, ", "));
@@ -73,41 +71,26 @@ std::set<std::string> metrics_of(const Store& store, const std::vector<SelectedR
   fail("no selected run has the metric \"{}\"{}; they have {}", metric, did_you_mean(metric, names), list);
 }
 
-// All as the database is at one moment.
-std::vector<PlottedRun> read_curves(const Store& store, const std::vector<std::string>& words,
-                                    const std::vector<std::string>& metrics) {
-  std::vector<PlottedRun> plotted;
-  store.in_snapshot([&] {
-    const std::vector<SelectedRun> runs = selected_runs(store, select_or_last(store, words), EachRun::kOnce);
-    if (runs.empty()) return;
-    if (metrics.empty()) refuse_metric(store, runs, "");
-    for (const SelectedRun& at : runs) {
-      std::vector<Curve> curves(metrics.size());
-      store.read_metrics(at.run.id, [&](const MetricLine& line) {
-        const auto metric = std::find(metrics.begin(), metrics.end(), line.name);
-        if (metric == metrics.end()) return;
-        curves[static_cast<size_t>(metric - metrics.begin())].push_back({.step = line.step, .value = line.value});
-      });
-      plotted.push_back({at, std::move(curves)});
-    }
-    for (size_t i = 0; i < metrics.size(); ++i) {
-      const auto lacks_it = [i](const PlottedRun& run) { return run.curves[i].empty(); };
-      if (std::all_of(plotted.begin(), plotted.end(), lacks_it)) refuse_metric(store, runs, metrics[i]);
-    }
-  });
-  return plotted;
-}
-
-std::vector<PlottedCell> cells_of(std::vector<PlottedRun> runs, bool by_run) {
+// A cell for each line. The cells borrow the rows.
+std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std::string>& metrics, bool by_run) {
+  if (runs.rows.empty()) return {};
+  if (metrics.empty()) refuse_metric(runs, "");
+  const auto line_of = [by_run](const Row& row) {
+    RowKey key = {row.sweep_id(), by_run || !row.sweep ? row.run.id : ""};
+    for (const auto& [axis, label] : row.run.coordinates) key.push_back(axis + "=" + label);
+    return key;
+  };
   std::vector<PlottedCell> cells;
-  std::map<std::tuple<std::string, Labels, std::string>, size_t> known;
-  for (PlottedRun& run : runs) {
-    const bool alone = by_run || !run.at.sweep;
-    const auto [cell, is_new] =
-        known.emplace(std::tuple(run.at.sweep_id(), run.at.run.coordinates, alone ? run.at.run.id : ""), cells.size());
-    if (is_new) cells.emplace_back();
-    cells[cell->second].push_back(std::move(run));
+  std::vector<bool> has_values(metrics.size());
+  for (const Group& line : group(runs.rows, line_of)) {
+    PlottedCell& cell = cells.emplace_back();
+    for (const Row* row : line.rows) {
+      cell.push_back({row, runs.series(*row, metrics)});
+      for (size_t i = 0; i < metrics.size(); ++i) has_values[i] = has_values[i] || !cell.back().curves[i].empty();
+    }
   }
+  const auto missing = std::find(has_values.begin(), has_values.end(), false);
+  if (missing != has_values.end()) refuse_metric(runs, metrics[static_cast<size_t>(missing - has_values.begin())]);
   return cells;
 }
 
@@ -115,7 +98,7 @@ std::vector<PlottedCell> cells_of(std::vector<PlottedRun> runs, bool by_run) {
 std::vector<CurvePoint> points_of(const PlottedCell& cell, size_t metric) {
   const bool all_diverged =
       std::all_of(cell.begin(), cell.end(), [](const PlottedRun& run) { return run.has_diverged(); });
-  std::vector<Curve> curves;
+  std::vector<Series> curves;
   for (const PlottedRun& run : cell) {
     if (all_diverged || !run.has_diverged()) curves.push_back(run.curves[metric]);
   }
@@ -125,7 +108,7 @@ std::vector<CurvePoint> points_of(const PlottedCell& cell, size_t metric) {
 std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
   std::vector<std::string> axes;
   for (const PlottedCell& cell : cells) {
-    for (const auto& [axis, label] : cell.front().at.run.coordinates) {
+    for (const auto& [axis, label] : cell.front().row->run.coordinates) {
       if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
     }
   }
@@ -137,7 +120,7 @@ std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
 // "3", "2 of 3", "3, 1 diverged".
 std::string seeds_text(const PlottedCell& cell) {
   const auto has_curve = [](const PlottedRun& run) {
-    return std::any_of(run.curves.begin(), run.curves.end(), [](const Curve& curve) { return !curve.empty(); });
+    return std::any_of(run.curves.begin(), run.curves.end(), [](const Series& curve) { return !curve.empty(); });
   };
   const auto reporting = std::count_if(cell.begin(), cell.end(), has_curve);
   const auto diverged = std::count_if(cell.begin(), cell.end(), [](const auto& run) { return run.has_diverged(); });
@@ -153,17 +136,18 @@ struct LegendColumn {
 };
 
 void add_legend(Figure& figure, const std::vector<PlottedCell>& cells, bool by_run) {
-  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().at.sweep_id(); }}};
+  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().row->sweep_id(); }}};
   for (const std::string& axis : axes_of(cells)) {
     columns.push_back({axis,
-                       [axis](const PlottedCell& cell) { return label_on(cell.front().at.run.coordinates, axis); },
+                       [axis](const PlottedCell& cell) { return label_on(cell.front().row->run.coordinates, axis); },
                        /*always=*/cells.size() == 1});
   }
   if (by_run) {
-    columns.push_back({"seed", [](const PlottedCell& cell) { return std::to_string(cell.front().at.run.seed); }, true});
-    columns.push_back({"run", [](const PlottedCell& cell) { return cell.front().at.run.id.substr(0, 8); }, true});
     columns.push_back(
-        {"state", [](const PlottedCell& cell) { return std::string(name_of(cell.front().at.run.state)); }, true});
+        {"seed", [](const PlottedCell& cell) { return std::to_string(cell.front().row->run.seed); }, true});
+    columns.push_back({"run", [](const PlottedCell& cell) { return cell.front().row->run.id.substr(0, 8); }, true});
+    columns.push_back(
+        {"state", [](const PlottedCell& cell) { return std::string(name_of(cell.front().row->result.state)); }, true});
   } else {
     columns.push_back({"seeds", seeds_text, true});
   }
@@ -188,7 +172,7 @@ Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::s
     for (const PlottedCell& cell : cells) {
       Figure::Line line = {.points = points_of(cell, i), .diverged = {}, .sets_scale = false};
       for (const PlottedRun& run : cell) {
-        const Curve& curve = run.curves[i];
+        const Series& curve = run.curves[i];
         if (run.has_diverged() && !curve.empty()) line.diverged.push_back(curve.back());
         line.sets_scale = line.sets_scale || !run.has_diverged();
       }
@@ -220,10 +204,10 @@ void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::
   print_csv({header});
   for (size_t i = 0; i < metrics.size(); ++i) {
     for (const PlottedCell& cell : cells) {
-      const SelectedRun& at = cell.front().at;
-      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(at.sweep_id());
-      if (by_run) begin += fmt::format(",{},{}", at.run.id, at.sweep ? std::to_string(at.run.seed) : "");
-      for (const std::string& axis : axes) begin += fmt::format(",{}", escape_csv(label_on(at.run.coordinates, axis)));
+      const Row& row = *cell.front().row;
+      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(row.sweep_id());
+      if (by_run) begin += fmt::format(",{},{}", row.run.id, row.sweep ? std::to_string(row.run.seed) : "");
+      for (const std::string& axis : axes) begin += fmt::format(",{}", escape_csv(label_on(row.run.coordinates, axis)));
       if (by_run) {
         for (const Reported& point : cell.front().curves[i]) fmt::print("{},{},{}\n", begin, point.step, point.value);
         continue;
@@ -240,13 +224,20 @@ int plot(const PlotOptions& options, const Globals& globals) {
     fail("--by {} is not known; it must be cell (a line for the seeds of a cell together) or run (a line for each run)",
          options.by);
   }
-  const std::unique_ptr<const Store> store = require_store(globals);
+  std::unique_ptr<const Store> store = require_store(globals);
   std::vector<std::string> words, metrics;
   for (const std::string& word : options.words) {
     std::vector<std::string>& list = is_metric(*store, word) ? metrics : words;
     if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
   }
-  const std::vector<PlottedCell> cells = cells_of(read_curves(*store, words, metrics), options.is_by_run());
+  ResultSet runs;
+  std::vector<PlottedCell> cells;  // borrow the rows of `runs`
+  const Store& of_one_moment = *store;
+  of_one_moment.in_snapshot([&] {
+    const Selection selection = select_or_last(of_one_moment, words);
+    runs = selected_rows(std::move(store), selection, EachRun::kOnce, Read::kStates);
+    cells = read_cells(runs, metrics, options.is_by_run());
+  });
   if (options.csv) {
     print_points(cells, metrics, options.is_by_run());
   } else if (!cells.empty()) {

@@ -91,20 +91,20 @@ void filter(RunList& list, const std::vector<std::string>& where) {
   for (const std::string& text : where) {
     const Condition condition = condition_in(text);
     const auto value_of = list.value_named(condition.name, "--where");
-    list.keep([&](const RunOfList& row) { return condition.holds(value_of(row)); });
+    list.keep([&](const Row& row) { return condition.holds(value_of(row)); });
   }
 }
 
 void sort(RunList& list, const std::string& by) {
   const bool descending = by.starts_with('-');
   const auto value_of = list.value_named(by.substr(descending ? 1 : 0), "--sort");
-  const auto key_of = [&](const RunOfList& row) {
+  const auto key_of = [&](const Row& row) {
     const json value = value_of(row);
     const std::optional<double> number = number_in(value);
     const std::string text = value_text(value);
     return std::tuple(number ? 0 : text.empty() ? 2 : 1, number.value_or(0), text);
   };
-  list.sort([&](const RunOfList& a, const RunOfList& b) {
+  list.sort([&](const Row& a, const Row& b) {
     const auto [rank_a, number_a, text_a] = key_of(a);
     const auto [rank_b, number_b, text_b] = key_of(b);
     if (rank_a != rank_b) return rank_a < rank_b;

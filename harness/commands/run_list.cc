@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -17,36 +18,37 @@ namespace tearless::harness {
 using nlohmann::json;
 namespace {
 
-int64_t updates_made(const Store& store, const RunRecord& run) {
+int64_t updates_made(const Store& store, const RunResult& run) {
   if (run.step) return *run.step;
   int64_t step = 0;
   if (run.state == RunState::kRunning) {
     for (const auto& [name, line] : store.newest_metrics(run.id)) step = std::max(step, line.step);
-  } else if (const std::vector<AttemptRecord> attempts = store.attempts_of(run.id); !attempts.empty()) {
-    const AttemptRecord& last = attempts.back();
+  } else if (!run.attempts.empty()) {
+    const AttemptRecord& last = run.attempts.back();
     step = last.checkpoint + last.lost.value_or(LostWork()).updates;
   }
   return step;
 }
 
-Columns fields() {
-  const auto field = [](const char* name, std::function<json(const RunOfList&)> value) {
+using Steps = std::map<std::string, int64_t>;
+
+Columns fields(const std::shared_ptr<const Steps>& steps) {
+  const auto field = [](const char* name, std::function<json(const Row&)> value) {
     return ColumnOfRuns{ColumnKind::kField, name, "", std::move(value)};
   };
-  using Row = RunOfList;
-  return {field("run", [](const Row& row) { return json(row.at.run.id); }),
-          field("sweep", [](const Row& row) { return json(row.at.sweep_id()); }),
-          field("name", [](const Row& row) { return json(row.at.sweep ? row.at.sweep->name : ""); }),
-          field("place", [](const Row& row) { return row.at.sweep ? json(row.at.place()) : json(); }),
-          field("seed", [](const Row& row) { return row.at.sweep ? json(row.at.run.seed) : json(); }),
-          field("state", [](const Row& row) { return json(name_of(row.at.run.state)); }),
-          field("class", [](const Row& row) { return json(name_of(row.at.run.failure)); }),
-          field("reason", [](const Row& row) { return json(row.at.run.reason); }),
-          field("step", [](const Row& row) { return json(row.step); }),
-          field("updates", [](const Row& row) { return json(row.at.run.updates); }),
-          field("resume", [](const Row& row) { return row.resume ? json(row.resume->outcome) : json(); }),
-          field("progress", [](const Row& row) {
-            return row.at.run.updates == 0 ? json() : json(fmt::format("{}/{}", row.step, row.at.run.updates));
+  return {field("run", [](const Row& row) { return json(row.run.id); }),
+          field("sweep", [](const Row& row) { return json(row.sweep_id()); }),
+          field("name", [](const Row& row) { return json(row.sweep ? row.sweep->name : ""); }),
+          field("place", [](const Row& row) { return row.sweep ? json(row.place) : json(); }),
+          field("seed", [](const Row& row) { return row.sweep ? json(row.run.seed) : json(); }),
+          field("state", [](const Row& row) { return json(name_of(row.result.state)); }),
+          field("class", [](const Row& row) { return json(name_of(row.result.failure)); }),
+          field("reason", [](const Row& row) { return json(row.result.reason); }),
+          field("step", [steps](const Row& row) { return json(steps->at(row.run.id)); }),
+          field("updates", [](const Row& row) { return json(row.run.updates); }),
+          field("resume", [](const Row& row) { return row.result.resume ? json(row.result.resume->outcome) : json(); }),
+          field("progress", [steps](const Row& row) {
+            return row.run.updates == 0 ? json() : json(fmt::format("{}/{}", steps->at(row.run.id), row.run.updates));
           })};
 }
 
@@ -56,71 +58,46 @@ json value_in(const std::map<std::string, Value>& values, const std::string& key
   return value == values.end() ? json() : json(value->second);
 }
 
-std::string text_in(const ColumnOfRuns& column, const RunOfList& row) { return value_text(column.value(row)); }
+std::string text_in(const ColumnOfRuns& column, const Row& row) { return value_text(column.value(row)); }
 
-Columns columns_of(const Rows& rows) {
-  std::set<std::string> axes, scores, settings;
-  for (const RunOfList& row : rows) {
-    for (const auto& [axis, label] : row.at.run.coordinates) axes.insert(axis);
-    for (const auto& [name, value] : row.scores) scores.insert(name);
-    for (const auto& [key, value] : row.settings) settings.insert(key);
+// Moves the scores of derived runs to the row of their trained run, if the list has it of the same sweep.
+void show_scores_with_trained_runs(ResultSet& runs) {
+  using Trained = std::tuple<std::string, std::string, int64_t>;  // sweep, run, seed
+  const auto trained_of = [](const Row& row) { return Trained(row.sweep_id(), row.trained, row.run.seed); };
+  std::map<Trained, std::vector<Row*>> listed;
+  for (Row& row : runs.rows) {
+    if (row.is_trained()) listed[trained_of(row)].push_back(&row);
   }
-  Columns columns = fields();
-  for (const std::string& axis : axes) {
-    columns.push_back({ColumnKind::kLabel, axis, "", [axis](const RunOfList& row) {
-                         const std::string& label = label_on(row.at.run.coordinates, axis);
-                         return label.empty() ? json() : json(label);
-                       }});
+  for (std::vector<Row>* rows : {&runs.rows, &runs.beside}) {
+    for (Row& row : *rows) {
+      const auto trained = listed.find(trained_of(row));
+      if (row.is_trained() || trained == listed.end()) continue;
+      for (Row* of : trained->second) of->result.scores.insert(row.result.scores.begin(), row.result.scores.end());
+      row.result.scores.clear();
+    }
   }
-  for (const std::string& score : scores) columns.push_back(score_column(score));
-  for (const std::string& key : settings) {
-    const ColumnOfRuns setting = {ColumnKind::kSetting, key, "",
-                                  [key](const RunOfList& row) { return value_in(row.settings, key); }};
-    const bool is_axis = axes.contains(key) && std::all_of(rows.begin(), rows.end(), [&](const RunOfList& row) {
-                           return text_in(setting, row) == label_on(row.at.run.coordinates, key);
-                         });
-    if (!is_axis) columns.push_back(setting);
-  }
-  std::vector<std::string> names;
-  for (const ColumnOfRuns& column : columns) names.push_back(column.key);
-  names = distinct_names(std::move(names));
-  for (size_t i = 0; i < columns.size(); ++i) columns[i].name = names[i];
-  return columns;
 }
 
 }  // namespace
 
 ColumnOfRuns score_column(const std::string& score) {
-  return {ColumnKind::kScore, score, score, [score](const RunOfList& row) { return value_in(row.scores, score); }};
+  return {ColumnKind::kScore, score, score, [score](const Row& row) { return value_in(row.result.scores, score); }};
 }
 
-RunList::RunList(const Store& store, std::vector<SelectedRun> runs, bool with_settings) {
-  const std::multimap<std::string, std::string> derivations = store.derivations();
-  const std::function<void(const std::string&, RunResult&)> add_derived = [&](const std::string& id,
-                                                                              RunResult& result) {
-    for (auto [at, end] = derivations.equal_range(id); at != end; ++at) {
-      result.scores.merge(store.result_of(at->second).scores);
-      add_derived(at->second, result);
-    }
-  };
-  for (SelectedRun& at : runs) {
-    const int64_t step = updates_made(store, at.run);
-    RunResult result = store.result_of(at.run.id);
-    if (derived_from(at.run.settings).empty()) {
-      add_derived(at.run.id, result);
-    } else {
-      result.scores.clear();  // they are shown with the trained run
-    }
-    rows_.push_back({std::move(at), step, std::move(result.scores), std::move(result.resume)});
-  }
-  columns_ = columns_of(rows_);
+RunList::RunList(ResultSet runs, bool with_settings) {
+  read_results(runs.store.get(), runs.beside, std::nullopt);
+  for (const Row& row : runs.rows) (*steps_)[row.run.id] = updates_made(*runs.store, row.result);
+  show_scores_with_trained_runs(runs);
+  rows_ = std::move(runs.rows);
   if (with_settings) read_settings();
+  columns_ = columns_of_rows();
 }
 
 Columns RunList::named(const std::string& pattern, std::string_view option) {
   Columns found = matching(pattern);
-  if (found.empty() && !has_settings_) {
+  if (found.empty() && settings_->empty()) {
     read_settings();
+    columns_ = columns_of_rows();
     found = matching(pattern);
   }
   if (!found.empty() || rows_.empty()) return found;
@@ -133,17 +110,17 @@ Columns RunList::named(const std::string& pattern, std::string_view option) {
        did_you_mean(pattern, names), fmt::join(listed, ", "));
 }
 
-std::function<json(const RunOfList&)> RunList::value_named(const std::string& name, std::string_view option) {
+std::function<json(const Row&)> RunList::value_named(const std::string& name, std::string_view option) {
   const Columns found = named(name, option);
   if (found.size() > 1) fail("{}: \"{}\" means {} columns; name one of them", option, name, found.size());
-  return found.empty() ? [](const RunOfList&) { return json(); } : found.front().value;
+  return found.empty() ? [](const Row&) { return json(); } : found.front().value;
 }
 
-void RunList::keep(const std::function<bool(const RunOfList&)>& wanted) {
-  std::erase_if(rows_, [&](const RunOfList& row) { return !wanted(row); });
+void RunList::keep(const std::function<bool(const Row&)>& wanted) {
+  std::erase_if(rows_, [&](const Row& row) { return !wanted(row); });
 }
 
-void RunList::sort(const std::function<bool(const RunOfList&, const RunOfList&)>& before) {
+void RunList::sort(const std::function<bool(const Row&, const Row&)>& before) {
   std::stable_sort(rows_.begin(), rows_.end(), before);
 }
 
@@ -155,11 +132,42 @@ Columns RunList::matching(const std::string& pattern) const {
 }
 
 void RunList::read_settings() {
-  for (RunOfList& row : rows_) {
-    row.settings = parse_toml_settings(row.at.run.settings, "run " + row.at.run.id).values;
+  for (const Row& row : rows_) {
+    settings_->try_emplace(row.run.id, parse_toml_settings(row.run.settings, "run " + row.run.id).values);
   }
-  has_settings_ = true;
-  columns_ = columns_of(rows_);
+}
+
+Columns RunList::columns_of_rows() const {
+  std::set<std::string> axes, scores, settings;
+  for (const Row& row : rows_) {
+    for (const auto& [axis, label] : row.run.coordinates) axes.insert(axis);
+    for (const auto& [name, value] : row.result.scores) scores.insert(name);
+  }
+  for (const auto& [run, values] : *settings_) {
+    for (const auto& [key, value] : values) settings.insert(key);
+  }
+  Columns columns = fields(steps_);
+  for (const std::string& axis : axes) {
+    columns.push_back({ColumnKind::kLabel, axis, "", [axis](const Row& row) {
+                         const std::string& label = label_on(row.run.coordinates, axis);
+                         return label.empty() ? json() : json(label);
+                       }});
+  }
+  for (const std::string& score : scores) columns.push_back(score_column(score));
+  for (const std::string& key : settings) {
+    const ColumnOfRuns setting = {ColumnKind::kSetting, key, "", [key, settings = settings_](const Row& row) {
+                                    return value_in(settings->at(row.run.id), key);
+                                  }};
+    const bool is_axis = axes.contains(key) && std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+                           return text_in(setting, row) == label_on(row.run.coordinates, key);
+                         });
+    if (!is_axis) columns.push_back(setting);
+  }
+  std::vector<std::string> names;
+  for (const ColumnOfRuns& column : columns) names.push_back(column.key);
+  names = distinct_names(std::move(names));
+  for (size_t i = 0; i < columns.size(); ++i) columns[i].name = names[i];
+  return columns;
 }
 
 }  // namespace tearless::harness

@@ -17,7 +17,7 @@
 #include "harness/commands/run_conditions.h"
 #include "harness/commands/run_list.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/selected_runs.h"
+#include "harness/results/result_set.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
 
@@ -60,7 +60,7 @@ std::vector<std::string> names_in_list(const std::string& text) {
 
 bool differs(const ColumnOfRuns& column, const Rows& rows) {
   return std::any_of(rows.begin(), rows.end(),
-                     [&](const RunOfList& row) { return column.value(row) != column.value(rows.front()); });
+                     [&](const Row& row) { return column.value(row) != column.value(rows.front()); });
 }
 
 // People see the scores of the test set unless they ask for others, programs all of them.
@@ -99,7 +99,7 @@ Columns default_columns(const RunList& list, const RunsOptions& options) {
     for (const std::string_view name : kFieldsOfCsv) append_field(name);
     append(labels);
   } else {
-    const auto sweep_of = [](const RunOfList& row) { return row.at.sweep_id(); };
+    const auto sweep_of = [](const Row& row) { return row.sweep_id(); };
     const Rows& rows = list.rows();
     if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return sweep_of(row) != sweep_of(rows[0]); })) {
       append_field("sweep");
@@ -119,7 +119,7 @@ void print_lines(const RunList& list, const Columns& columns, bool csv) {
   constexpr int kDigitsForPeople = 6;
   std::vector<std::vector<std::string>> lines(1);
   for (const ColumnOfRuns& column : columns) lines[0].push_back(column.name);
-  for (const RunOfList& row : list.rows()) {
+  for (const Row& row : list.rows()) {
     std::vector<std::string>& line = lines.emplace_back();
     for (const ColumnOfRuns& column : columns) {
       line.push_back(value_text(column.value(row), csv ? 0 : kDigitsForPeople));
@@ -128,7 +128,7 @@ void print_lines(const RunList& list, const Columns& columns, bool csv) {
   csv ? print_csv(std::move(lines)) : print_columns(std::move(lines));
 }
 
-json object_of(const RunOfList& row, const Columns& columns, bool with_nulls) {
+json object_of(const Row& row, const Columns& columns, bool with_nulls) {
   json object = json::object();
   for (const ColumnOfRuns& column : columns) {
     if (json value = column.value(row); with_nulls || !value.is_null()) object[column.name] = std::move(value);
@@ -136,32 +136,32 @@ json object_of(const RunOfList& row, const Columns& columns, bool with_nulls) {
   return object;
 }
 
-json run_as_json(const RunOfList& row, const Columns& scores) {
+json run_as_json(const RunList& list, const Row& row, const Columns& scores) {
   json shown = json::object();
   for (const ColumnOfRuns& score : scores) {
     if (json value = score.value(row); !value.is_null()) shown[score.key] = std::move(value);
   }
-  const RunRecord& run = row.at.run;
-  return {{"run", run.id},
-          {"sweep", row.at.sweep_id()},
-          {"name", row.at.sweep ? row.at.sweep->name : ""},
-          {"place", row.at.sweep ? json(row.at.place()) : json()},
-          {"coordinates", to_json(run.coordinates)},
-          {"seed", row.at.sweep ? json(run.seed) : json()},
-          {"state", name_of(run.state)},
-          {"class", name_of(run.failure)},
-          {"reason", run.reason},
-          {"step", row.step},
-          {"updates", run.updates},
-          {"resume", row.resume ? json(*row.resume) : json()},
+  const RunResult& result = row.result;
+  return {{"run", row.run.id},
+          {"sweep", row.sweep_id()},
+          {"name", row.sweep ? row.sweep->name : ""},
+          {"place", row.sweep ? json(row.place) : json()},
+          {"coordinates", to_json(row.run.coordinates)},
+          {"seed", row.sweep ? json(row.run.seed) : json()},
+          {"state", name_of(result.state)},
+          {"class", name_of(result.failure)},
+          {"reason", result.reason},
+          {"step", list.step(row)},
+          {"updates", row.run.updates},
+          {"resume", result.resume ? json(*result.resume) : json()},
           {"scores", std::move(shown)}};
 }
 
 void print_as_json(const RunList& list, const std::optional<Columns>& columns, const RunsOptions& options) {
   const Columns scores = chosen_scores(list, options, /*all=*/true), settings = different_settings(list);
   json runs = json::array();
-  for (const RunOfList& row : list.rows()) {
-    json& run = runs.emplace_back(columns ? object_of(row, *columns, true) : run_as_json(row, scores));
+  for (const Row& row : list.rows()) {
+    json& run = runs.emplace_back(columns ? object_of(row, *columns, true) : run_as_json(list, row, scores));
     if (options.settings) run["settings"] = object_of(row, settings, false);
   }
   print_json(runs);
@@ -172,9 +172,10 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
   if (options.columns && (options.scores || options.settings)) {
     fail("--columns names every column, scores and settings too; omit --{}", options.scores ? "scores" : "settings");
   }
-  const std::unique_ptr<const Store> store = require_store(globals);
+  std::unique_ptr<const Store> store = require_store(globals);
   const EachRun each = each_run(options);
-  RunList list(*store, selected_runs(*store, select_or_last(*store, options.words), each), options.settings);
+  const Selection selection = select_or_last(*store, options.words);
+  RunList list(selected_rows(std::move(store), selection, each, Read::kResults), options.settings);
   filter(list, options.where);
   if (!options.sort.empty()) sort(list, options.sort);
   std::optional<Columns> columns;

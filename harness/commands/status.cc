@@ -23,6 +23,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/sweep_watch.h"
 #include "harness/plan/earlier_results.h"
+#include "harness/results/result_set.h"
 #include "harness/runs/progress.h"
 #include "harness/screen/screen.h"
 #include "harness/service/start.h"
@@ -53,10 +54,10 @@ std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
 // For the runs of the newest sweep of a grid file that were not started.
 void report_superseded_results(const Store& store, const Sweep& newest, const Globals& globals) {
   std::vector<Run> not_started;
-  for (const RunRecord& run : store.runs_of(newest.id)) {
-    const bool started = run.state == RunState::kRunning || run.state == RunState::kDone ||
-                         run.state == RunState::kDiverged || run.state == RunState::kFailed;
-    if (!started) not_started.push_back(run);
+  for (const Row& row : rows_of(store, newest, Read::kStates)) {
+    const RunState state = *row.result.state;
+    const bool started = state == RunState::kRunning || has_result(state) || state == RunState::kFailed;
+    if (!started) not_started.push_back(row.run);
   }
   report_earlier_results(store, newest.grid_file, not_started, globals);
 }
@@ -66,13 +67,13 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
   json list = json::array();
   for (const Sweep& sweep : sweeps) {
     json runs = json::array();
-    for (const RunRecord& run : store.runs_of(sweep.id)) {
-      runs.push_back({{"id", run.id},
-                      {"state", name_of(run.state)},
-                      {"class", name_of(run.failure)},
-                      {"reason", run.reason},
-                      {"coordinates", harness::to_json(run.coordinates)},
-                      {"seed", run.seed}});
+    for (const Row& row : rows_of(store, sweep, Read::kStates)) {
+      runs.push_back({{"id", row.run.id},
+                      {"state", name_of(row.result.state)},
+                      {"class", name_of(row.result.failure)},
+                      {"reason", row.result.reason},
+                      {"coordinates", harness::to_json(row.run.coordinates)},
+                      {"seed", row.run.seed}});
     }
     list.push_back({{"id", sweep.id},
                     {"title", sweep.title},
@@ -93,13 +94,13 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
 std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) {
   std::vector<Progress> running;
   const std::string axes = store.label_axes_of(sweep.id);
-  for (const RunRecord& run : store.runs_of(sweep.id, {RunState::kRunning})) {
+  for (const Row& row : rows_of(store, sweep, Read::kStates, {RunState::kRunning})) {
     Progress& progress = running.emplace_back();
-    progress.id = run.id;
-    progress.label = label_of(run);
+    progress.id = row.run.id;
+    progress.label = label_of(row.run);
     progress.axes = axes;
-    progress.updates = run.updates;
-    progress.take(store.metrics_of(run.id), 0);
+    progress.updates = row.run.updates;
+    progress.take(store.metrics_of(row.run.id), 0);
   }
   return running;
 }
@@ -107,12 +108,12 @@ std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) 
 // `facts`: what the service says of it; null if it does not work on it. `columns`: of a line of a running run.
 void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep, const SweepFacts* facts, size_t columns) {
   StateCounts in;
-  std::vector<RunRecord> listed;
+  std::vector<Row> listed;
   LostWork lost;
   std::vector<Progress> running;
   store.in_snapshot([&] {
     in = store.counts_of(sweep.id);
-    listed = store.runs_of(sweep.id, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
+    listed = stuck_rows_of(store, sweep);
     lost = store.lost_in(sweep.id);
     running = facts ? facts->attempts : recorded_progress(store, sweep);
   });

@@ -164,9 +164,9 @@ bool SweepWatch::is_silent() {
   return true;
 }
 
-std::vector<std::string> reason_lines(const std::vector<RunRecord>& runs) {
+std::vector<std::string> reason_lines(const std::vector<Row>& rows) {
   std::map<std::pair<RunState, std::string>, std::vector<std::string>> runs_of;  // state and reason → runs
-  for (const RunRecord& run : runs) runs_of[{run.state, run.reason}].push_back(run.id);
+  for (const Row& row : rows) runs_of[{*row.result.state, row.result.reason}].push_back(row.run.id);
   std::vector<std::string> lines;
   for (const auto& [why, ids] : runs_of) {
     if (lines.size() == kMaxReasons) {
@@ -179,12 +179,16 @@ std::vector<std::string> reason_lines(const std::vector<RunRecord>& runs) {
   return lines;
 }
 
+std::vector<Row> stuck_rows_of(const Store& store, const Sweep& sweep) {
+  return rows_of(store, sweep, Read::kStates, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
+}
+
 StateCounts print_outcome(const Store& store, const std::string& sweep) {
   StateCounts counts;
-  std::vector<RunRecord> listed;
+  std::vector<Row> listed;
   store.in_snapshot([&] {
     counts = store.counts_of(sweep);
-    listed = store.runs_of(sweep, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
+    if (const std::optional<Sweep> known = store.sweep(sweep)) listed = stuck_rows_of(store, *known);
   });
   int64_t all = 0;
   for (const auto& [state, runs] : counts) all += runs;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/results/result_set.h"
 #include "harness/runs/workspace.h"
 #include "harness/service/start.h"
 #include "harness/store/store.h"
@@ -58,9 +59,12 @@ class SweepWatch {
   WatchEnd end_;
 };
 
-/// One line for each state and reason of `runs`, because a mistake in the grid or a fault of the machine usually
+/// One line for each state and reason of the rows, because a mistake in the grid or a fault of the machine usually
 /// affects many: "failed: 0c95df280f397769 and 4 more: exit code 2". Not more than ten of them.
-std::vector<std::string> reason_lines(const std::vector<RunRecord>& runs);
+std::vector<std::string> reason_lines(const std::vector<Row>& rows);
+
+/// The rows of a sweep that have failed, or wait for a user or their data.
+std::vector<Row> stuck_rows_of(const Store& store, const Sweep& sweep);
 
 /// Prints how many runs of the sweep are in which state, and the reasons of those that have failed or wait for a user
 /// or their data. Returns the counts.

@@ -38,12 +38,13 @@ int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
   const GridState state = state_of(options.words, globals);
   if (!state.errors.empty()) throw UserError(state.errors.front());
-  std::vector<TableRun> runs;
-  for (TrainedRun& trained : trained_runs(state)) runs.push_back({trained.run->point, std::move(trained.result)});
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
   for (const View& view : state.grid.views) {
-    tables.push_back(fill(state.grid, view, runs, workspace_option(globals), note));
+    const auto show = [&](const auto& spec) {
+      tables.push_back(fill(state.grid, view.title, spec, state.results.rows, workspace_option(globals), note));
+    };
+    std::visit(show, view.spec);
   }
   const std::string text = render(tables, format);
   if (options.out.empty()) {

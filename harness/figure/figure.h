@@ -6,14 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace tearless::harness {
+#include "harness/results/result_set.h"
 
-struct Reported {
-  int64_t step = 0;  // updates made
-  double value = 0;
-};
-/// What a run reported of one metric, in the order of its file.
-using Curve = std::vector<Reported>;
+namespace tearless::harness {
 
 /// Several runs at one step. Without a run, mean, low and high are NaN.
 struct CurvePoint {
@@ -25,7 +20,7 @@ struct CurvePoint {
 /// Mean, least and greatest value of several runs at each step at which one of them reported. Between two of its own
 /// steps a run counts with the value on the straight line between these; before its first and after its last step, and
 /// beside a value that is not finite, it does not count.
-std::vector<CurvePoint> summary_of(std::vector<Curve> runs);
+std::vector<CurvePoint> summary_of(std::vector<Series> runs);
 
 struct Figure {
   struct Line {

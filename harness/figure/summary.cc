@@ -10,7 +10,7 @@ namespace tearless::harness {
 namespace {
 
 // By step, each once: of a step that was reported twice the later value.
-void put_in_order(Curve& curve) {
+void put_in_order(Series& curve) {
   const auto is_late = [](const Reported& a, const Reported& b) { return a.step >= b.step; };
   if (std::adjacent_find(curve.begin(), curve.end(), is_late) == curve.end()) return;  // nearly all are in order
   const auto by_step = [](const Reported& a, const Reported& b) { return a.step < b.step; };
@@ -22,7 +22,7 @@ void put_in_order(Curve& curve) {
 // Reads a curve at steps that only grow.
 class Reader {
  public:
-  explicit Reader(const Curve& curve) : next_(curve.begin()), begin_(curve.begin()), end_(curve.end()) {}
+  explicit Reader(const Series& curve) : next_(curve.begin()), begin_(curve.begin()), end_(curve.end()) {}
 
   // NaN where the run does not count.
   double at(int64_t step) {
@@ -35,15 +35,15 @@ class Reader {
   }
 
  private:
-  Curve::const_iterator next_;
-  const Curve::const_iterator begin_, end_;
+  Series::const_iterator next_;
+  const Series::const_iterator begin_, end_;
 };
 
 }  // namespace
 
-std::vector<CurvePoint> summary_of(std::vector<Curve> runs) {
+std::vector<CurvePoint> summary_of(std::vector<Series> runs) {
   std::vector<int64_t> steps;
-  for (Curve& run : runs) {
+  for (Series& run : runs) {
     put_in_order(run);
     std::vector<int64_t> merged, own;
     for (const Reported& point : run) own.push_back(point.step);

@@ -123,13 +123,25 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts) {
     std::vector<bool>& wanted = points_[axis];
     wanted.resize(labels.size());
     wanted[static_cast<size_t>(it - labels.begin())] = true;
+    labels_[name].insert(label);
   }
 }
 
+bool Only::admits_seed(int64_t seed) const {
+  return seeds_.empty() || std::find(seeds_.begin(), seeds_.end(), seed) != seeds_.end();
+}
+
 bool Only::admits(const Combination& combination) const {
-  if (!seeds_.empty() && std::find(seeds_.begin(), seeds_.end(), combination.seed) == seeds_.end()) return false;
-  return std::all_of(points_.begin(), points_.end(),
-                     [&](const auto& axis) { return axis.second[combination.index[axis.first]]; });
+  return admits_seed(combination.seed) && std::all_of(points_.begin(), points_.end(), [&](const auto& axis) {
+           return axis.second[combination.index[axis.first]];
+         });
+}
+
+bool Only::admits(const std::vector<std::pair<std::string, std::string>>& labels, int64_t seed) const {
+  return admits_seed(seed) && std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
+           const auto wanted = labels_.find(label.first);
+           return wanted == labels_.end() || wanted->second.contains(label.second);
+         });
 }
 
 RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation) {

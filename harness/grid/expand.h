@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/grid/grid.h"
@@ -29,10 +31,15 @@ class Only {
   Only(const Grid& grid, const std::vector<std::string>& texts);
 
   bool admits(const Combination& combination) const;
+  /// For the labels of a run of the grid: axis → label.
+  bool admits(const std::vector<std::pair<std::string, std::string>>& labels, int64_t seed) const;
 
  private:
-  std::map<size_t, std::vector<bool>> points_;  // axis → which of its points
-  std::vector<int64_t> seeds_;                  // empty: all
+  bool admits_seed(int64_t seed) const;
+
+  std::map<size_t, std::vector<bool>> points_;           // axis → which of its points
+  std::map<std::string, std::set<std::string>> labels_;  // the same: axis → their labels
+  std::vector<int64_t> seeds_;                           // empty: all
 };
 
 /// `excluded` is the first exclusion that matches the combination, or null. `combination` is valid during the call

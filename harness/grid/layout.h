@@ -12,8 +12,8 @@ namespace tearless::harness {
 /// One row (or column): an index into the points of each row (or column) axis.
 using Coordinates = std::vector<uint32_t>;
 
-/// Sorted: in the order of the axes' points, the first axis outermost. Rows and columns without any combination that is not
-/// excluded are left out.
+/// Sorted: in the order of the axes' points, the first axis outermost. Rows and columns without any combination that is
+/// not excluded are left out.
 struct Layout {
   std::vector<Coordinates> rows, columns;
 };

@@ -21,7 +21,7 @@ constexpr int64_t kMaxCombinations = 10'000'000;  // a larger grid is a mistake
 constexpr size_t kMaxAxes = 100;
 constexpr int64_t kMaxSeeds = 10'000;
 constexpr size_t kMaxExclusions = 1'000;
-constexpr size_t kMaxTables = 100;
+constexpr size_t kMaxViews = 100;
 constexpr size_t kMaxName = 200;  // bytes of a grid file's name, which its sweeps' folders have too
 constexpr int kMaxBases = 100;    // read for one file; files that each name two others grow exponentially
 
@@ -43,7 +43,7 @@ void require_plain_name(const fs::path& file) {
 }
 
 /// Bounds the number of items that are compared pairwise.
-void refuse_too_many(size_t count, size_t most, const char* what, const std::string& location) {
+void refuse_too_many(size_t count, size_t most, const std::string& what, const std::string& location) {
   if (count > most) fail("{}: the grid has more than {} {}; split it", location, most, what);
 }
 
@@ -391,7 +391,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   grid.seeds = load_seeds(reader, grid);
   const toml::table* axes = reader.table("axis");
   const std::vector<const toml::table*> excludes = reader.tables("exclude");
-  const std::vector<const toml::table*> tables = reader.tables("table");
+  const ViewSections views = view_sections(reader);
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
@@ -412,8 +412,10 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));
   for (const toml::table* exclude : excludes) grid.excludes.push_back(load_exclusion(*exclude, grid));
   refuse_empty(grid);
-  refuse_too_many(tables.size(), kMaxTables, "tables", reader.location("table"));
-  load_views(tables, file.string(), grid);
+  for (const auto& [kind, sections] : views) {
+    refuse_too_many(sections.size(), kMaxViews, kind + "s", reader.location(kind));
+  }
+  load_views(views, file.string(), grid);
   grid.file = submitted_file;  // until here it names the file of the locations
   grid.merged = merged_text(grid, root);
   return grid;

@@ -1,9 +1,10 @@
+#include "harness/grid/table_spec.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "harness/grid/layout.h"
-#include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
@@ -121,10 +122,10 @@ TableSpec::Published load_published(const toml::table& table, const std::string&
   return published;
 }
 
-View load_view(TableReader& reader, const Grid& grid) {
+}  // namespace
+
+void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const std::string& file = reader.file();
-  View view{.title = reader.text("caption").value_or(grid.title), .table = {}};
-  TableSpec& spec = view.table;
   spec.scores = reader.texts("scores");
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
@@ -135,25 +136,6 @@ View load_view(TableReader& reader, const Grid& grid) {
   if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid);
   place_axes(reader, grid, spec);
   if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid, spec);
-  reader.refuse_leftovers();
-  return view;
-}
-
-}  // namespace
-
-void load_views(const std::vector<const toml::table*>& tables, const std::string& file, Grid& grid) {
-  const toml::table nothing;
-  std::map<std::string, std::string> titles;  // → location
-  for (const toml::table* table : tables.empty() ? std::vector{&nothing} : tables) {
-    TableReader reader(*table, "[table]", file);
-    grid.views.push_back(load_view(reader, grid));
-    const std::string& title = grid.views.back().title;
-    const auto [first, is_new] = titles.emplace(title, reader.location());
-    if (!is_new) {
-      fail("{}: two tables have the caption \"{}\" (the first at {}); each of several needs its own", reader.location(),
-           title, first->second);
-    }
-  }
 }
 
 }  // namespace tearless::harness

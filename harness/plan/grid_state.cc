@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -14,7 +13,6 @@
 #include "harness/plan/earlier_results.h"
 #include "harness/plan/program.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/selectors.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
@@ -32,36 +30,23 @@ bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
 }
 
 void report_unrecorded(const GridState& state, const Globals& globals) {
-  for (const RunResult& result : state.results) {
-    if (!is_unrecorded(Workspace(globals.workspace), result)) continue;
-    notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", result.id,
+  for (const Row& row : state.results.rows) {
+    if (!is_unrecorded(Workspace(globals.workspace), row.result)) continue;
+    notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", row.run.id,
                        shell_word(state.grid.file.string()), workspace_option(globals)));
   }
 }
 
 void report_earlier_results_of(const GridState& state, const Globals& globals) {
-  if (!state.store) return;
+  if (!state.results.store) return;
   std::vector<Run> not_started;
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& run = state.plan[i];
-    if (state.results[i].state || !run.answer.error.empty() || !run.derivation.empty()) continue;
-    not_started.push_back(run.answer.run);
+  for (const Row& row : state.results.rows) {
+    if (!row.result.state && row.refusal.empty() && row.is_trained()) not_started.push_back(row.run);
   }
-  report_earlier_results(*state.store, state.grid.file, not_started, globals);
+  report_earlier_results(*state.results.store, state.grid.file, not_started, globals);
 }
 
 // --- sweeps as they were submitted ---------------------------------------------------------------------------------
-
-uint32_t point_labelled(const Axis& axis, const Sweep& sweep, const std::string& label) {
-  const auto point = std::find_if(axis.points.begin(), axis.points.end(),
-                                  [&](const AxisPoint& candidate) { return candidate.label == label; });
-  if (point == axis.points.end()) {
-    fail(
-        "sweep {}: its runs.jsonl has the label \"{}\" of the axis {}, its merged.toml does not; submit its grid again",
-        sweep.id, label, axis.name);
-  }
-  return static_cast<uint32_t>(point - axis.points.begin());
-}
 
 int64_t run_count_of(const Grid& grid) {
   int64_t cells = 0;
@@ -69,26 +54,25 @@ int64_t run_count_of(const Grid& grid) {
   return cells * static_cast<int64_t>(grid.seeds.size());
 }
 
-GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const Store> store,
+GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> store,
                          const std::vector<std::string>& only, const Globals& globals) {
-  GridState state;
-  state.grid = std::move(grid);
-  state.store = std::move(store);
-  const Only chosen(state.grid, only);
-  for (const Run& run : sweep.runs) {
-    PlannedRun one = planned_run_of(state.grid, sweep, run);
-    if (chosen.admits(one.point)) state.plan.push_back(std::move(one));
+  const std::vector<Run> runs = std::exchange(sweep.runs, {});
+  const auto head = std::make_shared<const Sweep>(std::move(sweep));
+  GridState state{.grid = std::move(grid), .results = {.store = std::move(store)}, .errors = {}};
+  std::vector<Row>& rows = state.results.rows;
+  for (const Run& run : runs) {
+    Row& row = rows.emplace_back(Row{.run = run, .sweep = head, .place = std::ssize(rows) + 1});
+    row.derivation = derivation_of(run);
+    row.run.waiting_for.clear();  // the database says what it waits for
   }
-  state.results = results_of(state.plan, state.store.get(), numerics_of(sweep));
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    if (state.results[i].state == RunState::kWaitingData)
-      state.plan[i].answer.run.waiting_for = state.results[i].reason;
-  }
-  const int64_t all = run_count_of(state.grid);
-  const auto has = std::ranges::count_if(
-      sweep.runs, [](const Run& run) { return label_on(run.coordinates, kDerivedLabel).empty(); });
+  set_trained(rows);
+  const int64_t all = run_count_of(state.grid), has = std::ranges::count_if(rows, &Row::is_trained);
+  std::erase_if(rows, [&, chosen = Only(state.grid, only)](const Row& row) {
+    return !chosen.admits(row.run.coordinates, row.run.seed);
+  });
+  read_results(state.results.store.get(), rows, std::nullopt);
   if (has < all) {
-    notice(fmt::format("sweep {} was submitted with {} of the grid's {}", sweep.id, has, counted(all, "run")));
+    notice(fmt::format("sweep {} was submitted with {} of the grid's {}", head->id, has, counted(all, "run")));
   }
   report_unrecorded(state, globals);
   return state;
@@ -116,14 +100,10 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   }
   notice(
       fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, best->submitted_at));
-  return state_of_sweep(*best, std::move(grid), std::move(store), only, globals);
+  return state_of_sweep(*std::move(best), std::move(grid), std::move(store), only, globals);
 }
 
 }  // namespace
-
-std::optional<int64_t> numerics_of(const Sweep& sweep) {
-  return sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
-}
 
 std::optional<fs::path> grid_as_it_is_now(const std::vector<std::string>& words) {
   std::optional<fs::path> grid;
@@ -142,51 +122,13 @@ void report_missing_grids(const std::vector<std::string>& words) {
   }
 }
 
-PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
-  PlannedRun planned{.point = {.index = {}, .seed = run.seed},
-                     .answer = {.error = "", .key = "", .run = run},
-                     .derivation = label_on(run.coordinates, kDerivedLabel)};
-  planned.answer.run.waiting_for.clear();  // the database says what it waits for
-  for (const Axis& axis : grid.axes) {
-    planned.point.index.push_back(point_labelled(axis, sweep, label_on(run.coordinates, axis.name)));
+std::vector<Row> rows_of(const std::vector<PlannedRun>& plan) {
+  std::vector<Row> rows;
+  for (const PlannedRun& planned : plan) {
+    rows.push_back({.run = planned.answer.run, .derivation = planned.derivation, .refusal = planned.answer.error});
   }
-  return planned;
-}
-
-std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
-                                  std::optional<int64_t> numerics) {
-  std::vector<RunResult> results;
-  const auto read = [&] {
-    for (const PlannedRun& run : plan) {
-      const std::string& id = run.answer.run.id;
-      RunResult result{.id = id};
-      if (store && run.answer.error.empty()) result = store->result_of(id, numerics);
-      if (!run.answer.run.waiting_for.empty()) result.state = RunState::kWaitingData;
-      results.push_back(std::move(result));
-    }
-  };
-  store ? store->in_snapshot(read) : read();
-  return results;
-}
-
-std::vector<TrainedRun> trained_runs(const GridState& state) {
-  std::vector<TrainedRun> trained;
-  std::map<std::pair<std::vector<uint32_t>, int64_t>, size_t> places;
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& run = state.plan[i];
-    if (!run.derivation.empty()) continue;
-    places[{run.point.index, run.point.seed}] = trained.size();
-    trained.push_back({&run, state.results[i]});
-  }
-  for (size_t i = 0; i < state.plan.size(); ++i) {
-    const PlannedRun& run = state.plan[i];
-    if (run.derivation.empty()) continue;
-    const auto of = places.find({run.point.index, run.point.seed});
-    if (of == places.end()) continue;
-    RunResult& derived = trained[of->second].result.derived.emplace_back(state.results[i]);
-    derived.derivation = run.derivation;
-  }
-  return trained;
+  set_trained(rows);
+  return rows;
 }
 
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
@@ -201,11 +143,12 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
     if (without_program == WithoutProgram::kRefuse || !globals.engine.empty()) throw;
     return state_of_same_grid(std::move(state.grid), only, globals, missing.what());
   }
-  state.plan = plan_runs(state.grid, chosen, *program);
-  state.errors = errors_of(state.grid, state.plan);
-  state.store = Store::open_reader(Workspace(globals.workspace));
-  const int64_t numerics = state.store ? program->probe().numerics : 0;
-  state.results = results_of(state.plan, state.store.get(), numerics);
+  const std::vector<PlannedRun> plan = plan_runs(state.grid, chosen, *program);
+  state.errors = errors_of(state.grid, plan);
+  state.results.rows = rows_of(plan);
+  state.results.store = Store::open_reader(Workspace(globals.workspace));
+  const int64_t numerics = state.results.store ? program->probe().numerics : 0;
+  read_results(state.results.store.get(), state.results.rows, numerics);
   report_unrecorded(state, globals);
   report_earlier_results_of(state, globals);
   return state;

@@ -11,28 +11,19 @@
 #include "harness/grid/grid.h"
 #include "harness/plan/globals.h"
 #include "harness/plan/plan.h"
+#include "harness/results/result_set.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
 
 struct GridState {
   Grid grid;
-  std::vector<PlannedRun> plan;
-  std::vector<RunResult> results;      // results[i] is of plan[i]; state waiting_data if its corpus is missing
-  std::vector<std::string> errors;     // errors_of(grid, plan)
-  std::unique_ptr<const Store> store;  // null if there is no database yet
+  ResultSet results;                // a row for each run of the grid, derived ones too
+  std::vector<std::string> errors;  // errors_of() the plan
 };
 
-/// The result of each planned run (Store::result_of()). `store` may be null. All of one snapshot of the database.
-std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
-                                  std::optional<int64_t> numerics);
-
-/// The runs of the plan that are trained, each with the results that derivations have made of it.
-struct TrainedRun {
-  const PlannedRun* run;
-  RunResult result;
-};
-std::vector<TrainedRun> trained_runs(const GridState& state);
+/// A row for each run of a plan, without its result.
+std::vector<Row> rows_of(const std::vector<PlannedRun>& plan);
 
 enum class WithoutProgram {
   kRefuse,    // UserError
@@ -57,12 +48,6 @@ std::optional<std::filesystem::path> grid_as_it_is_now(const std::vector<std::st
 
 /// Prints a line on standard error for each grid file among `words` that is not there any more.
 void report_missing_grids(const std::vector<std::string>& words);
-
-/// The numerics of the program that a sweep was submitted with, if it has any.
-std::optional<int64_t> numerics_of(const Sweep& sweep);
-
-/// A run of a sweep as a run of the sweep's grid. UserError if the grid has no such point.
-PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run);
 
 /// workspace_option() of the command's workspace.
 std::string workspace_option(const Globals& globals);

@@ -19,7 +19,7 @@ const Setting* refused_in(const Grid& grid, const std::string& derivation, const
 std::string location_of_refusal(const Grid& grid, const PlannedRun& run) {
   const auto& [error, key, refused] = run.answer;
   const Setting* setting = refused_in(grid, run.derivation, key);
-  if (!setting) setting = refused_setting(grid, run.point, key, error);
+  if (!setting) setting = refused_setting(grid, run.combination, key, error);
   if (setting) return setting->location;
   return error.find("derived.") != std::string::npos && !run.derivation.empty()
              ? grid.derivation(run.derivation).location

@@ -10,11 +10,11 @@
 
 namespace tearless::harness {
 
-/// A point of a grid, and what the training program says of it.
+/// A combination of a grid or a run derived from its run, and what the training program says of it.
 struct PlannedRun {
-  Combination point;
+  Combination combination;
   CheckAnswer answer;           // with the run's coordinates and seed
-  std::string derivation = {};  // that makes it of the point's run; "": it is that run
+  std::string derivation = {};  // that makes it of the combination's run; "": it is that run
 };
 
 /// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each derivation

@@ -32,12 +32,14 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
 
 // Runs of one row of the first table have one rank, so that rows become complete one after another.
 std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
-  const TableSpec& table = grid.views.front().table;
+  const auto view =
+      std::ranges::find_if(grid.views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
+  const TableSpec table = view == grid.views.end() ? TableSpec() : std::get<TableSpec>(view->spec);
   const std::vector<Coordinates> rows = layout_of(grid, table).rows;
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {
     Run& run = runs.emplace_back(std::move(planned.answer.run));
-    run.rank = std::ranges::lower_bound(rows, project(planned.point, table.rows)) - rows.begin();
+    run.rank = std::ranges::lower_bound(rows, project(planned.combination, table.rows)) - rows.begin();
   }
   return runs;
 }
@@ -61,7 +63,9 @@ void keep_one_of_each_class(std::vector<PlannedRun>& plan, std::set<std::string>
 
 // The seeds of a cell are neighbours in a plan, also those that one derivation makes of them.
 void keep_one_seed_of_each_cell(std::vector<PlannedRun>& plan) {
-  const auto cell_of = [](const PlannedRun& planned) { return std::tie(planned.derivation, planned.point.index); };
+  const auto cell_of = [](const PlannedRun& planned) {
+    return std::tie(planned.derivation, planned.combination.index);
+  };
   const auto others = std::ranges::unique(plan, {}, cell_of);
   plan.erase(others.begin(), others.end());
 }

@@ -1,4 +1,4 @@
-// The result of one run, as tables and `tearless explain` use it.
+// What the database says of one run.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/resume_check.h"
 #include "harness/runs/states.h"
 
@@ -15,24 +16,16 @@ namespace tearless::harness {
 
 struct RunResult {
   std::string id = {};
-  std::optional<RunState> state = {};         // unset for a run that the store does not know
-  std::string reason = {};                    // one phrase: why it failed, is held, or ended where it did; may be ""
-  std::map<std::string, double> scores = {};  // score name → final value; empty before the run is done
-  int64_t diverged_step = 0;                  // if diverged: the update whose loss or gradient was not finite
-  bool stale = false;                         // made with another numerics number than the current program's
-  std::set<std::string> trained_on = {};      // machine_of() the attempts that it comes from; mixed if more than one
-  std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
-  std::string derivation = {};                // that has made it of a trained run; "": it is one
-  std::vector<RunResult> derived = {};        // what derivations have made of it, and what others have made of that
-
-  /// The result that has a score: of the derivation whose name the score begins with, else this one. Such scores are
-  /// shown as those of the trained run.
-  const RunResult& with_score(const std::string& score) const {
-    for (const RunResult& one : derived) {
-      if (score.starts_with(one.derivation + ".")) return one;
-    }
-    return *this;
-  }
+  std::optional<RunState> state = {};          // unset for a run that the store does not know
+  FailureClass failure = FailureClass::kNone;  // of the last attempt, if that failed
+  std::string reason = {};                     // one phrase: why it failed, is held, or ended where it did; may be ""
+  std::map<std::string, double> scores = {};   // score name → final value; empty before the run is done
+  std::optional<int64_t> step = {};  // the update at which it ended; if diverged: whose loss or gradient was not
+                                     // finite
+  std::vector<AttemptRecord> attempts = {};  // in ascending order of their numbers
+  bool stale = false;                        // made with another numerics number than the current program's
+  std::set<std::string> trained_on = {};     // machine_of() the attempts that it comes from; mixed if more than one
+  std::optional<ResumeCheck> resume = {};    // the newest outcome of `tearless verify-resume`
 };
 
 }  // namespace tearless::harness

@@ -178,9 +178,10 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
         id, workspace.root().string());
   }
   result.state = record->state;
+  result.failure = record->failure;
   result.reason = record->reason;
+  result.step = record->step;
   result.resume = read_resume_check(folder);
-  if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
   if (const std::optional<RecordedResult> recorded = recorded_result(id)) {
     if (const std::string file = changed_file(*recorded, folder); fs::exists(folder.root()) && !file.empty()) {
       fail(
@@ -193,11 +194,11 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
 
   std::optional<int64_t> oldest;
   int64_t checkpoint = 0;
-  const std::vector<AttemptRecord> attempts = attempts_of(id);
-  for (const AttemptRecord& attempt : attempts) {
+  result.attempts = attempts_of(id);
+  for (const AttemptRecord& attempt : result.attempts) {
     if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
     // An attempt that was killed before its first checkpoint has no part in the result.
-    const bool has_part = attempt.checkpoint > checkpoint || attempt.number == attempts.back().number;
+    const bool has_part = attempt.checkpoint > checkpoint || attempt.number == result.attempts.back().number;
     checkpoint = std::max(checkpoint, attempt.checkpoint);
     if (has_part && !attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
     oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);

@@ -16,11 +16,7 @@
 namespace tearless::harness {
 namespace {
 
-/// The runs that differ in their seed only.
-using Replicates = std::vector<const RunResult*>;
-
-/// The runs of one row and column, by their coordinates on the axes select.over. One entry without `select`.
-using Candidates = std::map<Coordinates, Replicates>;
+using Replicates = std::vector<Replicate>;
 
 std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
   std::vector<std::string> labels;
@@ -37,43 +33,32 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 // --- scores --------------------------------------------------------------------------------------------------------
 
 /// The names of the requested scores, with patterns replaced by the names that match.
-std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<TableRun>& runs) {
+std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Row>& rows) {
   std::set<std::string> there;
-  for (const TableRun& run : runs) {
-    for (const auto& [name, value] : run.result.scores) there.insert(name);
-    for (const RunResult& derived : run.result.derived) {
-      for (const auto& [name, value] : derived.scores) there.insert(name);
-    }
+  for (const Row& row : rows) {
+    for (const auto& [name, value] : row.result.scores) there.insert(name);
   }
   return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------
 
-/// Whether the scores of a run with this result count. One that diverged before its first evaluation has none.
-bool counts(const RunResult& result, const TableSpec& spec) {
-  return result.state == RunState::kDone ||
-         (spec.count_diverged && result.state == RunState::kDiverged && !result.scores.empty());
-}
-
-std::optional<double> mean_of(const Replicates& replicates, const std::string& score, const TableSpec& spec) {
-  std::vector<double> values;
-  for (const RunResult* result : replicates) {
-    const RunResult& scored = result->with_score(score);
-    const auto it = scored.scores.find(score);
-    if (counts(scored, spec) && it != scored.scores.end()) values.push_back(it->second);
-  }
-  return mean(values);
-}
+/// What stands in one place of the table: the labels on the axes select.over, and the runs. One candidate without
+/// `select`, several in the order of the grid with it.
+struct Candidate {
+  std::vector<std::string> labels;
+  Replicates replicates;
+};
 
 /// The candidate with the best mean of select.by; the first one if several are equal or none has a mean.
-const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec& spec) {
-  const TableSpec::Select& select = *spec.select;
-  const Candidates::value_type* best = &*candidates.begin();
+const Candidate& best_of(const std::vector<Candidate>& candidates, const TableSpec& spec) {
+  const Candidate* best = &candidates.front();
+  if (!spec.select) return *best;
   std::optional<double> best_mean;
-  for (const auto& candidate : candidates) {
-    std::optional<double> value = mean_of(candidate.second, select.by, spec);
-    if (value && !select.highest) *value = -*value;
+  for (const Candidate& candidate : candidates) {
+    Cell cell{.values = values_of(candidate.replicates, spec.select->by, spec.count_diverged)};
+    std::optional<double> value = mean(cell.numbers());
+    if (value && !spec.select->highest) *value = -*value;
     if (value && (!best_mean || *value > *best_mean)) {
       best_mean = value;
       best = &candidate;
@@ -87,16 +72,16 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
                const TableSpec& spec) {
   Cell cell;
   cell.expected = static_cast<int>(seeds);
-  std::vector<double> values;
-  std::set<std::string> trained_on, decoded_on;  // each by itself: a score of outputs is made without matmuls
-  for (const RunResult* trained : replicates) {
-    const RunResult& result = trained->with_score(score);  // of a derivation's score its run's: that may be missing
+  std::set<std::string> trained_on, derived_on;  // each by itself: a score of outputs is made without matmuls
+  for (const Replicate& replicate : replicates) {
+    const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing
+    const RunResult &result = row.result, &trained = replicate.trained->result;
     if (!result.id.empty()) cell.runs.push_back(result.id);
     cell.diverged += result.state == RunState::kDiverged;
     cell.failed += result.state == RunState::kFailed;
-    if (!counts(result, spec)) continue;
+    if (!row.counts(spec.count_diverged)) continue;
     const bool diverged = result.state == RunState::kDiverged;
-    const std::map<std::string, double>& first = trained->with_score(fail_score).scores;
+    const std::map<std::string, double>& first = replicate.row_of(fail_score).result.scores;
     const auto compared = first.find(fail_score);
     const auto it = result.scores.find(score);
     if (spec.fail_below && compared != first.end() && compared->second < *spec.fail_below) {
@@ -104,18 +89,18 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     } else if (it == result.scores.end()) {
       cell.scoreless += !diverged;
     } else {
-      values.push_back(it->second);
+      cell.values.push_back({row.run.seed, it->second});
       cell.diverged_scored += diverged;
-      cell.stale += result.stale || trained->stale;
-      trained_on.insert(trained->trained_on.begin(), trained->trained_on.end());
-      decoded_on.insert(result.trained_on.begin(), result.trained_on.end());
+      cell.stale += result.stale || trained.stale;
+      trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
+      derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  cell.scored = static_cast<int>(values.size());
-  const size_t kinds = std::max(trained_on.size(), decoded_on.size());
+  cell.scored = static_cast<int>(cell.values.size());
+  const size_t kinds = std::max(trained_on.size(), derived_on.size());
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
-  cell.mean = mean(values);
-  cell.spread = sample_deviation(values);
+  cell.mean = mean(cell.numbers());
+  cell.spread = sample_deviation(cell.numbers());
   return cell;
 }
 
@@ -160,14 +145,14 @@ int published_decimals(const TableSpec::Published& published) {
 
 // --- notes ---------------------------------------------------------------------------------------------------------
 
-void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options,
+void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
                      std::vector<std::string>& notes) {
   std::map<std::string, int> waiting;
   std::vector<std::string> failed;
-  for (const TableRun& run : runs) {
-    const std::optional<RunState>& state = run.result.state;
+  for (const Replicate& run : runs) {
+    const std::optional<RunState>& state = run.trained->result.state;
     if (state == RunState::kFailed) {
-      failed.push_back(run.result.id);
+      failed.push_back(run.trained->run.id);
     } else if (state != RunState::kDone && state != RunState::kDiverged) {
       ++waiting[std::string(!state                            ? "not started"
                             : state == RunState::kWaitingData ? "waiting for data"
@@ -191,19 +176,19 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   }
 }
 
-// The table shows scores of derivations, of which some are not made yet.
-void add_derived_notes(const Grid& grid, const Table& table, const std::vector<TableRun>& runs,
-                       const std::string& options, std::vector<std::string>& notes) {
+// The table shows scores of derived runs, some of which are not made yet.
+void add_derived_notes(const Grid& grid, const Table& table, const Replicates& runs, const std::string& options,
+                       std::vector<std::string>& notes) {
   std::map<std::string, int64_t> missing;
   std::set<std::string> failed;
-  for (const TableRun& run : runs) {
-    std::set<const RunResult*> shown;
-    for (const Table::Column& column : table.columns) shown.insert(&run.result.with_score(column.score));
-    for (const RunResult* result : shown) {
-      if (result->derivation.empty()) continue;
-      if (result->state == RunState::kFailed) failed.insert(result->id);
-      missing[result->derivation] +=
-          !result->state || !(has_result(*result->state) || result->state == RunState::kFailed);
+  for (const Replicate& run : runs) {
+    std::set<const Row*> shown;
+    for (const Table::Column& column : table.columns) shown.insert(&run.row_of(column.score));
+    for (const Row* row : shown) {
+      if (row->is_trained()) continue;
+      const std::optional<RunState>& state = row->result.state;
+      if (state == RunState::kFailed) failed.insert(row->run.id);
+      missing[row->derivation] += !state || !(has_result(*state) || state == RunState::kFailed);
     }
   }
   for (const auto& [derivation, count] : missing) {
@@ -219,16 +204,16 @@ void add_derived_notes(const Grid& grid, const Table& table, const std::vector<T
 }
 
 // A run whose result depends on whether it was stopped is named, whoever asks.
-void add_resume_notes(const std::vector<TableRun>& runs, const std::string& options, ResumeNote note,
+void add_resume_notes(const Replicates& runs, const std::string& options, ResumeNote note,
                       std::vector<std::string>& notes) {
   std::set<std::string> different;
   int64_t equal = 0;
   std::set<size_t> stops;
-  for (const TableRun& run : runs) {
-    const std::optional<ResumeCheck>& check = run.result.resume;
+  for (const Replicate& run : runs) {
+    const std::optional<ResumeCheck>& check = run.trained->result.resume;
     if (!check) continue;
     if (check->outcome != "equal") {
-      different.insert(run.result.id);
+      different.insert(run.trained->run.id);
     } else {
       ++equal;
       stops.insert(check->stops.size());
@@ -262,7 +247,7 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   }
 }
 
-void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableRun>& runs, const std::string& options,
+void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, const std::string& options,
                ResumeNote resume, Table& table) {
   const auto any = [&](auto&& what) {
     return std::any_of(table.rows.begin(), table.rows.end(),
@@ -274,9 +259,9 @@ void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableR
                                     counted(static_cast<int64_t>(grid.seeds.size()), "seed"),
                                     fmt::join(grid.seeds, ", ")));
   if (spec.select) {
-    const bool final = std::all_of(runs.begin(), runs.end(), [](const TableRun& run) {
-      return run.result.state == RunState::kDone || run.result.state == RunState::kDiverged ||
-             run.result.state == RunState::kFailed;
+    const bool final = std::all_of(runs.begin(), runs.end(), [](const Replicate& run) {
+      const std::optional<RunState>& state = run.trained->result.state;
+      return state && (has_result(*state) || state == RunState::kFailed);
     });
     table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}{}",
                                       fmt::join(names_of(grid, spec.select->over), ", "),
@@ -352,28 +337,38 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   return all;
 }
 
-Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs, const std::string& options,
-           ResumeNote resume) {
-  const TableSpec& spec = view.table;
+Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, const std::vector<Row>& rows,
+           const std::string& options, ResumeNote resume) {
   const Layout layout = layout_of(grid, spec);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
-
+  std::vector<std::string> axes;
+  for (const std::vector<size_t>* some : {&spec.rows, &spec.columns, &over}) {
+    for (const size_t axis : *some) axes.push_back(grid.axes[axis].name);
+  }
+  std::map<RowKey, Replicates> cells;
+  Replicates all;
+  for (const Group& cell : group(rows, axes)) {
+    const Replicates& replicates = cells[cell.key] = cell.replicates();
+    all.insert(all.end(), replicates.begin(), replicates.end());
+  }
   // (row, column) → candidates, including those without any run.
-  std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
-  const auto replicates_at = [&](const Combination& point) -> Replicates& {
-    return places[{project(point, spec.rows), project(point, spec.columns)}][project(point, over)];
-  };
-  for_each_cell(grid, [&](const Combination& point, const Exclusion* excluded) {
-    if (!excluded) replicates_at(point);
+  std::map<std::pair<Coordinates, Coordinates>, std::vector<Candidate>> places;
+  for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (excluded) return;
+    const Coordinates row = project(combination, spec.rows), column = project(combination, spec.columns);
+    const std::vector<std::string> chosen = labels_at(grid, over, project(combination, over));
+    RowKey key = labels_at(grid, spec.rows, row);
+    for (const std::string& label : labels_at(grid, spec.columns, column)) key.push_back(label);
+    key.insert(key.end(), chosen.begin(), chosen.end());
+    places[{row, column}].push_back({chosen, cells[key]});
   });
-  for (const TableRun& run : runs) replicates_at(run.point).push_back(&run.result);
 
   Table table;
-  table.title = view.title;
+  table.title = title;
   table.row_axes = names_of(grid, spec.rows);
   table.column_axes = names_of(grid, spec.columns);
   table.show = spec.show;
-  const std::vector<std::string> scores = scores_of(spec, runs);
+  const std::vector<std::string> scores = scores_of(spec, rows);
   table.several_scores = scores.size() > 1;
   for (const Coordinates& column : layout.columns) {
     for (const std::string& score : scores) table.columns.push_back({labels_at(grid, spec.columns, column), score});
@@ -389,9 +384,9 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
-        const auto& [chosen, replicates] = spec.select ? best_of(place->second, spec) : *place->second.begin();
-        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec);
-        cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
+        const Candidate& chosen = best_of(place->second, spec);
+        cell = fill_cell(grid.seeds.size(), chosen.replicates, score, scores.front(), spec);
+        cell.chosen = fmt::format("{}", fmt::join(chosen.labels, ", "));
         if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }
@@ -400,7 +395,7 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
     column.decimals = decimals_of(spec.decimals, table, column.score);
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
-  add_notes(grid, spec, runs, options, resume, table);
+  add_notes(grid, spec, all, options, resume, table);
   return table;
 }
 

@@ -14,6 +14,7 @@
 #include "base/print.h"
 #include "base/settings.h"
 #include "base/utf8.h"
+#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -23,27 +24,13 @@ using Line = std::vector<std::string>;
 
 // --- common to all formats -----------------------------------------------------------------------------------------
 
-/// The header: one line for each column axis, then one with the scores if there are several. The first cells of a line
-/// hold the names of the row axes (on the last line) and the name of the column axis (before its labels).
+/// A line of the header with the text of a cell in each of the columns that it spans.
 std::vector<Line> header_lines(const Table& table) {
   std::vector<Line> lines;
-  const size_t row_axes = table.row_axes.size();
-  const auto line_of = [&](const std::string& name, auto&& label_of) {
-    Line line(row_axes);
-    if (row_axes > 0) line.back() = name;
-    for (const Table::Column& column : table.columns) line.push_back(label_of(column));
-    lines.push_back(std::move(line));
-  };
-  for (size_t i = 0; i < table.column_axes.size(); ++i) {
-    line_of(table.column_axes[i], [i](const Table::Column& column) { return column.labels[i]; });
+  for (const std::vector<HeaderCell>& cells : header_of(table)) {
+    Line& line = lines.emplace_back();
+    for (const HeaderCell& cell : cells) line.insert(line.end(), cell.span, cell.text);
   }
-  if (table.several_scores || lines.empty()) {
-    line_of("", [](const Table::Column& column) { return column.score; });
-  }
-  // The names of the row axes go onto the last line if its first cells are empty, else onto another line.
-  Line& last = lines.back();
-  if (row_axes > 0 && !last[row_axes - 1].empty()) lines.emplace_back(row_axes + table.columns.size());
-  std::copy(table.row_axes.begin(), table.row_axes.end(), lines.back().begin());
   return lines;
 }
 
@@ -276,35 +263,28 @@ std::string escape_csv(const std::string& text) {
 
 namespace {
 
-std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
-
-std::string csv_published(const Cell& cell) {
-  if (cell.published.is_null()) return "";
-  return cell.published.is_string() ? cell.published.get<std::string>() : csv_number(cell.published.get<double>());
-}
-
-Line csv_line(const Table::Row& row, const Table::Column& column, const Cell& cell) {
-  Line line = row.labels;
-  line.insert(line.end(), column.labels.begin(), column.labels.end());
-  line.insert(line.end(), {column.score, csv_number(cell.mean), csv_number(cell.spread)});
-  for (const int count :
-       {cell.scored, cell.expected, cell.diverged, cell.below, cell.failed, cell.missing(), cell.stale, cell.mixed}) {
-    line.push_back(std::to_string(count));
-  }
-  line.insert(line.end(), {cell.chosen, csv_published(cell), csv_number(cell.difference()),
-                           fmt::format("{}", fmt::join(cell.runs, " "))});
-  return line;
+std::string csv_value(const nlohmann::json& value) {
+  if (value.is_array()) return fmt::format("{}", fmt::join(value.get<Line>(), " "));
+  return value_text(value);
 }
 
 std::string render_csv(const Table& table) {
   Line header = table.row_axes;
   header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
-  header.insert(header.end(), {"score", "mean", "spread", "n", "expected", "diverged", "below", "failed", "missing",
-                               "stale", "mixed", "chosen", "published", "difference", "runs"});
+  header.emplace_back("score");
+  for (const CellField& field : cell_fields()) {
+    if (field.in_csv) header.emplace_back(field.name);
+  }
   std::string text = join_escaped(header, ",", escape_csv) + "\n";
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      text += join_escaped(csv_line(row, table.columns[i], row.cells[i]), ",", escape_csv) + "\n";
+      Line line = row.labels;
+      line.insert(line.end(), table.columns[i].labels.begin(), table.columns[i].labels.end());
+      line.push_back(table.columns[i].score);
+      for (const CellField& field : cell_fields()) {
+        if (field.in_csv) line.push_back(csv_value(field.value(row.cells[i])));
+      }
+      text += join_escaped(line, ",", escape_csv) + "\n";
     }
   }
   return text;
@@ -314,8 +294,6 @@ std::string render_csv(const Table& table) {
 
 using nlohmann::json;
 
-json json_number(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
 /// The labels of a row or a column by the names of their axes.
 json json_labels(const std::vector<std::string>& axes, const Line& labels) {
   json object = json::object();
@@ -323,33 +301,10 @@ json json_labels(const std::vector<std::string>& axes, const Line& labels) {
   return object;
 }
 
-/// What a cell is, in one word. The first that applies: a cell with runs to come is "missing" whatever the others did.
-const char* state_of(const Cell& cell) {
-  if (cell.expected == 0) return "left_out";
-  if (cell.missing() > 0) return "missing";
-  if (cell.scored > 0) return "done";
-  if (cell.diverged > 0) return "diverged";
-  if (cell.failed > 0) return "failed";
-  return cell.below > 0 ? "below" : "scoreless";
-}
-
 json json_cell(const Cell& cell) {
-  return {{"state", state_of(cell)},
-          {"mean", json_number(cell.mean)},
-          {"spread", json_number(cell.spread)},
-          {"n", cell.scored},
-          {"expected", cell.expected},
-          {"diverged", cell.diverged},
-          {"below", cell.below},
-          {"failed", cell.failed},
-          {"scoreless", cell.scoreless},
-          {"missing", cell.missing()},
-          {"stale", cell.stale},
-          {"mixed", cell.mixed},
-          {"chosen", cell.chosen},
-          {"published", cell.published},
-          {"difference", json_number(cell.difference())},
-          {"runs", cell.runs}};
+  json object = json::object();
+  for (const CellField& field : cell_fields()) object[field.name] = field.value(cell);
+  return object;
 }
 
 json json_table(const Table& table) {

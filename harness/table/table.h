@@ -1,17 +1,17 @@
-// A table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and the
-// results of its runs; render() prints it in one of six formats. Pure: no database, no clock.
+// A table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and its rows
+// of results; render() prints it in one of six formats. Pure: no database, no clock.
 #pragma once
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
-#include "harness/runs/run_result.h"
+#include "harness/results/row.h"
 
 namespace tearless::harness {
 
@@ -21,18 +21,21 @@ struct Cell {
   int expected = 0;         // in this cell; 0 if the cell is excluded
   int scored = 0;           // n: done, with a value of the score. Mean and spread are over these
   int diverged = 0;         // ended with a loss or gradient that was not finite
-  int diverged_scored = 0;  // of both of these: with the grid's diverged = "counted"
+  int diverged_scored = 0;  // diverged runs that count in the mean: with the grid's diverged = "counted"
   int below = 0;            // done, but below the grid's fail_below
   int failed = 0;           // ended without a result: crashed, refused …
   int scoreless = 0;        // done, but without this score (such as g for a norm that has no g)
   int stale = 0;            // of the scored ones: made with another numerics number
   int mixed = 0;  // how many kinds of processor, device and matmul library made the scored ones, if more than one
 
+  std::vector<SeedValue> values;  // of the scored runs
   std::optional<double> mean;
   std::optional<double> spread;   // sample standard deviation; unset for n = 1
   nlohmann::json published;       // the published number or text, or null
   std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
   std::vector<std::string> runs;  // ids, as far as they are known
+
+  std::vector<double> numbers() const;  ///< the values without their seeds
 
   /// Runs without a result yet.
   int missing() const { return expected - scored - (diverged - diverged_scored) - below - failed - scoreless; }
@@ -63,24 +66,38 @@ struct Table {
   std::vector<std::string> notes;  // printed below the table, one sentence each
 };
 
-/// A run of the grid with its result.
-struct TableRun {
-  Combination point;
-  RunResult result;
-};
-
 /// Whether a note says how many runs `tearless verify-resume` found equal. Runs that it found different are always
 /// named.
 enum class ResumeNote { kIfDifferent, kAlways };
 
-/// Computes the table of a view of the grid. `runs` are those that the grid does not exclude, each at most once, in any
+/// Computes a table of the grid. `rows` are those of the runs that the grid does not exclude, each at most once, in any
 /// order; an absent run counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the
 /// notes recommend.
-Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs, const std::string& options = "",
-           ResumeNote resume = ResumeNote::kIfDifferent);
+Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, const std::vector<Row>& rows,
+           const std::string& options = "", ResumeNote resume = ResumeNote::kIfDifferent);
+
+/// What CSV, JSON and the formats for people print of a cell. The fields are in the order of CSV's columns.
+struct CellField {
+  const char* name;
+  nlohmann::json (*value)(const Cell&);  // null: it has none
+  bool in_csv = true;
+  /// Its part of cell_text(), "" if it has none in this cell. Null: never. The parts are in the order of the fields.
+  std::string (*text)(const Table&, const Table::Column&, const Cell&) = nullptr;
+};
+std::span<const CellField> cell_fields();
 
 /// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
+
+/// A cell of the header, over `span` columns of the table.
+struct HeaderCell {
+  std::string text;
+  size_t span = 1;
+};
+/// The lines of the header: one for each column axis, then one with the scores if there are several. The first cells of
+/// a line hold the names of the row axes (on the last line) and the name of the column axis (before its labels).
+/// Columns with the same label, under one cell of the line above, have one cell together.
+std::vector<std::vector<HeaderCell>> header_of(const Table& table);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 

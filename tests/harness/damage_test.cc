@@ -57,10 +57,10 @@ class DamageTest : public RunTest {
 
     std::string table() const {
       const auto store = Store::open_reader(workspace_);
-      const std::vector<RunResult> results = results_of(plan_, store.get(), 1);
-      std::vector<TableRun> runs;
-      for (size_t i = 0; i < plan_.size(); ++i) runs.push_back({plan_[i].point, results[i]});
-      return render(fill(grid_, grid_.views.front(), runs, ""), table_format("text"));
+      std::vector<Row> rows = rows_of(plan_);
+      read_results(store.get(), rows, 1);
+      const View& view = grid_.views.front();
+      return render(fill(grid_, view.title, std::get<TableSpec>(view.spec), rows), table_format("text"));
     }
 
    private:

@@ -83,7 +83,7 @@ Picture picture_of(const Figure& figure, size_t width = 80) {
 }
 
 // A panel with these lines, each of these runs.
-Figure figure_of(const std::vector<std::vector<Curve>>& lines) {
+Figure figure_of(const std::vector<std::vector<Series>>& lines) {
   Figure figure;
   figure.panels = {{.metric = "train.loss", .lines = {}}};
   figure.heading = {"norm"};
@@ -94,8 +94,8 @@ Figure figure_of(const std::vector<std::vector<Curve>>& lines) {
   return figure;
 }
 
-Curve curve_of(const std::vector<double>& values, int64_t interval = 1) {
-  Curve curve;
+Series curve_of(const std::vector<double>& values, int64_t interval = 1) {
+  Series curve;
   for (size_t i = 0; i < values.size(); ++i) curve.push_back({static_cast<int64_t>(i) * interval, values[i]});
   return curve;
 }
@@ -178,7 +178,7 @@ TEST(Scale, OfRandomValuesEnclosesThemWithFewTicksAtRoundMultiples) {
 // --- pictures ------------------------------------------------------------------------------------------------------
 
 TEST(Figure, ACurveOfYEqualToXIsTheDiagonalFromCornerToCorner) {
-  Curve diagonal;
+  Series diagonal;
   for (int64_t step = 0; step <= 100; ++step) diagonal.push_back({step, static_cast<double>(step)});
   for (const size_t width : {80, 160}) {
     const Picture picture = picture_of(figure_of({{diagonal}}), width);
@@ -226,7 +226,7 @@ TEST(Figure, TheUpdatesOfTheAxisAreBelowTheirColumns) {
 }
 
 TEST(Figure, WhereUpdatesShareAColumnTheirMeanIsDrawn) {
-  Curve noisy;
+  Series noisy;
   for (int64_t step = 0; step < 20000; ++step) noisy.push_back({step, step % 2 == 0 ? 0.0 : 10.0});
   const Picture picture = picture_of(figure_of({{noisy}}));
   EXPECT_EQ(picture.numbers.at(0), "10");
@@ -285,7 +285,7 @@ TEST(Figure, EachLineOfWhichARunDivergedHasACross) {
 }
 
 TEST(Figure, OnePointAndEqualValuesAreInTheMiddle) {
-  for (const Curve& curve : {Curve{{800, 3.0}}, Curve{{0, 3.0}, {800, 3.0}}, Curve{{0, 0.0}}}) {
+  for (const Series& curve : {Series{{800, 3.0}}, Series{{0, 3.0}, {800, 3.0}}, Series{{0, 0.0}}}) {
     const Picture picture = picture_of(figure_of({{curve}}));
     ASSERT_FALSE(picture.marks.empty());
     for (const auto& [place, mark] : picture.marks) {
@@ -296,7 +296,7 @@ TEST(Figure, OnePointAndEqualValuesAreInTheMiddle) {
 }
 
 TEST(Figure, LinesAreToldApartByTheLettersOfTheLegend) {
-  std::vector<std::vector<Curve>> lines(8, {curve_of({1, 1, 1})});  // all alike: the hardest
+  std::vector<std::vector<Series>> lines(8, {curve_of({1, 1, 1})});  // all alike: the hardest
   lines.push_back({curve_of({2})});
   lines.push_back({curve_of({2})});  // one point at the same place
   const Picture picture = picture_of(figure_of(lines));
@@ -362,10 +362,10 @@ TEST(Figure, NoLineIsLongerThanTheTerminalWhateverTheValues) {
   std::mt19937_64 random(seed);
   const double values[] = {0, -0.0, 1, -1, 1e-300, 1e308, -1e308, kInfinity, -kInfinity, std::nan(""), 1e15, 123.456};
   for (int i = 0; i < 300; ++i) {
-    std::vector<std::vector<Curve>> lines(1 + random() % 70);
-    for (std::vector<Curve>& runs : lines) {
+    std::vector<std::vector<Series>> lines(1 + random() % 70);
+    for (std::vector<Series>& runs : lines) {
       runs.resize(random() % 3);
-      for (Curve& run : runs) {
+      for (Series& run : runs) {
         const size_t points = random() % 5;
         for (size_t k = 0; k < points; ++k) {
           run.push_back({static_cast<int64_t>(random() % (i % 2 == 0 ? 7 : 1'000'000'000)), values[random() % 12]});

@@ -46,7 +46,7 @@ scores = ["test.score"]
         }
         EXPECT_EQ(run.answer.run.coordinates, (Labels{{"model.norm", norm}, {"model.depth", std::to_string(depth)}}));
         EXPECT_EQ(run.answer.run.seed, seed);
-        EXPECT_EQ(run.point.seed, seed);
+        EXPECT_EQ(run.combination.seed, seed);
         ids.insert(run.answer.run.id);
       }
     }
@@ -102,7 +102,7 @@ TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
     Labels labels = run.coordinates;
     labels.emplace_back("derived", "mark");
     EXPECT_EQ(mark.coordinates, labels);
-    EXPECT_EQ(all[8 + i].point.index, all[i].point.index);
+    EXPECT_EQ(all[8 + i].combination.index, all[i].combination.index);
   }
 }
 

@@ -189,7 +189,7 @@ TEST_F(RunFolderTest, ADivergedRunIsRebuiltWithTheScoresThatItLeft) {
     const auto store = Store::open_reader(workspace_);
     const RunResult result = store->result_of(run_.id());
     EXPECT_EQ(result.state, RunState::kDiverged);
-    EXPECT_EQ(result.diverged_step, 9);
+    EXPECT_EQ(result.step, 9);
     EXPECT_EQ(result.scores, (std::map<std::string, double>{{"diverged_step", 9}, {"test.bleu", 25.5}}));
   }
   test::write_text(run_.gradient_norms(), "abcdefgx");

@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
-#include "harness/store/selected_runs.h"
 #include "harness/store/workspace_format.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -63,7 +62,7 @@ class StoreTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
+TEST_F(StoreTest, KnowsHowLongTheRunsOfAResourceClassTook) {
   harness::Run done = request("a"), queued = request("b"), unknown = request("c");
   done.needs.resource_class = queued.needs.resource_class = "s";
   done.updates = 100;
@@ -470,26 +469,6 @@ TEST_F(StoreTest, TheViewOfScoresHasTheNumbersThatTablesPrint) {
   }
   EXPECT_EQ(shown.size(), 303u) << "without the one that is not known";
   EXPECT_EQ(shown, store_->result_of("aa").scores);
-}
-
-TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) {
-  store_->submit(sweep("old", {request("aa"), request("bb")}));
-  store_->submit(sweep("new", {request("cc"), request("bb"), request("bb")}));
-  const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
-    std::vector<std::string> runs;
-    for (const SelectedRun& at : selected_runs(*store_, select(*store_, words), each)) {
-      runs.push_back(fmt::format("{} {} {}", at.sweep_id(), at.place(), at.run.id));
-    }
-    return runs;
-  };
-  using testing::ElementsAre;
-  EXPECT_THAT(selected({"old", "new"}, EachRun::kOnce), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
-  EXPECT_THAT(selected({"old", "new", "old"}, EachRun::kInEverySweep),
-              ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
-  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
-  EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
-  store_->submit(sweep("old", {request("aa"), request("bb")}));  // keeps its place in the queue, and is the newest now
-  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("old 2 bb"));
 }
 
 TEST_F(StoreTest, MetricsOfARunAreReadInTheOrderOfItsFile) {

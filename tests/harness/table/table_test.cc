@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "harness/grid/expand.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
@@ -29,22 +30,39 @@ RunResult done(std::map<std::string, double> scores) {
 }
 RunResult ended(RunState state) { return {.id = "fedcba9876543210", .state = state}; }
 
-/// Every run of the grid with the result that `result_of` gives it: by row and column point of the first two axes, and
-/// seed.
-using ResultOf = std::function<RunResult(uint32_t row, uint32_t column, int64_t seed)>;
-std::vector<TableRun> results(const Grid& grid, const ResultOf& result_of) {
-  std::vector<TableRun> runs;
-  for (const Combination& point : runs_of(grid)) {
-    const uint32_t column = point.index.size() > 1 ? point.index[1] : 0;
-    runs.push_back({point, result_of(point.index[0], column, point.seed)});
+/// What became of a run, and of the one that the derivation called wide makes of it, if there is one.
+struct Outcome {
+  Outcome(RunResult result) : trained(std::move(result)) {}
+  RunResult trained;
+  std::optional<RunResult> wide = {};
+};
+
+/// A row for every run of the grid with the outcome that `outcome_of` gives it: by row and column point of the first
+/// two axes, and seed.
+using OutcomeOf = std::function<Outcome(uint32_t row, uint32_t column, int64_t seed)>;
+std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
+  std::vector<Row> rows;
+  for (const Combination& combination : runs_of(grid)) {
+    const uint32_t column = combination.index.size() > 1 ? combination.index[1] : 0;
+    const Outcome outcome = outcome_of(combination.index[0], column, combination.seed);
+    harness::Run run{.id = outcome.trained.id, .seed = combination.seed};
+    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+      run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);
+    }
+    rows.push_back({.run = run, .trained = run.id, .result = outcome.trained});
+    if (!outcome.wide) continue;
+    run.coordinates.emplace_back(kDerivedLabel, "wide");
+    rows.push_back({.run = run, .derivation = "wide", .trained = run.id, .result = *outcome.wide});
+    rows.back().run.id = outcome.wide->id;
   }
-  return runs;
+  return rows;
 }
 
 /// The table of a grid that has one.
 template <class... Options>
-Table fill(const Grid& grid, const std::vector<TableRun>& runs, const Options&... options) {
-  return harness::fill(grid, grid.views.at(0), runs, options...);
+Table fill(const Grid& grid, const std::vector<Row>& rows, const Options&... options) {
+  const View& view = grid.views.at(0);
+  return harness::fill(grid, view.title, std::get<TableSpec>(view.spec), rows, options...);
 }
 
 /// The text of the one cell of a one-axis, one-value grid with `seeds` seeds.
@@ -66,16 +84,15 @@ TEST(Cell, ShowsMeanSpreadAndCount) {
   EXPECT_EQ(cell_of(3, around_28, "decimals = { \"dev.*\" = 1, \"test.*\" = 3 }"), "28.200 ± 0.100 (n=3)");
 }
 
-/// A run with the result of a derivation called wide, in this state.
-RunResult with_derived(double value, std::optional<RunState> state, std::map<std::string, double> scores = {}) {
-  RunResult run = bleu(value);
-  run.derived.push_back({.id = "00000000000000ff", .state = state, .scores = std::move(scores)});
-  run.derived.back().derivation = "wide";
-  return run;
+/// A run with a derived one in this state.
+Outcome with_derived(double value, std::optional<RunState> state, std::map<std::string, double> scores = {}) {
+  Outcome outcome = bleu(value);
+  outcome.wide = RunResult{.id = "00000000000000ff", .state = state, .scores = std::move(scores)};
+  return outcome;
 }
 
-TEST(Cell, OfADecodingsScoreCountsTheRunsOfTheDecoding) {
-  const auto cell = [](const std::function<RunResult(int64_t)>& result_of) {
+TEST(Cell, OfADerivedRunsScoreCountsTheDerivedRuns) {
+  const auto cell = [](const std::function<Outcome(int64_t)>& result_of) {
     const Grid grid = load_text("seeds = 3\n[axis]\na = [1]\n[table]\nscores = [\"wide.test.bleu\", \"test.bleu\"]\n");
     const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }));
     std::string text;
@@ -107,13 +124,13 @@ TEST(Cell, OfADecodingsScoreCountsTheRunsOfTheDecoding) {
             "wide.test.bleu");
 }
 
-TEST(Cell, IsMixedIfTheTrainedRunsOrTheirDecodingsAreOfSeveralMachines) {
+TEST(Cell, IsMixedIfTheTrainedOrTheDerivedRunsAreOfSeveralMachines) {
   const auto cell = [](const std::string& trained_on, const std::string& decoded_on) {
     const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"wide.test.bleu\"\n");
     const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
-                                RunResult run = with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
-                                run.trained_on = {seed == 1 ? "a" : trained_on};
-                                run.derived.front().trained_on = {seed == 1 ? "b" : decoded_on};
+                                Outcome run = with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                run.trained.trained_on = {seed == 1 ? "a" : trained_on};
+                                run.wide->trained_on = {seed == 1 ? "b" : decoded_on};
                                 return run;
                               }));
     return cell_text(filled, filled.columns[0], filled.rows[0].cells[0]);
@@ -280,7 +297,7 @@ select = { over = ["lr"], by = "dev.bleu" }
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "91.00 (n=1) @0.1");
   EXPECT_THAT(table.notes, testing::Contains("@: the value of lr with the highest mean dev.bleu"));
   EXPECT_THAT(
-      fill(grid, {{runs_of(grid).front(), {}}}).notes,
+      fill(grid, {results(grid, [](uint32_t, uint32_t, int64_t) { return RunResult{}; }).front()}).notes,
       testing::Contains("@: the value of lr with the highest mean dev.bleu, which may still change: runs are missing"));
 }
 
@@ -481,6 +498,44 @@ TEST(Render, TakesTheFormatFromTheEndingOfAFile) {
       {"t.csv", TableFormat::kCsv},   {"t.json", TableFormat::kJson},   {"folder.tex/table", TableFormat::kText},
       {"tex", TableFormat::kText},    {"", TableFormat::kText}};
   for (const auto& [file, format] : kCases) EXPECT_EQ(table_format_of(file), format) << file;
+}
+
+TEST(Header, ACellSpansTheColumnsThatShareItsLabelUnderOneCellAbove) {
+  const Grid grid = load_text(R"(
+[axis]
+lr = [0.1]
+model = ["a", "b"]
+norm = ["x", "y"]
+[table]
+rows = "lr"
+columns = ["model", "norm"]
+scores = ["test.bleu", "dev.bleu"]
+)");
+  std::vector<std::string> lines;
+  for (const std::vector<HeaderCell>& line : header_of(fill(grid, {}))) {
+    lines.emplace_back();
+    for (const HeaderCell& cell : line) lines.back() += fmt::format("{}:{} ", cell.text, cell.span);
+  }
+  EXPECT_THAT(lines, testing::ElementsAre("model:1 a:4 b:4 ", "norm:1 x:2 y:2 x:2 y:2 ",
+                                          "lr:1 test.bleu:1 dev.bleu:1 test.bleu:1 dev.bleu:1 test.bleu:1 dev.bleu:1 "
+                                          "test.bleu:1 dev.bleu:1 "));
+}
+
+TEST(CellFields, AreInEveryFormWithTheValuesBySeedBehindThem) {
+  const Grid grid = load_text("seeds = [5, 3]\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n");
+  const Table table = fill(grid, results(grid, [](uint32_t, uint32_t, int64_t seed) { return around_28(seed); }));
+  const Cell& cell = table.rows[0].cells[0];
+  ASSERT_EQ(cell.values.size(), 2u);
+  EXPECT_EQ(cell.values[0].seed, 5);
+  EXPECT_EQ(cell.values[0].value, 28.5);
+  EXPECT_EQ(cell.values[1].seed, 3);
+  const auto json = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0);
+  const std::string csv = render(table, TableFormat::kCsv);
+  for (const CellField& field : cell_fields()) {
+    EXPECT_EQ(json.at(field.name), field.value(cell)) << field.name;
+    EXPECT_EQ(csv.find(std::string(",") + field.name) != std::string::npos, field.in_csv) << field.name;
+  }
+  EXPECT_EQ(json.size(), cell_fields().size());
 }
 
 std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note) {

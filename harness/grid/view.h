@@ -1,0 +1,19 @@
+// The views of a grid: the ways to show the results of its runs. A new kind of view is a file like table_spec.h, which
+// has its struct, the name of its sections in a grid file and read_view(), and an alternative of ViewSpec.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "harness/grid/table_spec.h"
+
+namespace tearless::harness {
+
+using ViewSpec = std::variant<TableSpec>;
+
+struct View {
+  std::string title;  // no other view of the grid has it
+  ViewSpec spec;
+};
+
+}  // namespace tearless::harness

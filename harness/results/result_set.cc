@@ -1,0 +1,186 @@
+#include "harness/results/result_set.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/run_directory.h"
+
+namespace tearless::harness {
+namespace {
+
+using SharedSweep = std::shared_ptr<const Sweep>;
+
+// What the database says without the run's folder.
+RunResult recorded(const RunRecord& record) {
+  return {
+      .id = record.id, .state = record.state, .failure = record.failure, .reason = record.reason, .step = record.step};
+}
+
+Row row_of(const SharedSweep& sweep, RunRecord record) {
+  Row row{.sweep = sweep, .place = sweep ? record.place + 1 : 0, .result = recorded(record)};
+  row.run = std::move(record);
+  row.derivation = derivation_of(row.run);
+  return row;
+}
+
+// Derived runs have the labels of their trained run, and then one of their own.
+std::pair<Labels, int64_t> origin_of(const Row& row) {
+  Labels labels = row.run.coordinates;
+  if (!row.is_trained() && !labels.empty()) labels.pop_back();
+  return {std::move(labels), row.run.seed};
+}
+
+std::vector<Row> all_rows_of(const Store& store, const SharedSweep& sweep, const std::vector<RunState>& states = {}) {
+  std::vector<Row> rows;
+  for (RunRecord& record : store.runs_of(sweep->id, states)) rows.push_back(row_of(sweep, std::move(record)));
+  set_trained(rows);
+  return rows;
+}
+
+// A run that no sweep has any more has no labels: its settings name the run that it derives from.
+Row row_without_sweep(const Store& store, const std::string& id) {
+  Row row = row_of(nullptr, store.known_run(id));
+  row.trained = id;
+  for (std::string of = derived_from(row.run.settings); !of.empty();) {
+    row.trained = of;
+    const std::optional<RunRecord> next = store.run(of);
+    of = next ? derived_from(next->settings) : "";
+  }
+  return row;
+}
+
+void add_derived_without_sweep(const Store& store, const std::string& id, std::vector<Row>& rows) {
+  for (const std::string& derived : store.derived_from(id)) {
+    if (store.sweeps_of(derived).empty()) rows.push_back(row_without_sweep(store, derived));
+    add_derived_without_sweep(store, derived, rows);
+  }
+}
+
+void keep_newest(const Store& store, std::vector<Row>& rows) {
+  std::map<std::string, size_t> age;  // of a sweep; 0 is the newest
+  for (const Sweep& sweep : store.sweeps()) age.emplace(sweep.id, age.size());
+  using Position = std::pair<size_t, int64_t>;  // age and place
+  const auto position_of = [&](const Row& row) { return Position(age[row.sweep_id()], row.place); };
+  std::map<std::string, Position> kept;
+  for (const Row& row : rows) {
+    const auto [first, is_new] = kept.emplace(row.run.id, position_of(row));
+    if (!is_new) first->second = std::min(first->second, position_of(row));
+  }
+  std::erase_if(rows, [&](const Row& row) { return kept.at(row.run.id) != position_of(row); });
+}
+
+// The sweeps to read for a selection, each once, and the rows of runs that no sweep has.
+std::vector<std::string> sweeps_in(const Store& store, const Selection& selection, std::vector<Row>& without_sweep) {
+  std::vector<std::string> sweeps;
+  const auto has_any = [&](const std::vector<std::string>& ids) {
+    return std::find_first_of(sweeps.begin(), sweeps.end(), ids.begin(), ids.end()) != sweeps.end();
+  };
+  for (const auto* named : {&selection.sweeps, &selection.narrowed}) {
+    for (const std::string& sweep : *named) {
+      if (!has_any({sweep})) sweeps.push_back(sweep);
+    }
+  }
+  for (const std::string& id : selection.runs) {
+    const std::vector<std::string> having = store.sweeps_of(id);
+    if (having.empty()) {
+      without_sweep.push_back(row_without_sweep(store, id));
+    } else if (!has_any(having)) {
+      sweeps.push_back(having.back());
+    }
+  }
+  return sweeps;
+}
+
+// Keeps of the rows that were not asked for the derived ones whose trained run is among `rows` in the same sweep.
+void keep_those_beside(const std::vector<Row>& rows, std::vector<Row>& others) {
+  std::set<std::pair<std::string, std::string>> trained;
+  for (const Row& row : rows) {
+    if (row.is_trained()) trained.emplace(row.sweep_id(), row.trained);
+  }
+  std::erase_if(others, [&](const Row& row) {
+    return row.is_trained() || !trained.contains({row.sweep_id(), row.trained});
+  });
+}
+
+ResultSet select_rows(const Store& store, const Selection& selection, EachRun each) {
+  ResultSet found;
+  const std::vector<std::string> sweeps = sweeps_in(store, selection, found.rows);
+  const std::set<std::string> whole(selection.sweeps.begin(), selection.sweeps.end());
+  const std::set<std::string> single(selection.runs.begin(), selection.runs.end());
+  for (const Row& row : std::vector(found.rows)) {
+    if (row.is_trained()) add_derived_without_sweep(store, row.run.id, found.beside);
+  }
+  std::erase_if(found.beside, [&](const Row& row) { return single.contains(row.run.id); });
+  for (const std::string& id : sweeps) {
+    const std::optional<Sweep> known = store.sweep(id);
+    if (!known) continue;  // deleted meanwhile
+    for (Row& row : all_rows_of(store, std::make_shared<const Sweep>(*known))) {
+      const bool is_wanted = whole.contains(id) || single.contains(row.run.id);
+      (is_wanted ? found.rows : found.beside).push_back(std::move(row));
+    }
+  }
+  if (each == EachRun::kOnce) keep_newest(store, found.rows);
+  keep_those_beside(found.rows, found.beside);
+  return found;
+}
+
+}  // namespace
+
+void set_trained(std::vector<Row>& rows) {
+  std::map<std::pair<Labels, int64_t>, std::string> ids;
+  for (const Row& row : rows) {
+    if (row.is_trained()) ids.emplace(origin_of(row), row.run.id);
+  }
+  for (Row& row : rows) {
+    const auto trained = ids.find(origin_of(row));
+    row.trained = trained == ids.end() ? "" : trained->second;
+  }
+}
+
+std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::string>& metrics) const {
+  std::vector<Series> series(metrics.size());
+  store->read_metrics(row.run.id, [&](const MetricLine& line) {
+    const auto metric = std::find(metrics.begin(), metrics.end(), line.name);
+    if (metric == metrics.end()) return;
+    series[static_cast<size_t>(metric - metrics.begin())].push_back({.step = line.step, .value = line.value});
+  });
+  return series;
+}
+
+void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics) {
+  const auto read = [&] {
+    for (Row& row : rows) {
+      row.result = {.id = row.run.id};
+      if (store && row.refusal.empty()) {
+        row.result = store->result_of(row.run.id, row.sweep ? numerics_of(*row.sweep) : numerics);
+      }
+      if (!row.run.waiting_for.empty()) row.result.state = RunState::kWaitingData;
+      if (row.sweep && row.result.state == RunState::kWaitingData) row.run.waiting_for = row.result.reason;
+    }
+  };
+  store ? store->in_snapshot(read) : read();
+}
+
+std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, const std::vector<RunState>& states) {
+  std::vector<Row> rows = all_rows_of(store, std::make_shared<const Sweep>(sweep), states);
+  if (read == Read::kResults) read_results(&store, rows, std::nullopt);
+  return rows;
+}
+
+ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, EachRun each, Read read) {
+  ResultSet found;
+  store->in_snapshot([&] {
+    found = select_rows(*store, selection, each);
+    if (read == Read::kResults) read_results(store.get(), found.rows, std::nullopt);
+  });
+  found.store = std::move(store);
+  return found;
+}
+
+std::optional<int64_t> numerics_of(const Sweep& sweep) {
+  return sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,62 @@
+// The rows of one moment, read from the database: of sweeps as they were submitted, and of the runs that the words of a
+// command line select.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/results/row.h"
+#include "harness/store/selectors.h"
+
+namespace tearless::harness {
+
+/// What a run reported of one metric at one step.
+struct Reported {
+  int64_t step = 0;  // updates made
+  double value = 0;
+};
+/// What a run reported of one metric, in the order of its file.
+using Series = std::vector<Reported>;
+
+struct ResultSet {
+  std::vector<Row> rows = {};
+  std::vector<Row> beside = {};  // not asked for: runs that the same sweeps derive from `rows`; states alone
+  std::unique_ptr<const Store> store = nullptr;  // null: nothing was run in the workspace yet
+
+  /// What the run has reported of each of these metrics; of a metric that it lacks an empty series. UserError if the
+  /// metrics are not what was recorded.
+  std::vector<Series> series(const Row& row, const std::vector<std::string>& metrics) const;
+};
+
+enum class Read {
+  kStates,   // state, failure class, reason and step: of the database alone
+  kResults,  // scores and attempts too, compared with the run folders (Store::result_of())
+};
+
+/// Fills in Row::trained of the rows of a grid or a sweep, by their labels.
+void set_trained(std::vector<Row>& rows);
+
+/// Reads the results of rows whose runs are known, in one snapshot. Results of other numerics than `numerics`, or of a
+/// sweep's row than its sweep's, are stale. `store` may be null: nothing is known then.
+void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics);
+
+/// The rows of a sweep in the grid's order. `states`: only those that are in one of them; empty: all.
+std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, const std::vector<RunState>& states = {});
+
+enum class EachRun {
+  kOnce,          // as the newest of the selected sweeps has it, at its first place there
+  kInEverySweep,  // and at every place
+};
+
+/// The rows of the selected runs, in the order of the sweeps and of their grids, after those of runs that no sweep has.
+/// A run that was named without a sweep is given as the newest sweep has it. Results are stale if their numerics are
+/// not those of the program that the sweep was submitted with.
+ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, EachRun each, Read read);
+
+/// The numerics of the program that a sweep was submitted with, if it has any.
+std::optional<int64_t> numerics_of(const Sweep& sweep);
+
+}  // namespace tearless::harness

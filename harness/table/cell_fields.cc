@@ -1,0 +1,136 @@
+// The fields of a cell. A new statistic is a function in stats.h and a row here.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+json number(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+/// What a cell is, in one word. The first that applies: a cell with runs to come is "missing" whatever the others did.
+const char* state_of(const Cell& cell) {
+  if (cell.expected == 0) return "left_out";
+  if (cell.missing() > 0) return "missing";
+  if (cell.scored > 0) return "done";
+  if (cell.diverged > 0) return "diverged";
+  if (cell.failed > 0) return "failed";
+  return cell.below > 0 ? "below" : "scoreless";
+}
+
+// --- parts of the text ---------------------------------------------------------------------------------------------
+
+// How all runs of a cell without a mean ended, if they ended alike. "" for other cells.
+std::string common_end(const Cell& cell) {
+  if (cell.mean) return "";
+  if (cell.expected == 0) return "left out";
+  if (cell.scoreless == cell.expected) return "–";
+  const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
+  if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
+  if (cell.below == cell.expected) return all(cell.below, "fail");
+  if (cell.failed == cell.expected) return all(cell.failed, "failed");
+  return "";
+}
+
+std::string mean_text(const Table&, const Table::Column& column, const Cell& cell) {
+  if (cell.mean) return fmt::format("{:.{}f}", *cell.mean, column.decimals);
+  const std::string end = common_end(cell);
+  return end.empty() ? "–" : end;
+}
+
+// With the marks of stale and mixed runs, which belong to the numbers.
+std::string spread_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  const bool is_shown = cell.spread && table.show != TableSpec::Show::kMean;
+  return (is_shown ? fmt::format(" ± {:.{}f}", *cell.spread, column.decimals) : "") + (cell.stale > 0 ? "*" : "") +
+         (cell.mixed > 0 ? "°" : "");
+}
+
+bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed > 0; }
+
+// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where the counts of the bad runs say it.
+std::string count_text(const Table& table, const Table::Column&, const Cell& cell) {
+  if (!common_end(cell).empty()) return "";
+  if (cell.scored == cell.expected) {
+    return table.show == TableSpec::Show::kMeanSpreadCount ? fmt::format(" (n={})", cell.scored) : "";
+  }
+  if (cell.missing() == 0 && has_bad_runs(cell)) return "";
+  return fmt::format(" ({}/{})", cell.scored, cell.expected);
+}
+
+std::string part_text(int runs, const Cell& cell, const char* what) {
+  return runs == 0 || !common_end(cell).empty() ? "" : fmt::format(", {}/{} {}", runs, cell.expected, what);
+}
+std::string diverged_text(const Table&, const Table::Column&, const Cell& cell) {
+  return part_text(cell.diverged, cell, "div.");
+}
+std::string below_text(const Table&, const Table::Column&, const Cell& cell) {
+  return part_text(cell.below, cell, "fail");
+}
+std::string failed_text(const Table&, const Table::Column&, const Cell& cell) {
+  return part_text(cell.failed, cell, "failed");
+}
+
+std::string chosen_text(const Table&, const Table::Column&, const Cell& cell) {
+  return cell.chosen.empty() ? "" : fmt::format(" @{}", cell.chosen);
+}
+
+std::string published_text(const Table&, const Table::Column& column, const Cell& cell) {
+  if (cell.published.is_string()) {
+    const auto word = cell.published.get<std::string>();
+    return word.empty() ? "" : fmt::format(" [{}]", word);
+  }
+  if (!cell.published.is_number()) return "";
+  const std::string number = fmt::format("{:.{}f}", cell.published.get<double>(), column.published_decimals);
+  if (!cell.difference()) return fmt::format(" [{}]", number);
+  return fmt::format(" [{}, {:+.{}f}]", number, *cell.difference(), column.decimals);
+}
+
+// clang-format off
+constexpr CellField kFields[] = {
+    {"state",      [](const Cell& c) { return json(state_of(c)); }, /*in_csv=*/false},
+    {"mean",       [](const Cell& c) { return number(c.mean); }, true, mean_text},
+    {"spread",     [](const Cell& c) { return number(c.spread); }, true, spread_text},
+    {"n",          [](const Cell& c) { return json(c.scored); }, true, count_text},
+    {"expected",   [](const Cell& c) { return json(c.expected); }},
+    {"diverged",   [](const Cell& c) { return json(c.diverged); }, true, diverged_text},
+    {"below",      [](const Cell& c) { return json(c.below); }, true, below_text},
+    {"failed",     [](const Cell& c) { return json(c.failed); }, true, failed_text},
+    {"scoreless",  [](const Cell& c) { return json(c.scoreless); }, /*in_csv=*/false},
+    {"missing",    [](const Cell& c) { return json(c.missing()); }},
+    {"stale",      [](const Cell& c) { return json(c.stale); }},
+    {"mixed",      [](const Cell& c) { return json(c.mixed); }},
+    {"chosen",     [](const Cell& c) { return json(c.chosen); }, true, chosen_text},
+    {"published",  [](const Cell& c) { return c.published; }, true, published_text},
+    {"difference", [](const Cell& c) { return number(c.difference()); }},
+    {"runs",       [](const Cell& c) { return json(c.runs); }},
+};
+// clang-format on
+
+}  // namespace
+
+std::vector<double> Cell::numbers() const {
+  std::vector<double> numbers;
+  std::ranges::transform(values, std::back_inserter(numbers), &SeedValue::value);
+  return numbers;
+}
+
+std::optional<double> Cell::difference() const {
+  if (!mean || !published.is_number()) return std::nullopt;
+  return *mean - published.get<double>();
+}
+
+std::span<const CellField> cell_fields() { return kFields; }
+
+std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  std::string text;
+  for (const CellField& field : kFields) {
+    if (field.text) text += field.text(table, column, cell);
+  }
+  return text;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,131 @@
+// Rows read from a database: which runs a selection means, in which sweep, with what derives from them there.
+#include "harness/results/result_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/grid/grid.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::result_set_test {
+namespace {
+
+harness::Run request(const std::string& id) {
+  return {.id = id, .settings = "a = 1\n", .coordinates = {{"axis", "label of " + id}}, .seed = 1, .updates = 10};
+}
+
+harness::Run derived(const std::string& id, const harness::Run& of, const std::string& name) {
+  harness::Run run = of;
+  run.id = id;
+  run.settings = fmt::format("derived.name = \"{}\"\nderived.of = \"{:0>16}\"\n", name, of.id);
+  run.coordinates.emplace_back(kDerivedLabel, name);
+  return run;
+}
+
+Sweep sweep(const std::string& id, std::vector<harness::Run> runs) {
+  return {.id = id,
+          .title = "a title",
+          .grid_file = "/grids/g.toml",
+          .submitted_at = "2026-01-31T12:00:00Z",
+          .runs = std::move(runs),
+          .stamp = {{"numerics", 1}}};
+}
+
+class ResultSetTest : public testing::Test {
+ protected:
+  ResultSetTest() : workspace_(folder_ / "work"), store_(Store::open_writer(workspace_)) {}
+
+  ResultSet read(const std::vector<std::string>& words, EachRun each = EachRun::kOnce) const {
+    std::unique_ptr<const Store> store = Store::open_reader(workspace_);
+    const Selection selection = select(*store, words);
+    return selected_rows(std::move(store), selection, each, Read::kResults);
+  }
+  void end(const std::string& id, RunState state, const std::string& scores = "", int64_t numerics = 1) {
+    store_->move(id, RunState::kQueued, RunState::kRunning);
+    AttemptRecord attempt{.number = 1};
+    attempt.outcome = "done";
+    attempt.device = "cpu";
+    attempt.numerics = numerics;
+    store_->put_attempt(id, attempt);
+    if (!scores.empty()) store_->put_result(id, {.done = "{}", .scores = scores});
+    store_->move(id, RunState::kRunning, state, FailureClass::kNone, "", 7);
+  }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(ResultSetTest, HasEachSelectedRunOnceAsTheNewestSweepHasItOrInEverySweep) {
+  store_->submit(sweep("old", {request("aa"), request("bb")}));
+  store_->submit(sweep("new", {request("cc"), request("bb"), request("bb")}));
+  const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
+    std::vector<std::string> runs;
+    for (const Row& row : read(words, each).rows) {
+      runs.push_back(fmt::format("{} {} {}", row.sweep_id(), row.place, row.run.id));
+    }
+    return runs;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(selected({"old", "new"}, EachRun::kOnce), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
+  EXPECT_THAT(selected({"old", "new", "old"}, EachRun::kInEverySweep),
+              ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
+  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
+  EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+  store_->submit(sweep("old", {request("aa"), request("bb")}));  // keeps its place in the queue, and is the newest now
+  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+}
+
+TEST_F(ResultSetTest, OfATrainedRunHasWhatThatSweepDerivesFromIt) {
+  const harness::Run run = request("000000000000000a");
+  store_->submit(sweep("old", {run, derived("000000000000000b", run, "wide")}));
+  store_->submit(sweep("new", {run, derived("000000000000000c", run, "wide")}));
+  const auto ids = [](const std::vector<Row>& rows) {
+    std::vector<std::string> ids;
+    for (const Row& row : rows) ids.push_back(row.sweep_id() + " " + row.run.id.substr(15));
+    return ids;
+  };
+  using testing::ElementsAre;
+  ResultSet one = read({"000000000000000a"});
+  EXPECT_THAT(ids(one.rows), ElementsAre("new a"));
+  EXPECT_THAT(ids(one.beside), ElementsAre("new c"));
+  EXPECT_EQ(one.beside[0].trained, run.id);
+  ResultSet all = read({"all"});
+  EXPECT_THAT(ids(all.rows), ElementsAre("new a", "new c", "old b"));
+  EXPECT_THAT(ids(all.beside), ElementsAre());
+  EXPECT_THAT(ids(read({"all"}, EachRun::kInEverySweep).rows), ElementsAre("new a", "new c", "old a", "old b"));
+}
+
+TEST_F(ResultSetTest, HasTheResultOfEachRunAndMarksThoseOfOtherNumericsThanTheSweeps) {
+  store_->submit(sweep("s", {request("aa"), request("bb"), request("cc")}));
+  end("aa", RunState::kDone, R"({"test.bleu": 20.5})");
+  end("bb", RunState::kDiverged, R"({"test.bleu": 3})", /*numerics=*/2);
+  const std::vector<Row> rows = read({"s"}).rows;
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].result.scores.at("test.bleu"), 20.5);
+  EXPECT_FALSE(rows[0].result.stale);
+  EXPECT_TRUE(rows[0].counts(false));
+  EXPECT_EQ(rows[1].result.step, 7);
+  EXPECT_TRUE(rows[1].result.stale);
+  EXPECT_FALSE(rows[1].counts(false));
+  EXPECT_TRUE(rows[1].counts(true));
+  EXPECT_EQ(rows[2].result.state, RunState::kQueued);
+  EXPECT_FALSE(rows[2].counts(true));
+}
+
+TEST_F(ResultSetTest, GivesTheSeriesOfEachMetricInTheOrderThatIsAskedFor) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5}, {40, 1, "dev.bleu", 7}, {80, 2, "train.loss", 4}}, 120);
+  const ResultSet results = read({"aa"});
+  const std::vector<Series> series = results.series(results.rows[0], {"dev.bleu", "dev.ppl", "train.loss"});
+  ASSERT_EQ(series.size(), 3u);
+  ASSERT_EQ(series[0].size(), 1u);
+  EXPECT_EQ(series[0][0].value, 7);
+  EXPECT_TRUE(series[1].empty());
+  ASSERT_EQ(series[2].size(), 2u);
+  EXPECT_EQ(series[2][1].step, 2);
+  EXPECT_EQ(series[2][1].value, 4);
+}
+
+}  // namespace
+}  // namespace tearless::harness::result_set_test
