@@ -14,6 +14,8 @@ using ViewSpec = std::variant<TableSpec>;
 struct View {
   std::string title;  // no other view of the grid has it
   ViewSpec spec;
+
+  const TableSpec& table() const { return std::get<TableSpec>(spec); }  ///< REQUIRES: it is a table
 };
 
 }  // namespace tearless::harness
