@@ -18,9 +18,9 @@
 #include "base/fault.h"
 #include "base/lock_file.h"
 #include "base/sealed_json.h"
+#include "base/spawn.h"
 #include "base/sys.h"
 #include "harness/launch/machine.h"
-#include "harness/launch/spawn.h"
 #include "harness/runs/verdict.h"
 
 namespace tearless::harness {

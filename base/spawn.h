@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace tearless::harness {
+namespace tearless {
 
 struct SpawnRequest {
   std::vector<std::string> arguments;                            // arguments[0] is the program's path
@@ -24,4 +24,4 @@ struct SpawnRequest {
 /// cannot be started.
 pid_t spawn(const SpawnRequest& request);
 
-}  // namespace tearless::harness
+}  // namespace tearless
