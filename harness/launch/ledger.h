@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/launch/device.h"
+#include "harness/runs/devices.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -37,14 +38,6 @@ struct Reservation {
   int64_t memory_bytes = 0;  // of the device; on the CPU, of the machine
   bool whole_device = false;
   bool whole_machine = false;
-};
-
-/// What is reserved of a device.
-struct DeviceShare {
-  Device device;
-  int runs = 0;
-  int64_t reserved_bytes = 0;
-  std::string closed;  // why it takes no run whatever its memory: "is used by process 4711"; "" if it does
 };
 
 class Ledger {
@@ -78,7 +71,7 @@ class Ledger {
   bool is_shared(const Reservation& reservation) const;
 
   /// What is reserved of each device.
-  std::vector<DeviceShare> shares() const;
+  std::vector<DeviceFacts> shares() const;
 
   /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
   /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a

@@ -29,9 +29,9 @@
 
 #include "base/run_directory.h"
 #include "base/time.h"
-#include "harness/launch/launcher.h"
 #include "harness/launch/resources.h"
 #include "harness/launch/supervisor.h"
+#include "harness/runs/launcher.h"
 
 namespace tearless::harness {
 
@@ -56,10 +56,8 @@ class LocalLauncher : public Launcher {
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   std::string where(const std::string& id) const override { return resources_.why_here(id); }
+  std::vector<DeviceFacts> devices() const override { return resources_.shares(); }
   void poll() override;
-
-  /// What is reserved of each GPU.
-  std::vector<DeviceShare> devices() const { return resources_.shares(); }
 
  private:
   struct Watch {

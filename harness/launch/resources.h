@@ -55,7 +55,7 @@ class Resources {
   std::string why_here(const std::string& run) const;
   const Needs& needs_of(const std::string& run) const { return runs_.at(run).needs; }
 
-  std::vector<DeviceShare> shares() const { return ledger_.shares(); }
+  std::vector<DeviceFacts> shares() const { return ledger_.shares(); }
   std::optional<int64_t> peak_of(const std::string& resource_class) const { return memory_.peak_of(resource_class); }
 
  private:

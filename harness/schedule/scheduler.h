@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/launch/launcher.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"

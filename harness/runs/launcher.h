@@ -1,7 +1,7 @@
 // The interface through which the scheduler starts and stops attempts. A launcher owns its capacity: the scheduler
 // knows runs and their order, the launcher knows what may run now, and where. The one implementation runs attempts as
-// processes of this machine (local_launcher.h); another one could submit them to a cluster's queue, and would let all
-// runs start that the queue takes.
+// processes of this machine (launch/local_launcher.h); another one could submit them to a cluster's queue, and would
+// let a run start as soon as the queue takes it.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "harness/runs/devices.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -60,6 +62,9 @@ class Launcher {
 
   /// Where the attempt runs and why there, one phrase.
   virtual std::string where(const std::string& id) const = 0;
+
+  /// The GPUs that it shares out by itself; none if something else does, such as a cluster's queue.
+  virtual std::vector<DeviceFacts> devices() const { return {}; }
 
   /// Called every second or two. May call on_end.
   virtual void poll() = 0;
