@@ -1,7 +1,7 @@
-// The interface through which the scheduler starts and stops attempts. A launcher owns its capacity: the scheduler
-// knows runs and their order, the launcher knows what may run now, and where. The one implementation runs attempts as
-// processes of this machine (launch/local_launcher.h); another one could submit them to a cluster's queue, and would
-// let a run start as soon as the queue takes it.
+// The interface through which the scheduler starts and stops attempts, and the question whether an attempt is alive. A
+// launcher owns its capacity: the scheduler knows runs and their order, the launcher knows what may run now, and where.
+// The one implementation runs attempts as processes of this machine (launch/local_launcher.h); another one could submit
+// them to a cluster's queue, and would let a run start as soon as the queue takes it.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/run_directory.h"
 #include "harness/runs/devices.h"
 #include "harness/runs/needs.h"
 
@@ -35,6 +36,11 @@ enum class Stop {
   kStalled,    // likewise, because its program gives no sign of life
   kAtOnce,     // it is killed
 };
+
+/// True while an attempt of the run is alive: a process holds its lock, or its supervisor runs although the lock file
+/// was removed. Needs no launcher, so that commands can ask without a service; a launcher whose attempts run elsewhere
+/// adds here how to tell that they live.
+bool is_alive(const RunDirectory& run);
 
 class Launcher {
  public:
