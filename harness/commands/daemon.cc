@@ -185,7 +185,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
 
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
-  app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/service.log");
+  app.add_flag("--background", options->background, "return once it is ready; its log is WORKSPACE/service.log");
   app.add_flag("--detached", options->detached)->group("");
   app.add_flag("--until-idle", options->until_idle)->group("");
   options->service.add_to(app);
