@@ -50,7 +50,7 @@ std::optional<Reservation> Ledger::reserve(const Needs& needs) {
   return hold(std::move(found.reservation));
 }
 
-// Reservations of runs that were adopted may have cores in common; each counts as one all the same.
+// Adopted runs may share cores. A shared core counts once for each of their reservations.
 size_t Ledger::unreserved_cores() const {
   size_t reserved = 0;
   for (const auto& [id, held] : held_) reserved += held.cores.size();

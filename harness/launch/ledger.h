@@ -1,11 +1,12 @@
-// The ledger of what the runs of this machine have reserved: cores, memory, GPUs. A run is reserved first and started
-// afterwards, so that two runs never count on the same memory. It reads nothing itself: the caller says what the
-// machine has (machine.h) and what the GPUs do (device.h).
+// The ledger of what the runs of this machine have reserved: cores, memory, GPUs. The needs of a run are reserved
+// before it is started, so that two starts do not count on the same memory. It reads nothing itself: the caller says
+// what the machine has (machine.h) and what the GPUs do (device.h).
 //
-// Invariants, for each resource (tests/harness/launch/ledger_test.cc checks them in random sequences):
-//   - reservations ≤ capacity, except those of reserve_anyway();
-//   - no core belongs to two reservations, except those of reserve_anyway();
-//   - on a GPU that processes of others compute on, nothing is reserved.
+// Invariants of reserve(), for each resource (tests/harness/launch/ledger_test.cc checks them in random sequences):
+//   - reservations ≤ capacity;
+//   - no core belongs to two reservations;
+//   - a GPU that processes of others compute on gets no new reservation.
+// reserve_anyway() may break them: its attempt runs already.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +98,7 @@ class Ledger {
   };
   struct Slot {
     Reservation reservation = {};  // without an id
-    std::string why = {};          // there is none
+    std::string why = {};          // the needs do not fit; "" if they do
   };
 
   Slot find_slot(const Needs& needs) const;

@@ -10,7 +10,7 @@
 //   2. Otherwise, if the run's lock is held, an attempt is starting or ending: the lock is polled.
 //   3. Otherwise there is no attempt, and the run's folder says how the last one ended: by DONE, by exit.json, or by
 //      neither, as after a power cut.
-// A supervisor whose service has ended before it had the run's lock was seen by nobody, and ends without an attempt.
+// A supervisor that gets the run's lock after its service has ended makes no attempt: the next service has not seen it.
 //
 // What its attempts use of the machine it measures itself, and reserves accordingly (harness/launch/resources.h).
 #pragma once

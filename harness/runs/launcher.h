@@ -33,7 +33,7 @@ struct Launch {
 
 enum class Stop {
   kOnRequest,  // it is asked to write a checkpoint and exit, for a user
-  kStalled,    // likewise, because its program gives no sign of life
+  kStalled,    // it is asked to write a checkpoint and exit, because its program gives no sign of life
   kAtOnce,     // it is killed
 };
 
@@ -58,8 +58,8 @@ class Launcher {
   /// REQUIRES: refusal_of(launch.needs) has just been empty, and no attempt of the run is alive.
   virtual void start(const Launch& launch) = 0;
 
-  /// Takes over an attempt that an earlier process or a user started, if one is alive, or will begin. Returns false if
-  /// there is none: its end, if any, is then in the run's folder.
+  /// Takes over an attempt that an earlier process or a user started, if it is alive or about to begin. Else returns
+  /// false: how the last attempt ended is then in the run's folder.
   virtual bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) = 0;
 
   /// Ends an attempt that was started or adopted. `grace_seconds`: as in TrainingProgram; what has not ended long after

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kManyThreads = 1'000'000;  // more are taken to be so many: no machine has them
 
-// 4.0 is a whole number, as Python writes a quotient; true and 4.5 are none. Null and a missing member are unset.
+// 4.0 is a whole number, as Python writes a quotient; true and 4.5 are not. Null and a missing member are unset.
 std::optional<int64_t> whole_number_at(const ordered_json& json, const char* key,
                                        int64_t least = std::numeric_limits<int64_t>::min()) {
   const auto member = json.find(key);

@@ -22,11 +22,11 @@ struct RunResult {
   bool stale = false;                         // made with another numerics number than the current program's
   std::set<std::string> trained_on = {};      // machine_of() the attempts that it comes from; mixed if more than one
   std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
-  std::string decoding = {};                  // that has made it of a trained run; "": it is one
-  std::vector<RunResult> derived = {};        // what decodings have made of it, and what others have made of that
+  std::string decoding = {};                  // that made it; "": it is the result of a trained run
+  std::vector<RunResult> derived = {};        // results of the runs that derive from it, and of those runs' own
 
-  /// The result that has a score: of the decoding whose name the score begins with, else this one. Such scores are
-  /// shown as those of the trained run.
+  /// The result that has a score: of the decoding whose name the score begins with, else this one. A decoding's scores
+  /// are shown as scores of the trained run.
   const RunResult& with_score(const std::string& score) const {
     for (const RunResult& one : derived) {
       if (score.starts_with(one.decoding + ".")) return one;

@@ -1,5 +1,6 @@
-// The service of a workspace: the one process that writes the database and decides what runs. A single-threaded event
-// loop: every request and every end of a process is handled to its end before the next one.
+// The service of a workspace: the process that decides what runs, and writes the database while it holds the
+// workspace's lock. A single-threaded event loop: a request, or the end of a process, is handled completely before the
+// next one.
 //
 // Whoever owns it decides when it ends (serve.h). The attempts live on under their supervisors, and the next service
 // adopts them.
