@@ -1,6 +1,7 @@
-// Fault injection for the tests of crashes, full disks and power cuts. Every system call that changes something outside
-// the process goes through base/sys.h, which reports it here first. Without the environment variable TEARLESS_FAULTS
-// this costs one branch a call and does nothing.
+// Fault injection for the tests of crashes, full disks and power cuts. The system calls of our sources that change
+// files, locks or processes go through base/sys.h, which reports them here first; those that make the service's socket
+// (umask, bind) do not, for no run depends on it. Without the environment variable TEARLESS_FAULTS this costs one
+// branch a call and does nothing.
 //
 // With it, the variable names a fault plan: a file that all processes of one test map into memory (FaultPlan below).
 //   1. Each reported call takes the next value of a counter that all processes share. That value is the call's point.

@@ -139,12 +139,14 @@ std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attemp
   }
 }
 
+bool is_supervised(const RunDirectory& run) {
+  const std::optional<ProcessName> newest = supervisor_of(run, run.newest_begun_attempt());
+  return newest && newest->pid != ProcessName::own().pid && newest->is_alive();
+}
+
 std::optional<LockFile> claim(const RunDirectory& run) {
   std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
-  if (!lock) return std::nullopt;
-  const std::optional<ProcessName> newest = supervisor_of(run, run.newest_begun_attempt());
-  const bool is_own = newest && newest->pid == ProcessName::own().pid;  // an earlier attempt of this process: it ended
-  if (newest && !is_own && newest->is_alive()) return std::nullopt;
+  if (!lock || is_supervised(run)) return std::nullopt;
   return lock;
 }
 

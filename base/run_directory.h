@@ -85,8 +85,12 @@ class RunDirectory {
 /// without a readable start.json.
 std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt);
 
-/// Takes the run's lock for a new attempt. Nullopt while another attempt is alive: a process holds the lock, or the
-/// newest attempt's supervisor still runs although its lock file was removed. UserError if the file cannot be created.
+/// True while another process than this one supervises the newest attempt: it is alive even if its lock file was
+/// removed. What this process has supervised before, has ended.
+bool is_supervised(const RunDirectory& run);
+
+/// Takes the run's lock for a new attempt. Nullopt while another attempt is alive: a process holds the lock, or
+/// is_supervised(). UserError if the file cannot be created.
 std::optional<LockFile> claim(const RunDirectory& run);
 
 /// How far a run is, by its files alone. An attempt records it when it begins (write_start()), so that the work that

@@ -1,4 +1,4 @@
-// The system calls that change something outside the process, with their usual names, arguments and errno. Code in
+// The system calls that change files, locks or processes, with their usual names, arguments and errno. Code in
 // base/, harness/ and engine/ calls these instead of the plain ones (tests/base/sys_test.cc checks the sources), so
 // that tests can number them, make any of them fail, and kill a process between any two (base/fault.h).
 #pragma once

@@ -20,6 +20,8 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
+#include "harness/launch/local_launcher.h"
+#include "harness/launch/local_options.h"
 #include "harness/service/client.h"
 #include "harness/service/serve.h"
 #include "harness/service/start.h"
@@ -50,6 +52,16 @@ std::vector<ProgramDevice> devices(const Globals& globals) {
     notice(fmt::format("runs on the CPU only: {}", error.what()));
     return {};
   }
+}
+
+std::unique_ptr<Launcher> local_launcher(boost::asio::io_context& io, Store& store, const LocalLimits& limits,
+                                         const std::vector<ProgramDevice>& usable) {
+  LocalLauncher::Options options = local_options(limits, usable);
+  options.peaks = store.memory_peaks();
+  options.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
+    store.put_memory_peak(resource_class, bytes);
+  };
+  return std::make_unique<LocalLauncher>(io, std::move(options));
 }
 
 // Else finished runs would be trained again, and running attempts would not be found.
@@ -140,10 +152,15 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     if (!store) fail("another tearless works in {}; try again", workspace.root().string());
   }
   Log log(workspace, options.detached);
-  Serving serving{.options = options.service.options(devices(globals)),
+  const auto launcher = [&options, usable = devices(globals)](boost::asio::io_context& io, Store& open) {
+    return local_launcher(io, open, options.service.limits, usable);
+  };
+  Serving serving{.launcher = launcher,
+                  .options = {.stays = !options.until_idle,
+                              .arguments = options.service.arguments(),
+                              .on_end = options.service.on_end},
                   .on_ready = [&log] { log.begin(); },
                   .say = [&log](const std::string& line) { log.say(line); }};
-  serving.options.stays = !options.until_idle;
   if (const char* seconds = std::getenv(kIdleVariable)) serving.idle_seconds = std::atof(seconds);
   log.say(fmt::format("tearless {}, process {}, works in {}", options.until_idle ? "service" : "daemon", ::getpid(),
                       fs::absolute(workspace.root()).string()));
@@ -168,7 +185,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
 
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
-  app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/service.log");
+  app.add_flag("--background", options->background, "return once it is ready; its log is WORKSPACE/service.log");
   app.add_flag("--detached", options->detached)->group("");
   app.add_flag("--until-idle", options->until_idle)->group("");
   options->service.add_to(app);

@@ -153,7 +153,7 @@ void ask_why(std::vector<Explained>& runs, const Globals& globals) {
   if (request.runs.empty()) return;
   const Workspace workspace(globals.workspace);
   const std::optional<json> answer = ask_service(workspace, request);
-  const std::string unknown = has_writer(workspace) ? "" : "no tearless works in this workspace";
+  const std::string unknown = has_writer(workspace) ? "" : "no service is running; `tearless run` starts one";
   for (Explained& run : runs) {
     if (!is_pending(run.row.result.state)) continue;
     run.why = answer ? answer->at("why").value(run.row.result.id, "") : unknown;

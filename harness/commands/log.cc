@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/number_option.h"
 #include "harness/plan/grid_state.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/workspace.h"
 #include "harness/store/selectors.h"
 
@@ -95,7 +95,7 @@ int show(const LogOptions& options, const Globals& globals) {
   Printer printer(fd);
   bool alive = true;
   while (printer.print_lines() && options.follow && alive) {
-    alive = attempt == run.newest_attempt() && LockFile::is_held(run.lock());  // if not, print its last lines and stop
+    alive = attempt == run.newest_attempt() && is_alive(run);  // if not, print its last lines and stop
     if (alive) ::poll(nullptr, 0, 300);
   }
   printer.print_rest();

@@ -1,7 +1,5 @@
 #include "harness/commands/submission_options.h"
 
-#include <utility>
-
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/print.h"
@@ -45,16 +43,16 @@ SubmissionOptions SubmissionFlags::options() const {
 }
 
 void ServiceFlags::add_to(CLI::App& app) {
-  app.add_option("--jobs", jobs,
+  app.add_option("--jobs", limits.jobs,
                  "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
-  app.add_option("--runs-per-gpu", runs_per_gpu,
+  app.add_option("--runs-per-gpu", limits.runs_per_gpu,
                  "runs at the same time on each GPU, as far as its memory allows (default: 1); results do not depend "
                  "on it")
       ->check(whole_number_from(1));
-  app.add_flag("--pin", pin,
+  app.add_flag("--pin", limits.pin,
                "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");
-  app.add_option("--devices", devices,
+  app.add_option("--devices", limits.declared_devices,
                  "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
   app.add_option(
       "--on-end", on_end,
@@ -64,22 +62,15 @@ void ServiceFlags::add_to(CLI::App& app) {
 
 std::vector<std::string> ServiceFlags::arguments() const {
   std::vector<std::string> arguments;
-  if (jobs > 0) arguments.insert(arguments.end(), {"--jobs", std::to_string(jobs)});
-  if (runs_per_gpu > 0) arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(runs_per_gpu)});
-  if (pin) arguments.emplace_back("--pin");
-  if (!devices.empty()) arguments.insert(arguments.end(), {"--devices", devices});
+  if (limits.jobs > 0) arguments.insert(arguments.end(), {"--jobs", std::to_string(limits.jobs)});
+  if (limits.runs_per_gpu > 0)
+    arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(limits.runs_per_gpu)});
+  if (limits.pin) arguments.emplace_back("--pin");
+  if (!limits.declared_devices.empty()) {
+    arguments.insert(arguments.end(), {"--devices", limits.declared_devices});
+  }
   if (!on_end.empty()) arguments.insert(arguments.end(), {"--on-end", on_end});
   return arguments;
-}
-
-ServiceOptions ServiceFlags::options(std::vector<ProgramDevice> devices) const {
-  return {.arguments = arguments(),
-          .jobs = jobs,
-          .runs_per_gpu = runs_per_gpu,
-          .pin = pin,
-          .declared_devices = this->devices,
-          .devices = std::move(devices),
-          .on_end = on_end};
 }
 
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals) {

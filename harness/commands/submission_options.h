@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/local_options.h"
 #include "harness/plan/globals.h"
 #include "harness/plan/submission.h"
-#include "harness/service/service.h"
+#include "harness/service/facts.h"
 
 namespace tearless::harness {
 
@@ -28,16 +29,12 @@ struct SubmissionFlags {
 
 /// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
 struct ServiceFlags {
-  int jobs = 0;
-  int runs_per_gpu = 0;
-  bool pin = false;
-  std::string devices;
+  LocalLimits limits;
   std::string on_end;
 
   void add_to(CLI::App& app);
   /// The command line that gives these flags.
   std::vector<std::string> arguments() const;
-  ServiceOptions options(std::vector<ProgramDevice> devices) const;
 };
 
 /// Prints a sentence if flags are given and a service that was started with others does the work.

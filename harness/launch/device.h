@@ -17,12 +17,6 @@ struct Device {
   int index = 0;             // the monitor's number of it, as in nvidia-smi; for messages only
 };
 
-/// A device that the training program says it can use (`probe`).
-struct ProgramDevice {
-  std::string kind, uuid, name;  // kind: "cuda"
-  int64_t memory_bytes = 0;
-};
-
 /// A process with a CUDA context on a device.
 struct DeviceProcess {
   int64_t pid = 0;               // in a container with its own pid namespace this is the pid outside

@@ -50,7 +50,7 @@ std::optional<Reservation> Ledger::reserve(const Needs& needs) {
   return hold(std::move(found.reservation));
 }
 
-// Reservations of runs that were adopted may have cores in common; each counts as one all the same.
+// Adopted runs may share cores. A shared core counts once for each of their reservations.
 size_t Ledger::unreserved_cores() const {
   size_t reserved = 0;
   for (const auto& [id, held] : held_) reserved += held.cores.size();
@@ -93,12 +93,17 @@ bool Ledger::is_shared(const Reservation& reservation) const {
   });
 }
 
-std::vector<DeviceShare> Ledger::shares() const {
-  std::vector<DeviceShare> shares;
+std::vector<DeviceFacts> Ledger::shares() const {
+  std::vector<DeviceFacts> shares;
   for (const DeviceState& state : devices_) {
     const OnDevice on = on_device(state.device.uuid);
-    shares.push_back(
-        {.device = state.device, .runs = on.runs, .reserved_bytes = on.reserved, .closed = why_closed(state)});
+    shares.push_back({.index = state.device.index,
+                      .uuid = state.device.uuid,
+                      .name = state.device.name,
+                      .memory_bytes = state.device.memory_bytes,
+                      .reserved_bytes = on.reserved,
+                      .runs = on.runs,
+                      .closed = why_closed(state)});
   }
   return shares;
 }

@@ -1,11 +1,12 @@
-// The ledger of what the runs of this machine have reserved: cores, memory, GPUs. A run is reserved first and started
-// afterwards, so that two runs never count on the same memory. It reads nothing itself: the caller says what the
-// machine has (machine.h) and what the GPUs do (device.h).
+// The ledger of what the runs of this machine have reserved: cores, memory, GPUs. The needs of a run are reserved
+// before it is started, so that two starts do not count on the same memory. It reads nothing itself: the caller says
+// what the machine has (machine.h) and what the GPUs do (device.h).
 //
-// Invariants, for each resource (tests/harness/launch/ledger_test.cc checks them in random sequences):
-//   - reservations ≤ capacity, except those of reserve_anyway();
-//   - no core belongs to two reservations, except those of reserve_anyway();
-//   - on a GPU that processes of others compute on, nothing is reserved.
+// Invariants of reserve(), for each resource (tests/harness/launch/ledger_test.cc checks them in random sequences):
+//   - reservations ≤ capacity;
+//   - no core belongs to two reservations;
+//   - a GPU that processes of others compute on gets no new reservation.
+// reserve_anyway() may break them: its attempt runs already.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "harness/launch/device.h"
+#include "harness/runs/devices.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -37,14 +39,6 @@ struct Reservation {
   int64_t memory_bytes = 0;  // of the device; on the CPU, of the machine
   bool whole_device = false;
   bool whole_machine = false;
-};
-
-/// What is reserved of a device.
-struct DeviceShare {
-  Device device;
-  int runs = 0;
-  int64_t reserved_bytes = 0;
-  std::string closed;  // why it takes no run whatever its memory: "is used by process 4711"; "" if it does
 };
 
 class Ledger {
@@ -78,7 +72,7 @@ class Ledger {
   bool is_shared(const Reservation& reservation) const;
 
   /// What is reserved of each device.
-  std::vector<DeviceShare> shares() const;
+  std::vector<DeviceFacts> shares() const;
 
   /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
   /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a
@@ -104,7 +98,7 @@ class Ledger {
   };
   struct Slot {
     Reservation reservation = {};  // without an id
-    std::string why = {};          // there is none
+    std::string why = {};          // the needs do not fit; "" if they do
   };
 
   Slot find_slot(const Needs& needs) const;

@@ -16,11 +16,10 @@
 
 #include "base/error.h"
 #include "base/fault.h"
-#include "base/lock_file.h"
 #include "base/sealed_json.h"
+#include "base/spawn.h"
 #include "base/sys.h"
 #include "harness/launch/machine.h"
-#include "harness/launch/spawn.h"
 #include "harness/runs/verdict.h"
 
 namespace tearless::harness {
@@ -115,7 +114,7 @@ void LocalLauncher::start(const Launch& launch) {
 bool LocalLauncher::adopt(const std::string& id, const fs::path& folder, const Needs& needs) {
   const RunDirectory run(folder);
   const pid_t supervisor = living_supervisor(run);  // found even if its lock file was removed
-  if (supervisor == 0 && !LockFile::is_held(run.lock())) return false;
+  if (supervisor == 0 && !is_alive(run)) return false;
   reserve_for_adopted(id, run, needs);
   if (supervisor > 0) {
     watch_process(id, {.run = run, .pid = supervisor});
@@ -188,7 +187,7 @@ void LocalLauncher::await_end(const std::string& id) {
     if (was_child && WIFEXITED(status)) ending.exit_code = WEXITSTATUS(status);
     ending.pidfd.reset();
     // The program of a killed supervisor is killed slightly later. It inherited the lock, so wait for that.
-    if (LockFile::is_held(ending.run.lock())) return watch_lock(id, std::move(ending));
+    if (is_alive(ending.run)) return watch_lock(id, std::move(ending));
     ended(id);
   });
 }
@@ -210,7 +209,7 @@ void LocalLauncher::check_lock(const std::string& id) {
       looking.timer.reset();
       return watch_process(id, std::move(looking));
     }
-    if (LockFile::is_held(looking.run.lock())) return check_lock(id);
+    if (is_alive(looking.run)) return check_lock(id);
     ended(id);
   });
 }

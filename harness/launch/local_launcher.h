@@ -10,7 +10,7 @@
 //   2. Otherwise, if the run's lock is held, an attempt is starting or ending: the lock is polled.
 //   3. Otherwise there is no attempt, and the run's folder says how the last one ended: by DONE, by exit.json, or by
 //      neither, as after a power cut.
-// A supervisor whose service has ended before it had the run's lock was seen by nobody, and ends without an attempt.
+// A supervisor that gets the run's lock after its service has ended makes no attempt: the next service has not seen it.
 //
 // What its attempts use of the machine it measures itself, and reserves accordingly (harness/launch/resources.h).
 #pragma once
@@ -29,9 +29,9 @@
 
 #include "base/run_directory.h"
 #include "base/time.h"
-#include "harness/launch/launcher.h"
 #include "harness/launch/resources.h"
 #include "harness/launch/supervisor.h"
+#include "harness/runs/launcher.h"
 
 namespace tearless::harness {
 
@@ -56,10 +56,8 @@ class LocalLauncher : public Launcher {
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   std::string where(const std::string& id) const override { return resources_.why_here(id); }
+  std::vector<DeviceFacts> devices() const override { return resources_.shares(); }
   void poll() override;
-
-  /// What is reserved of each GPU.
-  std::vector<DeviceShare> devices() const { return resources_.shares(); }
 
  private:
   struct Watch {

@@ -22,8 +22,8 @@ int64_t limit_in(const fs::path& file) {
   return in >> bytes ? bytes : kUnlimited;
 }
 
-// The least limit of the group and of those that it is in. Within a container the path may name a group that is not
-// mounted there; then the container's own group is at the root.
+// The least limit of the group and its parents. Within a container the path may name a group that is not mounted there;
+// then the container's own group is at the root.
 int64_t least_limit(const fs::path& root, const fs::path& group, const char* file) {
   int64_t least = limit_in(root / file);
   fs::path folder = root;

@@ -1,6 +1,5 @@
 // How much memory to reserve for a run, by its resource class. A resource class is a key of the caller's: runs with the
-// same key need the same memory (same device kind, model and batch sizes). One object for each kind of memory: a GPU's,
-// the machine's.
+// same key need the same memory (same device kind, model and batch sizes), of a GPU or of the machine.
 //
 // Used is the first that is known:
 //   1. what the user declared, as it stands, unless more was measured;

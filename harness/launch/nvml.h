@@ -1,5 +1,5 @@
 // The GPUs of this machine, through NVIDIA's management library. The library is opened at run time: it belongs to the
-// driver, and a machine without a driver has only its CPU.
+// driver, which a machine without a GPU need not have.
 #pragma once
 
 #include <filesystem>

@@ -19,9 +19,8 @@ namespace tearless::harness {
 
 class Resources {
  public:
-  /// `pin`: bind each run on the CPU to cores of its own. `monitor` may be null: then nothing is known of what else
-  /// uses the GPUs, nor what runs use of them. `peaks`: what an earlier process has learnt, peak_of() by resource
-  /// class.
+  /// `pin`: bind each run on the CPU to cores of its own. `monitor` may be null: GPU usage is then unknown. `peaks`:
+  /// what an earlier process has learnt, peak_of() by resource class.
   Resources(Capacity capacity, bool pin, std::unique_ptr<DeviceMonitor> monitor,
             const std::map<std::string, int64_t>& peaks = {});
 
@@ -42,20 +41,20 @@ class Resources {
     kOutOfMemory,
     kOtherwise,
   };
-  /// Takes the reservation back. REQUIRES: the run has one, as for all that follow.
+  /// Takes the reservation back. REQUIRES, as the functions below: the run has a reservation.
   void release(const std::string& run, End end);
 
   /// Notes what a run has used of the machine's memory, or of its GPU's.
   void note_use(const std::string& run, int64_t bytes);
 
-  /// Looks at the GPUs. `processes`: those of each run that has a reservation.
+  /// Looks at the GPUs. `processes`: the pids of each run that has a reservation.
   void observe(const std::map<std::string, std::set<int64_t>>& processes);
 
   /// Why a run is where it is: "on GPU 1, 8.8 GiB reserved (8.0 GiB measured, with a margin of 10 %)".
   std::string why_here(const std::string& run) const;
   const Needs& needs_of(const std::string& run) const { return runs_.at(run).needs; }
 
-  std::vector<DeviceShare> shares() const { return ledger_.shares(); }
+  std::vector<DeviceFacts> shares() const { return ledger_.shares(); }
   std::optional<int64_t> peak_of(const std::string& resource_class) const { return memory_.peak_of(resource_class); }
 
  private:

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/plan/program.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
@@ -24,7 +24,7 @@ namespace {
 bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
   const RunDirectory run = workspace.run(result.id);
   if (result.id.empty() || (result.state && has_result(*result.state))) return false;
-  if (has_writer(workspace) || LockFile::is_held(run.lock())) return false;
+  if (has_writer(workspace) || is_alive(run)) return false;
   const std::optional<Verdict> done = verdict_of_done(run);
   return done && has_result(done->state);
 }

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/run_directory.h"
+#include "base/spawn.h"
 #include "base/sys.h"
-#include "harness/launch/spawn.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

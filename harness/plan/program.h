@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/grid/expand.h"
-#include "harness/launch/device.h"
+#include "harness/runs/devices.h"
 #include "harness/runs/run.h"
 
 namespace tearless::harness {

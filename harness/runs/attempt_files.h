@@ -1,5 +1,5 @@
 // Reads the attempts, metrics and scores in a run directory (docs/run_directory.md). Does not use the database. A file
-// that is missing, incomplete or fails its checksum is treated as absent.
+// that is missing, incomplete or fails its checksum is treated as absent; a scores.json that cannot be read is refused.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ std::optional<WorkDone> work_after(const RunDirectory& run, int64_t attempt) {
 }  // namespace
 
 LostWork lost_work(const WorkDone& before, const WorkDone& after, double started) {
-  // Unchanged metrics are those of an earlier attempt: this one ended before it trained.
+  // Unchanged metrics were written by an earlier attempt: this one ended before it trained.
   if (after.reported_ns == before.reported_ns) return {};
   LostWork lost{.updates = std::max<int64_t>(0, after.step - after.checkpoint), .seconds = 0};
   const int64_t made = after.step - before.checkpoint;

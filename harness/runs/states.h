@@ -71,7 +71,7 @@ struct Move {
 inline constexpr Move kLegalMoves[] = {
     {RunState::kQueued,      RunState::kRunning},
     {RunState::kQueued,      RunState::kDone},         // it has a DONE already: recorded without training
-    {RunState::kQueued,      RunState::kDiverged},     // likewise
+    {RunState::kQueued,      RunState::kDiverged},     // it has a DONE already
     {RunState::kQueued,      RunState::kFailed},       // its folder was changed by hand
     {RunState::kQueued,      RunState::kWaitingData},  // another run has found its data missing or changed
     {RunState::kQueued,      RunState::kHeld},
@@ -90,7 +90,7 @@ inline constexpr Move kLegalMoves[] = {
     {RunState::kCancelled,   RunState::kQueued},
     {RunState::kCancelled,   RunState::kWaitingData},
     {RunState::kDone,        RunState::kQueued},       // its folder was deleted, and with it the result
-    {RunState::kDiverged,    RunState::kQueued},       // likewise
+    {RunState::kDiverged,    RunState::kQueued},       // its folder was deleted
 };
 // clang-format on
 

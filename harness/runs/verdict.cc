@@ -25,8 +25,9 @@ enum class EndedBy {
   kOutside,  // something else: a kill by hand, a limit on CPU time, a shutdown
 };
 
-/// A rule for attempts that ended without a result. The attempt's phase (starting, preparing, training, evaluating,
-/// publishing) never affects the class; it only appears in the message.
+/// A rule for attempts that ended without a result. Rules do not read the attempt's phase (starting, preparing,
+/// training, evaluating, publishing), which appears in the message. But a silent attempt is stopped sooner while it
+/// trains, and is then kStalled (schedule/attempt_watch.cc).
 struct EndRule {
   EndedBy by;
   std::optional<int64_t> code;  // the program's exit code; kAnyCode: any code or signal

@@ -1,6 +1,6 @@
 // The paths inside a workspace (--workspace). It has two roots: the folders of runs, sweeps and programs, which are the
 // truth and may lie on a disk that machines share; and their index, the database with its lock, which needs a local
-// disk. The index lies beside the folders where that is one. Creates nothing.
+// disk. The index lies beside the folders if these are on a local disk. Creates nothing.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The waiting jobs of all sweeps, in the order in which they are tried. Pure: times come from the caller.
+// The jobs of active sweeps that may be started, in the order in which they are tried. Pure: times come from the
+// caller.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,7 @@
 
 namespace tearless::harness {
 
-/// The order of jobs: those of sweeps with a higher priority first, then those of the earlier submission, of lower
-/// rank, with more work, and in the grid's order.
+/// The order of jobs: higher priority of the sweep, then earlier submission, lower rank, more work, place in the grid.
 struct JobOrder {
   int64_t priority = 0;    // of the sweep
   int64_t submission = 0;  // SubmissionNumbers::queued of the sweep
@@ -50,7 +50,7 @@ class JobQueue {
   }
 
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
-  /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
+  /// fit. `fits` is called at most once per distinct Needs. Nullopt if no job may be started.
   std::optional<std::string> take(double now, const std::function<bool(const Needs&)>& fits);
 
  private:

@@ -42,7 +42,7 @@ struct Job {
   std::vector<ActiveSweep*> sweeps = {};
   double not_before = 0;    // earliest time of its next attempt
   int quick_ends = 0;       // of attempts in a row, without progress
-  int outside_ends = 0;     // kills and losses, likewise
+  int outside_ends = 0;     // kills and losses in a row, without progress
   std::string origin = {};  // the run from which it derives, while that has no result; "": it waits for none
 
   /// Of its sweeps that are active, the one that goes first; null if none is.
@@ -56,7 +56,7 @@ class Jobs {
 
   std::map<std::string, ActiveSweep>& sweeps() { return sweeps_; }
   const std::map<std::string, ActiveSweep>& sweeps() const { return sweeps_; }
-  /// Null if it is none.
+  /// Null if the run is no job.
   const Job* find(const std::string& id) const;
   Job* find(const std::string& id) { return const_cast<Job*>(std::as_const(*this).find(id)); }
   /// True if it waits and nothing but the launcher and its delay keep it from being started.
@@ -93,7 +93,7 @@ class Jobs {
   std::map<std::string, ActiveSweep> sweeps_;        // by id
   std::unordered_map<std::string, Job> jobs_;        // by the run's id
   std::multimap<std::string, std::string> derived_;  // Job::origin → job
-  JobQueue queue_;                                   // those of jobs_ that may be started
+  JobQueue queue_;                                   // the jobs that may be started
 };
 
 }  // namespace tearless::harness

@@ -22,7 +22,7 @@ inline constexpr RetryPolicy kRetryPolicies[] = {
     {FailureClass::kStalled,     3},
     {FailureClass::kLost,        kNotCounted},  // not the run's fault
     {FailureClass::kStopped,     kNotCounted},
-    {FailureClass::kKilled,      kNotCounted},  // likewise; three kKilled or kLost in a row pause the sweep
+    {FailureClass::kKilled,      kNotCounted},  // not the run's fault; three kKilled or kLost in a row pause the sweep
     {FailureClass::kMachine,     kNotCounted},  // pauses the sweep: other runs would fail as well
     {FailureClass::kData,        kNotCounted},  // the run waits for its data (data_watch.h)
 };

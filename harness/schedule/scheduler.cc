@@ -279,7 +279,7 @@ std::string Scheduler::why_nobody_works_on(const std::string& id) const {
     const Sweep sweep = *store_.sweep(name);
     if (sweep.state == SweepState::kPaused) return fmt::format("its sweep is paused: {}", sweep.reason);
   }
-  return "its sweep waits for a tearless daemon";
+  return "the service does not work on its sweep; `tearless run` submits it again";
 }
 
 std::string Scheduler::label_of(const std::string& id) const {

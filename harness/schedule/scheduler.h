@@ -1,20 +1,21 @@
 // Decides which run is tried next, how each attempt ended, and what follows from it (retry, fail, pause the sweep), for
-// any number of sweeps. What may run at the same time, and where, is the launcher's to say (launcher.h). It reads no
-// clock but the one it is given, and never blocks: its owner calls tick() regularly, and the launcher calls on_end.
+// any number of sweeps. What may run at the same time, and where, the launcher decides (runs/launcher.h). It reads no
+// clock but the one it is given, and waits for no attempt: its owner calls tick() regularly, and the launcher calls
+// on_end.
 //
 // The life of a job, which is a run and the work to be done on it:
 //   1. begin(): runs with a live attempt are adopted; the ends of attempts that nobody saw are recorded.
-//   2. add(): of the jobs of a sweep, those with a result in their folders are recorded, the others are queued.
+//   2. add(): a job of the sweep with a result in its folder is recorded; any other is queued, if Add allows that.
 //   3. As soon as the launcher takes it: run.toml and local.toml are written, and the launcher starts an attempt.
 //   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
 //   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
 //      has failed, or is queued again; or it waits for its data (data_watch.h).
 //
-// A run that derives from another waits until that has a result. If that is put aside instead (it has failed, is held,
-// was cancelled, waits for its data), so is the run, and with it comes back.
+// A run that derives from another waits until that has a result. If its origin is set aside (it has failed, is held,
+// was cancelled, waits for its data), so is the derived run; both return together.
 //
-// A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that
-// goes first.
+// A run that several sweeps want is one job. It waits while any of these sweeps is active, in the best place that one
+// of them gives it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/launch/launcher.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
@@ -51,7 +52,7 @@ std::string sentence_of(const SchedulerEvent& event);
 /// What the jobs of a sweep amount to.
 struct SweepCounts {
   int64_t total = 0;    // runs, without those whose data are missing
-  int64_t waiting = 0;  // queued, with those of a paused sweep
+  int64_t waiting = 0;  // queued, also while the sweep is paused
   int64_t running = 0;
   int64_t held = 0;
 };
@@ -222,7 +223,7 @@ class Scheduler {
   Now now_;
   Listener listener_;
 
-  std::map<std::string, Running> running_;  // attempts, also those of runs that are no jobs of a sweep here
+  std::map<std::string, Running> running_;  // attempts, also of runs that are no jobs here
   Jobs jobs_;
   DataWatch data_watch_;
   double looked_for_data_at_ = 0;

@@ -17,8 +17,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSameCrashPauses = 3;   // runs of a sweep that crashed in the same way pause it
-constexpr size_t kFirstFailedPause = 5;  // runs of a sweep that failed in the same way, if they are its first, likewise
+constexpr size_t kSameCrashPauses = 3;   // so many runs of a sweep crashed alike: pause
+constexpr size_t kFirstFailedPause = 5;  // its first N runs failed alike: pause
 constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row, without progress, pause its sweeps
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
 constexpr double kMaxPatience = 60;      // seconds; the longest such delay
@@ -73,7 +73,7 @@ void Scheduler::launch(const std::string& id) {
   }
   if (!write_settings(id, job)) return;
 
-  // The attempts of a folder that was deleted are not those of the new one.
+  // A new folder has none of the attempts of a deleted one.
   if (run.newest_attempt() == 0 && !store_.attempts_of(id).empty()) store_.forget_attempts(id);
   // Before the start, not after: if this process dies in between, the next one must look for the attempt.
   // The class stays: it tells the next process that the attempt has the machine to itself.

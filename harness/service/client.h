@@ -9,7 +9,7 @@
 
 namespace tearless::harness {
 
-/// The answer of the workspace's service; nullopt if there is none, or if it ended before it answered: requests may be
+/// The answer of the workspace's service; nullopt if no service runs, or it ended before it answered: requests may be
 /// repeated. Waits a minute at most. UserError, with the service's own sentence, if it refuses the request, and if it
 /// does not answer.
 std::optional<nlohmann::json> ask_service(const Workspace& workspace, const Request& request);

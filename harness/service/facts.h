@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/runs/devices.h"
 #include "harness/runs/progress.h"
 
 template <>
@@ -37,15 +38,6 @@ struct SweepFacts {
   int64_t ended() const { return total - waiting - running - held; }
   /// Nothing of it runs, and nothing will be started without a request.
   bool idle() const { return running == 0 && (waiting == 0 || state != "active"); }
-};
-
-/// A GPU, and what the service has reserved of it.
-struct DeviceFacts {
-  int index = 0;
-  std::string uuid, name;
-  int64_t memory_bytes = 0, reserved_bytes = 0;
-  int64_t runs = 0;
-  std::string closed;  // why it takes no run: "is used by process 4711"; "" if it does
 };
 
 /// What a submission did.

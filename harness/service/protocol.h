@@ -4,8 +4,8 @@
 //   {"request": "pause", "runs": ["0c95df280f397769"]}      →  {"done": [], "refused": ["0c95df280f397769"]}
 //   anything that is not understood                         →  {"error": "one sentence"}
 //
-// Every request is idempotent. A new one is a row of request_kinds(), which the service, the parser of requests and the
-// command line read.
+// Requests may be repeated, as start.h does if a service ends before it answers. A new request is a row of
+// request_kinds(), which the service, the parser of requests and the command line read.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct RequestKind {
   Takes takes;
   std::string_view flags;  // that it may have, separated by spaces
   nlohmann::json (*carry_out)(Service&, const Request&);
-  std::string_view help = "";  // of the command that asks for it; "": there is none, or one that does more
+  std::string_view help = "";  // of the command of this name; "": no command has it, or that does more
   bool needs_words = false;    // the command does not mean the newest sweep unless that is named
 };
 std::span<const RequestKind> request_kinds();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -33,7 +34,9 @@ class Host {
   Host(Store& store, const Workspace& workspace, const Serving& serving)
       : serving_(serving),
         signals_(io_, SIGINT, SIGTERM),
-        service_(io_, store, workspace, serving.options, [this](const SchedulerEvent& event) { say(event); }),
+        launcher_(serving.launcher(io_, store)),
+        service_(io_, store, *launcher_, workspace, serving.options,
+                 [this](const SchedulerEvent& event) { say(event); }),
         server_(io_, socket_path(workspace), [this](const Request& request) { return service_.answer(request); }, {}) {
     note_socket(workspace, server_.path());
     if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
@@ -92,6 +95,7 @@ class Host {
   const Serving& serving_;
   boost::asio::io_context io_;
   boost::asio::signal_set signals_;
+  std::unique_ptr<Launcher> launcher_;
   Service service_;
   Server server_;
   bool was_ready_ = false;

@@ -1,14 +1,19 @@
 // A service with its socket and its signals, to its end: what `tearless daemon` is.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "harness/runs/launcher.h"
 #include "harness/service/service.h"
 
 namespace tearless::harness {
 
 struct Serving {
+  /// Makes the launcher of the runs; called again when the service has to begin again after a full disk.
+  std::function<std::unique_ptr<Launcher>(boost::asio::io_context&, Store&)> launcher;
   ServiceOptions options;
   double idle_seconds = 10;                     // after which a service that does not stay leaves
   std::function<void()> on_ready;               // called once, when it answers requests

@@ -1,7 +1,8 @@
 // The socket through which other processes of the same user talk to the service (protocol.h).
 //
-// A client gets one answer and then the connection ends. One that sends too much, too slowly, or not at all is dropped;
-// it never delays the service, which answers between two reads. Where no descriptors are left, clients wait.
+// A client gets one answer and then the connection ends. A client that sends too much gets an error; if it sends too
+// slowly, or nothing, it is dropped. The service does not wait for it, but answers between two reads. Where no
+// descriptors are left, clients wait.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -11,9 +11,6 @@
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "harness/launch/declared_devices.h"
-#include "harness/launch/machine.h"
-#include "harness/launch/nvml.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
@@ -23,7 +20,6 @@ using nlohmann::json;
 namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
-constexpr const char* kNvmlVariable = "TEARLESS_NVML";  // names another library than the driver's, for tests
 
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
   const StateCounts counts = store.counts_of(sweep);
@@ -48,14 +44,14 @@ std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Service::Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
-                 Listener listener)
+Service::Service(boost::asio::io_context& io, Store& store, Launcher& launcher, const Workspace& workspace,
+                 ServiceOptions options, Listener listener)
     : store_(store),
       workspace_(workspace),
       options_(std::move(options)),
       listener_(std::move(listener)),
       timer_(io),
-      launcher_(io, launcher_options(options_, store)),
+      launcher_(launcher),
       scheduler_(store, workspace, launcher_, steady_seconds, [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
       folder_(identity_of(workspace.root())),
@@ -67,41 +63,6 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
                on_event({"warning", "", "", text, has_log ? std::vector{event.sweep} : std::vector<std::string>{}});
              }),
       busy_at_(steady_seconds()) {}
-
-// The devices that both the training program and the driver's library know are watched; those that only the program
-// knows are used without that.
-LocalLauncher::Options Service::launcher_options(const ServiceOptions& options, Store& store) {
-  LocalLauncher::Options local{.tearless = std::filesystem::read_symlink("/proc/self/exe"),
-                               .capacity = {.cores = cores_of_process(),
-                                            .memory_bytes = memory_of_process(),
-                                            .jobs = options.jobs,
-                                            .runs_per_gpu = std::max(1, options.runs_per_gpu)},
-                               .pin = options.pin,
-                               .peaks = store.memory_peaks()};
-  local.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
-    store.put_memory_peak(resource_class, bytes);
-  };
-  std::vector<Device>& devices = local.capacity.devices;
-  if (!options.declared_devices.empty()) {
-    local.monitor = std::make_unique<DeclaredDevices>(options.declared_devices, "--devices");
-    devices = local.monitor->devices();
-    return local;
-  }
-  for (const ProgramDevice& device : options.devices) {
-    if (device.kind != "cuda") continue;
-    const int index = static_cast<int>(devices.size());
-    devices.push_back({.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes, .index = index});
-  }
-  if (devices.empty()) return local;
-  const char* library = std::getenv(kNvmlVariable);
-  local.monitor = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
-  for (Device& device : devices) {
-    for (const Device& known : local.monitor->devices()) {
-      if (known.uuid == device.uuid) device = known;
-    }
-  }
-  return local;
-}
 
 void Service::begin() {
   scheduler_.let_start(options_.stays);
@@ -262,17 +223,8 @@ ServiceFacts Service::facts() const {
                      .ends = asked_to_end_,
                      .pid = ::getpid(),
                      .started_at = started_at_,
-                     .devices = {},
+                     .devices = launcher_.devices(),
                      .sweeps = {}};
-  for (const auto& [device, runs, reserved_bytes, closed] : launcher_.devices()) {
-    facts.devices.push_back({.index = device.index,
-                             .uuid = device.uuid,
-                             .name = device.name,
-                             .memory_bytes = device.memory_bytes,
-                             .reserved_bytes = reserved_bytes,
-                             .runs = runs,
-                             .closed = closed});
-  }
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);
     const std::string paused = scheduler_.paused(id);

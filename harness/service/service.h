@@ -1,5 +1,6 @@
-// The service of a workspace: the one process that writes the database and decides what runs. A single-threaded event
-// loop: every request and every end of a process is handled to its end before the next one.
+// The service of a workspace: the process that decides what runs, and writes the database while it holds the
+// workspace's lock. A single-threaded event loop: a request, or the end of a process, is handled completely before the
+// next one.
 //
 // Whoever owns it decides when it ends (serve.h). The attempts live on under their supervisors, and the next service
 // adopts them.
@@ -15,8 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/launch/device.h"
-#include "harness/launch/local_launcher.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/facts.h"
@@ -29,11 +29,6 @@ namespace tearless::harness {
 struct ServiceOptions {
   bool stays = false;                  // until it is told to end; else until it is idle
   std::vector<std::string> arguments;  // of `tearless daemon`, for ServiceFacts
-  int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
-  int runs_per_gpu = 0;                // concurrent runs on each GPU, as far as their memory fits; 0: one
-  bool pin = false;                    // bind each run on the CPU to cores of its own
-  std::string declared_devices = {};   // GPUs to assume instead of `devices`, as DeclaredDevices reads them
-  std::vector<ProgramDevice> devices;  // of this machine, that the training program can use
   std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
 };
 
@@ -44,9 +39,10 @@ class Service {
  public:
   using Listener = std::function<void(const SchedulerEvent&)>;
 
-  /// Borrows `io` and `store`, which must outlive the service. `listener` is told what happens, after the sweeps' logs.
-  Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
-          Listener listener);
+  /// Borrows `io`, `store` and `launcher`, which must outlive the service. `listener` is told what happens, after the
+  /// sweeps' logs.
+  Service(boost::asio::io_context& io, Store& store, Launcher& launcher, const Workspace& workspace,
+          ServiceOptions options, Listener listener);
 
   /// Takes over what earlier processes left, works on all sweeps that are active in the store, and looks at the running
   /// attempts every second from now on. A service that a command has started starts no run before it has carried out a
@@ -95,7 +91,6 @@ class Service {
   void finish_hooks();
 
  private:
-  static LocalLauncher::Options launcher_options(const ServiceOptions& options, Store& store);
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
@@ -106,7 +101,7 @@ class Service {
   ServiceOptions options_;
   Listener listener_;
   boost::asio::steady_timer timer_;
-  LocalLauncher launcher_;
+  Launcher& launcher_;
   Scheduler scheduler_;
   std::string started_at_;
   std::pair<uint64_t, uint64_t> folder_;       // device and inode of the workspace

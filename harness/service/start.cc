@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/output.h"
+#include "base/spawn.h"
 #include "base/sys.h"
 #include "base/utf8.h"
-#include "harness/launch/spawn.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
 

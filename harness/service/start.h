@@ -1,13 +1,13 @@
 // How commands reach the service of a workspace: they ask the one that is there, or start one, which leaves when it has
 // been idle for a while.
 //
-//   1. The command asks for the service's state. A service that answers does the work, unless it is idle and to be
-//      replaced (require_service()).
+//   1. The command asks for the service's state. A service that answers does the work, unless it is to be replaced
+//      (require_service()).
 //   2. Otherwise the command starts `tearless daemon --detached --until-idle`, which takes the workspace's lock. Of
 //      several that are started at once one gets the lock; the others end, and their commands ask that one.
 //   3. If the service ends before it answers a request, the command repeats 1 to 3: requests are idempotent.
-//   4. A service that was stopped on request leaves a mark (store/writer.h), and those who watch then end, too. One
-//      that was killed leaves none, and they start another.
+//   4. A service that was stopped on request leaves a mark (store/writer.h), and commands that watch it end, too. A
+//      killed service leaves no mark, and they start another.
 #pragma once
 
 #include <filesystem>
@@ -36,17 +36,17 @@ inline constexpr std::string_view kServiceReady = "ready\n";
 /// The file that gets the output of services that run in the background.
 std::filesystem::path service_log(const Workspace& workspace);
 
-/// What the workspace's service says of itself; nullopt if there is none.
+/// What the workspace's service says of itself; nullopt if no service answers.
 std::optional<ServiceFacts> facts_of_service(const Workspace& workspace);
 
-/// Likewise; waits for one that starts or ends. UserError if a process holds the workspace's lock and does not answer,
-/// or the workspace is another user's.
+/// As facts_of_service(), but waits for a service that is starting or ending. UserError if a process holds the
+/// workspace's lock and does not answer, or the workspace is another user's.
 std::optional<ServiceFacts> facts_of_own_service(const Workspace& workspace);
 
-/// Makes sure that a service answers, and returns what it says of itself. Starts one, in a session of its own, where
-/// there is none, and in place of one that is idle and of another build or with other arguments, or that would leave
-/// while this one is to stay. What it prints before it answers (a database that had to be rebuilt) goes to standard
-/// error. UserError, with its sentence, if it cannot be started.
+/// Makes sure that a service answers, and returns what it says of itself. Starts a service, in a session of its own, if
+/// none runs. Replaces a service that leaves when it is idle: if it is idle and its build or arguments differ, or if
+/// `start.stays`. What it prints before it answers (a database that had to be rebuilt) goes to standard error.
+/// UserError, with its sentence, if it cannot be started.
 ServiceFacts require_service(const Workspace& workspace, const ServiceStart& start);
 
 /// Has the workspace's service carry out a request, and repeats it with another service if that one ends before it

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/lock_file.h"
 #include "base/sys.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
@@ -56,7 +57,7 @@ std::vector<fs::path> unneeded_checkpoints(const Workspace& workspace, const Run
   if (all && fs::exists(run.model())) unneeded.push_back(run.model());
   if (unneeded.empty()) return unneeded;
   workspace.require_inside(run.checkpoints());
-  if (LockFile::is_held(run.lock())) fail("it is in use by another process");
+  if (is_alive(run)) fail("it is in use by another process");
   const Verdict verdict = verdict_of(run, run.newest_attempt());
   if (verdict.state == RunState::kFailed) {
     fail("{}; its checkpoints stay until that is repaired: tearless verify", verdict.reason);
@@ -83,7 +84,7 @@ void require_deletable(const Store& store, const Workspace& workspace, const std
     workspace.require_inside(folder);
   }
   for (const std::string& id : runs_of_no_other(store, sweeps)) {
-    if (store.known_run(id).state == RunState::kRunning || LockFile::is_held(workspace.run(id).lock())) {
+    if (store.known_run(id).state == RunState::kRunning || is_alive(workspace.run(id))) {
       fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}{}", id, id,
            workspace_option(workspace.root()));
     }

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/lock_file.h"
 #include "base/sealed_json.h"
+#include "harness/runs/launcher.h"
 #include "harness/store/database.h"
 #include "harness/store/record.h"
 #include "harness/store/store.h"
@@ -59,7 +60,7 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   }
   if (newest == 0 && !fs::exists(run.done())) return;
   store.move(id, RunState::kQueued, RunState::kRunning);
-  if (LockFile::is_held(run.lock())) return record_start(store, workspace, id, newest);
+  if (is_alive(run)) return record_start(store, workspace, id, newest);
 
   const Verdict verdict = verdict_of(run, newest);
   record_end(store, workspace, id, newest, verdict);

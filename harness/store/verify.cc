@@ -16,6 +16,7 @@
 #include "base/sealed_json.h"
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/checksums.h"
 #include "harness/store/database.h"
@@ -130,7 +131,7 @@ class Verification {
 
   // A service writes into the folder of a run that it starts before the run's supervisor takes the lock.
   bool is_in_use(const RunDirectory& run) const {
-    if (LockFile::is_held(run.lock())) return true;
+    if (is_alive(run)) return true;
     const std::optional<RunRecord> known = store_ ? store_->run(run.id()) : std::nullopt;
     return known && known->state == RunState::kRunning && is_served();
   }

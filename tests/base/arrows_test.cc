@@ -120,7 +120,7 @@ TEST(Arrows, LibrariesStayInTheirRooms) {
   const Rule rules[] = {
       {"sqlite3.h", "harness/store"},
       {"SQLiteCpp/", "harness/store"},
-      {"boost/asio", "harness/(launch|schedule|service)"},
+      {"boost/asio", "harness/(launch|service)"},
       {"boost/process", "harness/launch"},
       {"sentencepiece", "engine/data"},
       {"CLI/", "engine|harness(/commands)?"},

@@ -1,5 +1,5 @@
-// Every call that changes something outside the process goes through base/sys.h; the fault tests do not reach calls
-// that bypass it. This test reads the sources.
+// Calls that change files, locks or processes go through base/sys.h; the fault tests do not reach calls that bypass it.
+// This test reads the sources.
 #include "base/sys.h"
 
 #include <fcntl.h>

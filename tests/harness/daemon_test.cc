@@ -206,7 +206,8 @@ TEST_F(DaemonTest, WhatAServiceThatIsStoppedLeavesIsNotStartedByThoseWhoWait) {
   EXPECT_THAT(waits.get().errors, HasSubstr("and the service of results was stopped; to start one: tearless daemon"));
   wait_until_unserved();
   expect_nothing_alive();
-  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: no tearless works in this workspace"));
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output,
+              HasSubstr("queued: no service is running; `tearless run` starts one"));
   ok({"resume"});
   ok({"wait"});
   EXPECT_EQ(results(), undisturbed());

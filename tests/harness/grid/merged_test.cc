@@ -97,7 +97,7 @@ json content_of(const Grid& grid) {
     const RunSpec run = materialise(grid, point);
     content.push_back({describe_combination(grid, point), run.settings, run.folders, excluded ? excluded->why : ""});
   });
-  for (const View& view : grid.views) content.push_back({view.title, view.table.rows, view.table.columns});
+  for (const View& view : grid.views) content.push_back({view.title, view.table().rows, view.table().columns});
   return content;
 }
 

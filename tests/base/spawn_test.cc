@@ -1,5 +1,5 @@
 // What a spawned program is given.
-#include "harness/launch/spawn.h"
+#include "base/spawn.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness::spawn_test {
+namespace tearless::spawn_test {
 namespace {
 
 // Shells take the last of two variables with one name, most other programs the first.
@@ -32,4 +32,4 @@ TEST(Spawn, AVariableThatIsReplacedIsInTheEnvironmentOnce) {
 }
 
 }  // namespace
-}  // namespace tearless::harness::spawn_test
+}  // namespace tearless::spawn_test

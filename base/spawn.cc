@@ -1,4 +1,4 @@
-#include "harness/launch/spawn.h"
+#include "base/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 
-namespace tearless::harness {
+namespace tearless {
 namespace {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -69,4 +69,4 @@ pid_t spawn(const SpawnRequest& request) {
   return pid;
 }
 
-}  // namespace tearless::harness
+}  // namespace tearless

@@ -1,7 +1,7 @@
-// The interface through which the scheduler starts and stops attempts. A launcher owns its capacity: the scheduler
-// knows runs and their order, the launcher knows what may run now, and where. The one implementation runs attempts as
-// processes of this machine (local_launcher.h); another one could submit them to a cluster's queue, and would let all
-// runs start that the queue takes.
+// The interface through which the scheduler starts and stops attempts, and the question whether an attempt is alive. A
+// launcher owns its capacity: the scheduler knows runs and their order, the launcher knows what may run now, and where.
+// The one implementation runs attempts as processes of this machine (launch/local_launcher.h); another one could submit
+// them to a cluster's queue, and would let a run start as soon as the queue takes it.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/run_directory.h"
+#include "harness/runs/devices.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -30,9 +33,14 @@ struct Launch {
 
 enum class Stop {
   kOnRequest,  // it is asked to write a checkpoint and exit, for a user
-  kStalled,    // likewise, because its program gives no sign of life
+  kStalled,    // it is asked to write a checkpoint and exit, because its program gives no sign of life
   kAtOnce,     // it is killed
 };
+
+/// True while an attempt of the run is alive: a process holds its lock, or its supervisor runs although the lock file
+/// was removed. Needs no launcher, so that commands can ask without a service; a launcher whose attempts run elsewhere
+/// adds here how to tell that they live.
+bool is_alive(const RunDirectory& run);
 
 class Launcher {
  public:
@@ -50,8 +58,8 @@ class Launcher {
   /// REQUIRES: refusal_of(launch.needs) has just been empty, and no attempt of the run is alive.
   virtual void start(const Launch& launch) = 0;
 
-  /// Takes over an attempt that an earlier process or a user started, if one is alive, or will begin. Returns false if
-  /// there is none: its end, if any, is then in the run's folder.
+  /// Takes over an attempt that an earlier process or a user started, if it is alive or about to begin. Else returns
+  /// false: how the last attempt ended is then in the run's folder.
   virtual bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) = 0;
 
   /// Ends an attempt that was started or adopted. `grace_seconds`: as in TrainingProgram; what has not ended long after
@@ -60,6 +68,9 @@ class Launcher {
 
   /// Where the attempt runs and why there, one phrase.
   virtual std::string where(const std::string& id) const = 0;
+
+  /// The GPUs that it shares out by itself; none if something else does, such as a cluster's queue.
+  virtual std::vector<DeviceFacts> devices() const { return {}; }
 
   /// Called every second or two. May call on_end.
   virtual void poll() = 0;
