@@ -65,9 +65,8 @@ const std::vector<Command> kCommands = [] {
        command_verify},
       {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
        command_verify_resume},
-      {"delete",
-       "delete sweeps with their results; without words, checkpoints and programs that nothing needs any more",
-       command_delete},
+      {"delete", "delete sweeps with their results", command_delete},
+      {"clean", "delete checkpoints of finished runs, and programs that no sweep needs", command_clean},
       {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
       {"completion", "", command_completion, /*has_json=*/false},
       {"manual", "", command_manual, /*has_json=*/false},
@@ -83,7 +82,7 @@ const std::vector<Command> kCommands = [] {
 const std::map<std::string, std::string> kOldCommands = {{"hold", "pause RUN"},
                                                          {"release", "resume RUN"},
                                                          {"priority", "submit GRID --priority N"},
-                                                         {"gc", "delete"},
+                                                         {"gc", "clean"},
                                                          {"forget", "delete SWEEP"}};
 
 std::string commands_with_json() {

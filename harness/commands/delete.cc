@@ -1,5 +1,4 @@
-// `tearless delete [SWEEP…]`: deletes sweeps, and the runs that no other sweep has; without words, what no result,
-// resume or decoding needs (store/delete.h).
+// `tearless delete SWEEP…`: deletes sweeps, and the runs that no other sweep has (store/delete.h).
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -29,37 +28,7 @@ struct DeleteOptions {
   bool yes = false;
   bool dry_run = false;
   bool keep_results = false;
-  bool all = false;
 };
-
-// Has the service rename, and removes what is in deleted/ then.
-nlohmann::json have_deleted(const Request& asked, const Workspace& workspace, const Globals& globals) {
-  const nlohmann::json answer = harness::request(workspace, asked, {.engine = globals.engine});
-  remove_deleted(*require_store(globals), workspace);
-  return answer;
-}
-
-// --- what nothing needs ----------------------------------------------------------------------------------------------
-
-int free_space(const DeleteOptions& options, const Globals& globals) {
-  const Workspace workspace(globals.workspace);
-  const std::unique_ptr<const Store> store = require_store(globals);
-  Request free{.name = "delete"};
-  if (options.all) free.flags = {"all"};
-  const Freed freed = options.dry_run ? free_unneeded(*store, workspace, {.all = options.all, .dry_run = true})
-                                      : have_deleted(free, workspace, globals).get<Freed>();
-  for (const std::string& sentence : freed.skipped) notice(fmt::format("skipped: {}", sentence));
-  if (globals.json) {
-    print_json(freed);
-  } else {
-    print("{} {}: {} of {}, {} that no sweep needs\n", options.dry_run ? "Would free" : "Freed",
-          bytes_text(freed.bytes), counted(freed.checkpoints, "checkpoint"), counted(freed.runs, "run"),
-          counted(freed.programs, "program"));
-  }
-  return freed.skipped.empty() ? kOk : kSomethingFailed;
-}
-
-// --- sweeps ----------------------------------------------------------------------------------------------------------
 
 bool confirmed() {
   print("Delete? [y/N] ");
@@ -70,6 +39,10 @@ bool confirmed() {
 }
 
 int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
+  if (options.words.empty()) {
+    fail("name the sweeps to delete; to delete checkpoints that nothing needs: tearless clean{}",
+         workspace_option(globals));
+  }
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
   if (!options.dry_run) remove_deleted(*store, workspace);  // of a sweep whose deletion was interrupted at the end
@@ -116,7 +89,10 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
   store.reset();
   Request drop{.name = "delete", .sweeps = {sweeps.begin(), sweeps.end()}};
   if (options.keep_results) drop.flags = {"keep_results"};
-  if (!options.dry_run) have_deleted(drop, workspace, globals);
+  if (!options.dry_run) {
+    request(workspace, drop, {.engine = globals.engine});
+    remove_deleted(*require_store(globals), workspace);
+  }
   if (globals.json) {
     print_json({{"sweeps", sweeps}, {"runs", runs}, {"bytes", bytes}});
   } else if (!options.dry_run) {
@@ -129,19 +105,12 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
 
 Action command_delete(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DeleteOptions>();
-  CLI::Option* const what = app.add_option(
-      "what", options->words,
-      "sweeps: ids, names, grid files, last, all; without any: checkpoints of runs that have a result, and "
-      "copies of programs that no sweep needs");
+  app.add_option("what", options->words, "sweeps: ids, names, grid files, last, all");
   app.add_flag("--yes", options->yes, "do not ask");
   app.add_flag("--keep-results", options->keep_results,
-               "delete the sweep only; its runs stay, and a grid that has them need not train them again")
-      ->needs(what);
-  app.add_flag("--all", options->all, "without sweeps: delete the trained models too")->excludes(what);
+               "delete the sweep only; its runs stay, and a grid that has them need not train them again");
   app.add_flag("--dry-run", options->dry_run, "print what would be deleted, and delete nothing");
-  return [options, &globals] {
-    return options->words.empty() ? free_space(*options, globals) : delete_sweeps(*options, globals);
-  };
+  return [options, &globals] { return delete_sweeps(*options, globals); };
 }
 
 }  // namespace tearless::harness

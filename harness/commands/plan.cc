@@ -205,7 +205,7 @@ std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
   const auto available = static_cast<int64_t>(space.available);
   return fmt::format("about {}; {} are free{}", bytes_text(bytes), bytes_text(available),
                      bytes < available ? ""
-                                       : fmt::format(": tearless delete{} frees checkpoints of runs that have a result",
+                                       : fmt::format(": tearless clean{} frees checkpoints of runs that have a result",
                                                      workspace_option(workspace)));
 }
 

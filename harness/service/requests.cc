@@ -83,10 +83,11 @@ json cancel(Service& service, const Request& request) {
   return each(service, request, of_sweep, &Scheduler::cancel_run);
 }
 
-json delete_or_free(Service& service, const Request& request) {
-  if (request.sweeps.empty()) {
-    return free_unneeded(service.store(), service.workspace(), {.all = request.flags.contains("all")});
-  }
+json clean(Service& service, const Request& request) {
+  return free_unneeded(service.store(), service.workspace(), {.all = request.flags.contains("all")});
+}
+
+json delete_sweeps(Service& service, const Request& request) {
   require_deletable(service.store(), service.workspace(), request.sweeps);
   Outcome outcome;
   for (const std::string& sweep : request.sweeps) {
@@ -112,7 +113,8 @@ constexpr auto kKinds = std::to_array<RequestKind>({
     {"resume", Takes::kBoth, "", resume, "continue paused sweeps or runs"},
     {"cancel", Takes::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay", true},
     {"retry", Takes::kBoth, "", retry, "try failed runs again", true},
-    {"delete", Takes::kSweeps, "keep_results all", delete_or_free},
+    {"delete", Takes::kSweeps, "keep_results", delete_sweeps},
+    {"clean", Takes::kSweeps, "all", clean},  // of the whole workspace, whichever it names
     // now: attempts stop too. if_idle: only if nothing is to be done. hand_over: another service follows.
     {"stop", Takes::kNothing, "now if_idle hand_over", stop},
 });

@@ -1,4 +1,4 @@
-// What `tearless delete` deletes: sweeps with the runs that no other sweep has, or what nothing needs any more. All of
+// What `tearless delete` deletes, sweeps with the runs that no other sweep has, and `tearless clean`, what nothing needs. All of
 // it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked removes that folder, which
 // takes long for large checkpoints. The workspace is consistent after a kill between any two steps, and a repetition
 // finishes what was begun. For a sweep:

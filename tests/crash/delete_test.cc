@@ -99,7 +99,7 @@ TEST_F(DeleteCrash, AKillBetweenAnyTwoCallsLeavesAWorkspaceThatARepetitionFinish
 }
 
 TEST_F(DeleteCrash, WithoutWordsAKillBetweenAnyTwoCallsLeavesNoHalfCheckpoint) {
-  kill_everywhere({"delete"}, 6, [&](const fs::path& folder, const std::string& where) {
+  kill_everywhere({"clean"}, 6, [&](const fs::path& folder, const std::string& where) {
     const harness::Workspace workspace(folder / "results");
     for (const std::string& id : harness::folders_in(workspace.runs())) {
       EXPECT_TRUE(harness::folders_in(workspace.run(id).checkpoints()).empty()) << where;

@@ -266,7 +266,7 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
         std::string("table last"), std::string("explain last place=pre"), std::string("status last"),
         "diff " + id + " " + id, std::string("sql"), std::string("verify"), std::string("submit grid.toml"),
         std::string("pause"), std::string("resume"), std::string("retry last"), std::string("cancel last"),
-        std::string("runs"), std::string("delete"), std::string("delete last --yes")}) {
+        std::string("runs"), std::string("clean"), std::string("delete last --yes")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
   for (const std::string& command :

@@ -404,7 +404,7 @@ TEST_F(DaemonTest, OldNamesOfCommandsAnswerWithTheNewOne) {
   for (const auto& [old, now] : std::map<std::string, std::string>{{"hold", "pause RUN"},
                                                                    {"release", "resume RUN"},
                                                                    {"priority", "submit GRID --priority N"},
-                                                                   {"gc", "delete"},
+                                                                   {"gc", "clean"},
                                                                    {"forget", "delete SWEEP"}}) {
     const test::Finished answer = tearless({old, "last"});
     EXPECT_EQ(answer.code, 2);

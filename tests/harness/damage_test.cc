@@ -60,7 +60,7 @@ class DamageTest : public RunTest {
       std::vector<Row> rows = rows_of(plan_);
       read_results(store.get(), rows, 1);
       const View& view = grid_.views.front();
-      return render(fill(grid_, view.title, std::get<TableSpec>(view.spec), rows), table_format("text"));
+      return render(fill(grid_, view.title, view.table(), rows), table_format("text"));
     }
 
    private:

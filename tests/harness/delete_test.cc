@@ -232,7 +232,13 @@ TEST_F(DeleteTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
 TEST_F(DeleteTest, RunsThatAreTrainedByHandAndSingleRunsAreRefused) {
   ok({"run", "grid.toml"});
   EXPECT_THAT(tearless({"delete", "1", "--yes"}).errors, HasSubstr("whole sweeps are wanted"));
-  EXPECT_EQ(tearless({"delete", "--keep-results"}).code, 2);
+  for (const auto& words : std::vector<std::vector<std::string>>{{"delete"}, {"delete", "--keep-results", "--yes"}}) {
+    const test::Finished without_words = tearless(words);
+    EXPECT_EQ(without_words.code, 2);
+    EXPECT_THAT(without_words.errors, HasSubstr("name the sweeps to delete; to delete checkpoints that nothing needs: "
+                                                "tearless clean"));
+  }
+  EXPECT_THAT(checkpoints(), SizeIs(16));
   EXPECT_EQ(tearless({"delete", "last", "--all"}).code, 2);
   const auto lock = LockFile::try_acquire(runs().at(0).lock());
   const test::Finished refused = tearless({"delete", "grid.toml", "--yes"});
@@ -253,7 +259,7 @@ TEST_F(DeleteTest, DeletesNothingThatIsElsewhereBehindALink) {
     if (fs::exists(name)) fs::rename(name, folder_ / "aside");
     fs::create_directory_symlink(elsewhere, name);
     const bool is_left_out = name != workspace().deleted();  // else nothing can be deleted
-    for (const auto& words : std::vector<std::vector<std::string>>{{"delete"}, {"delete", "--dry-run"}}) {
+    for (const auto& words : std::vector<std::vector<std::string>>{{"clean"}, {"clean", "--dry-run"}}) {
       const test::Finished refused = tearless(words);
       EXPECT_EQ(refused.code, is_left_out ? 1 : 2) << name;
       EXPECT_THAT(refused.errors, HasSubstr(name.lexically_relative(folder_.path()).string() +
@@ -278,17 +284,17 @@ TEST_F(DeleteTest, DeletesNothingThatIsElsewhereBehindALink) {
 
 // --- what nothing needs ----------------------------------------------------------------------------------------------
 
-TEST_F(DeleteTest, WithoutWordsTheCheckpointsOfResultsGoAndNothingElse) {
+TEST_F(DeleteTest, CleanTakesTheCheckpointsOfResultsAndNothingElse) {
   ok({"run", "grid.toml"});
   const std::map<std::string, std::string> before = results();
   ASSERT_THAT(checkpoints(), SizeIs(16)) << "a checkpoint every three of twelve updates";
   const RunDirectory some = runs().at(0);
   fs::create_directories(some.checkpoints() / "tmp-9");
   fs::create_directories(some.checkpoints() / "models");
-  const std::string would = ok({"delete", "--dry-run"}).output;
+  const std::string would = ok({"clean", "--dry-run"}).output;
   EXPECT_THAT(would, AllOf(testing::StartsWith("Would free "), HasSubstr(": 17 checkpoints of 4 runs, 0 programs")));
   EXPECT_THAT(checkpoints(), SizeIs(16));
-  const json freed = json::parse(ok({"--json", "delete"}).output);
+  const json freed = json::parse(ok({"--json", "clean"}).output);
   EXPECT_EQ(freed.at("checkpoints"), 17);
   EXPECT_GT(freed.at("bytes"), 0);
   for (const RunDirectory& run : runs()) {
@@ -309,10 +315,10 @@ TEST_F(DeleteTest, TheSelectedCheckpointStaysUnlessItIsAskedForToo) {
   std::string grid = test::read_text(folder_ / "grid.toml");
   test::write_text(folder_ / "grid.toml", grid.replace(grid.find("[axis]"), 0, "\"fake.score.selected_step\" = 6\n"));
   ok({"run", "grid.toml"});
-  const json freed = json::parse(ok({"--json", "delete"}).output);
+  const json freed = json::parse(ok({"--json", "clean"}).output);
   EXPECT_EQ(freed.at("checkpoints"), 12);
   for (const RunDirectory& run : runs()) EXPECT_THAT(run.checkpoint_steps(), testing::ElementsAre(6));
-  EXPECT_EQ(json::parse(ok({"--json", "delete", "--all"}).output).at("checkpoints"), 4);
+  EXPECT_EQ(json::parse(ok({"--json", "clean", "--all"}).output).at("checkpoints"), 4);
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
@@ -321,13 +327,13 @@ TEST_F(DeleteTest, OfARunWithAModelAllCheckpointsGoAndTheModelStaysUnlessItIsAsk
   test::write_text(folder_ / "grid.toml", grid.replace(grid.find("[axis]"), 0, "\"fake.score.selected_step\" = 6\n"));
   ok({"run", "grid.toml"});
   for (const RunDirectory& run : runs()) test::write_text(run.model(), "parameters");
-  EXPECT_EQ(json::parse(ok({"--json", "delete"}).output).at("checkpoints"), 16);
+  EXPECT_EQ(json::parse(ok({"--json", "clean"}).output).at("checkpoints"), 16);
   for (const RunDirectory& run : runs()) {
     EXPECT_THAT(run.checkpoint_steps(), IsEmpty());
     EXPECT_TRUE(fs::exists(run.model()));
   }
   ok({"verify"});
-  EXPECT_EQ(json::parse(ok({"--json", "delete", "--all"}).output).at("checkpoints"), 4);
+  EXPECT_EQ(json::parse(ok({"--json", "clean", "--all"}).output).at("checkpoints"), 4);
   for (const RunDirectory& run : runs()) EXPECT_FALSE(fs::exists(run.model()));
   ok({"verify"});
 }
@@ -343,13 +349,13 @@ TEST_F(DeleteTest, RunsThatMayBeResumedDamagedOnesAndOnesInUseKeepTheirCheckpoin
   test::write_text(damaged.scores(), "{}");
   {
     const std::optional<LockFile> lock = LockFile::try_acquire(used.lock());
-    const test::Finished nothing = tearless({"delete"});
+    const test::Finished nothing = tearless({"clean"});
     EXPECT_EQ(nothing.code, 1);
     EXPECT_THAT(nothing.errors, AllOf(HasSubstr("skipped: run " + damaged.id()), HasSubstr("tearless verify"),
                                       HasSubstr("skipped: run " + used.id() + ": it is in use")));
     EXPECT_THAT(checkpoints(), SizeIs(9));
   }
-  EXPECT_THAT(tearless({"delete"}).output, HasSubstr(": 4 checkpoints of 1 run,"));
+  EXPECT_THAT(tearless({"clean"}).output, HasSubstr(": 4 checkpoints of 1 run,"));
   EXPECT_TRUE(fs::exists(checkpoint));
   EXPECT_THAT(damaged.checkpoint_steps(), SizeIs(4));
 }
@@ -357,21 +363,21 @@ TEST_F(DeleteTest, RunsThatMayBeResumedDamagedOnesAndOnesInUseKeepTheirCheckpoin
 TEST_F(DeleteTest, CopiesOfProgramsThatNoSweepNamesGo) {
   ok({"run", "grid.toml"});
   const auto copies = [&] { return folders_in(workspace().programs()); };
-  const auto freed = [&] { return json::parse(ok({"--json", "delete"}).output).at("programs").get<int>(); };
+  const auto freed = [&] { return json::parse(ok({"--json", "clean"}).output).at("programs").get<int>(); };
   fs::create_directories(workspace().programs() / ".0123.1");  // of a submission that was killed
   EXPECT_EQ(freed(), 1);
   EXPECT_THAT(copies(), SizeIs(1)) << "old runs may be repeated";
   fs::create_directories(workspace().programs() / "0123");
   {
     const LockFile submission = lock_programs(workspace());
-    const test::Finished refused = tearless({"delete"});
+    const test::Finished refused = tearless({"clean"});
     EXPECT_EQ(refused.code, 1);
     EXPECT_THAT(refused.errors, HasSubstr("skipped: programs: a grid is being submitted"));
   }
   const fs::path sweep = workspace().sweep(folders_in(workspace().sweeps()).at(0)) / "sweep.json";
   const std::string text = test::read_text(sweep);
   test::write_text(sweep, "{}");
-  EXPECT_EQ(tearless({"delete"}).code, 1) << "it cannot be read which program it names";
+  EXPECT_EQ(tearless({"clean"}).code, 1) << "it cannot be read which program it names";
   EXPECT_THAT(copies(), SizeIs(2));
   test::write_text(sweep, text);
   EXPECT_EQ(freed(), 1);
@@ -393,7 +399,7 @@ TEST_F(DeleteTest, ARunInTheForegroundDoesNotKeepItAway) {
   const test::Background run(command({"run", "grid.toml"}));
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
-  ok({"delete"});
+  ok({"clean"});
   ok({"stop", "--now"});
 }
 

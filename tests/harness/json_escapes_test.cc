@@ -33,7 +33,7 @@ TEST_F(JsonEscapes, NoCommandPrintsTheTerminalControlsOfALabel) {
                                                           {"resume"},
                                                           {"retry", "last"},
                                                           {"cancel", "last"},
-                                                          {"delete", "--dry-run"},
+                                                          {"clean", "--dry-run"},
                                                           {"delete", "last", "--dry-run"}};
   const std::string quoted = nlohmann::json(label).dump(), inside = quoted.substr(1, quoted.size() - 2);
   for (std::vector<std::string> command : commands) {

@@ -81,7 +81,7 @@ TEST_F(OtherUserTest, HoldsNothingThatACommandOfTheOwnerWaitsFor) {
   ok({"run", "grid.toml"});
   expect_that_it_can_verify_resume();
   ok({"rebuild"});
-  ok({"delete"});
+  ok({"clean"});
   ok({"submit", "grid.toml"});
   ok({"delete", "grid.toml", "--yes"});
   for (const int fd : held) ::close(fd);

@@ -89,7 +89,7 @@ class WorkspaceFormatTest : public RunTest {
       {"run", "grid.toml"}, {"submit", "grid.toml"}, {"daemon"}, {"daemon", "--background"}, {"rebuild"},
       {"verify"},           {"verify", "--repair"}};
   const std::vector<std::vector<std::string>> kReaders = {{"table", "grid.toml"},      {"status"},
-                                                          {"retry", "last"},           {"delete"},
+                                                          {"retry", "last"},           {"clean"},
                                                           {"delete", "last", "--yes"}, {"plan", "grid.toml"}};
 
   std::string table_;

@@ -62,7 +62,7 @@ std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
 template <class... Options>
 Table fill(const Grid& grid, const std::vector<Row>& rows, const Options&... options) {
   const View& view = grid.views.at(0);
-  return harness::fill(grid, view.title, std::get<TableSpec>(view.spec), rows, options...);
+  return harness::fill(grid, view.title, view.table(), rows, options...);
 }
 
 /// The text of the one cell of a one-axis, one-value grid with `seeds` seeds.
