@@ -1,4 +1,5 @@
-// The identity of this build, for --version and for an attempt's start.json. Never part of a run's id or of a result.
+// The identity of this build, for --version, an attempt's start.json and the printed signature of a score. Never part
+// of a run's id or of a result.
 #pragma once
 
 #include <string_view>

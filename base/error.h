@@ -1,5 +1,5 @@
-// Error types of both programs. Code throws UserError for anything wrong outside the process; a violated invariant of
-// the code itself is a std::logic_error or an assertion.
+// Error types of both programs. Code throws UserError for anything wrong outside the process; a mistake in the code
+// itself is a std::logic_error where it would give wrong results, and an assertion where it would crash.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,6 +24,12 @@ class MachineError : public UserError {
  public:
   using UserError::UserError;
 };
+
+/// Throws std::logic_error(otherwise) unless `holds`: for what callers must make sure of, where a mistake would give
+/// wrong numbers. The programs are built with NDEBUG, so assert() would not notice.
+inline void require(bool holds, const char* otherwise) {
+  if (!holds) throw std::logic_error(otherwise);
+}
 
 /// Throws UserError with a formatted message.
 template <class... Args>

@@ -1,8 +1,8 @@
-// Reading files, and writing them atomically: after a crash or on a full disk a file holds either the old bytes or the
-// new ones, never a mixture.
+// Reading and writing files. After a crash or on a full disk, a file that is replaced here holds either the old bytes
+// or the new ones, never a mixture.
 //
-// Every function throws a UserError that names the path and the reason, or its subclass MachineError for a full disk,
-// an I/O error and the like. "Durable" means: survives a power failure.
+// Every function that fails throws a UserError that names the path and the reason, or its subclass MachineError for a
+// full disk, an I/O error and the like. "Durable" means: survives a power failure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tearless {
 
 /// The content of a file.
 std::string read_file(const std::filesystem::path& path);
-/// Likewise; nullopt if there is no such file.
+/// The content of a file; nullopt if there is no such file.
 std::optional<std::string> read_if_there(const std::filesystem::path& path);
 
 /// As read_file(), for input that a person names: fails for anything but a regular file (a pipe or device may block or
@@ -30,7 +30,7 @@ void write_atomically(const std::filesystem::path& path, std::string_view bytes)
 /// both.
 void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
-/// Writes a new file that may be executed, without fsync. UserError if there is one.
+/// Writes a new file that may be executed, without fsync. UserError if `path` exists.
 void write_program_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
 /// Makes a folder and its missing parents, durably.
@@ -39,10 +39,11 @@ void make_folders(const std::filesystem::path& folder);
 /// Renames a file or a folder, replacing a file at `to`. Durable after sync_folder().
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Removes a file. Does nothing if there is none.
+/// Removes a file. Does nothing if `path` does not exist.
 void remove_file(const std::filesystem::path& path);
 
-/// Removes a file, or a folder with its contents; does not follow symbolic links. Does nothing if there is none.
+/// Removes a file, or a folder with its contents; does not follow symbolic links. Does nothing if `path` does
+/// not exist.
 void remove_recursively(const std::filesystem::path& path);
 
 /// Bytes of a file, or of all files in a folder and in those below it; symbolic links are not followed. 0 if there is

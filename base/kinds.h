@@ -14,9 +14,8 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
-#include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,19 +55,18 @@ class Kinds {
   auto end() const { return kinds_.end(); }
   size_t size() const { return kinds_.size(); }
 
-  /// The kind called `name`; null if there is none.
+  /// The kind called `name`; null if no kind has that name.
   Kind* find(std::string_view name) const {
     for (const auto& kind : kinds_) {
       if (kind->name == name) return kind.get();
     }
     return nullptr;
   }
-  /// REQUIRES: it exists (the settings reader checks that).
+  /// REQUIRES: it exists, which the settings reader checks (std::logic_error).
   const Kind& at(std::string_view name) const {
     const Kind* const kind = find(name);
     if (kind) return *kind;
-    assert(false && "a kind that is not in the .def file");
-    std::abort();
+    throw std::logic_error(fmt::format("no kind is called {}", name));
   }
 
   /// What a setting that chooses one of them accepts.

@@ -1,5 +1,6 @@
-// The run directory, the only interface between the harness and a training program: the names of its files, the exit
-// codes, and the small JSON files that both programs read and write. The specification is docs/run_directory.md.
+// The run directory, by which the harness and a training program communicate while a run trains: the names of its
+// files, the exit codes, and the small JSON files that both programs read and write. The specification, also of the
+// program's commands, is docs/run_directory.md.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,7 @@ class RunDirectory {
   /// The highest attempt number, 0 if there is no attempt.
   int64_t newest_attempt() const;
 
-  /// The highest number of an attempt with a start.json, 0 if there is none. A supervisor that dies before it writes
+  /// The highest number of an attempt with a start.json; 0 before the first. A supervisor that dies before it writes
   /// start.json leaves an empty folder; such an attempt never began and is ignored.
   int64_t newest_begun_attempt() const;
 
@@ -68,7 +69,8 @@ class RunDirectory {
   /// N of every checkpoints/step-N, in ascending order.
   std::vector<int64_t> checkpoint_steps() const;
 
-  /// The highest N of checkpoints/step-N, 0 if there is none. This is the run's progress that a crash cannot undo.
+  /// The highest N of checkpoints/step-N; 0 before the first checkpoint. This is the run's progress that a crash cannot
+  /// undo.
   int64_t newest_checkpoint() const;
 
   /// The run's id, which is the name of its folder.
@@ -96,8 +98,8 @@ std::optional<LockFile> claim(const RunDirectory& run);
 /// How far a run is, by its files alone. An attempt records it when it begins (write_start()), so that the work that
 /// the attempt before it had lost stays known when the metrics of that work are cut off.
 struct WorkDone {
-  int64_t checkpoint = 0;   // step of the newest checkpoint; 0: there is none
-  int64_t step = 0;         // of the last complete line of metrics.jsonl; 0: there is none
+  int64_t checkpoint = 0;   // step of the newest checkpoint; 0: no checkpoint
+  int64_t step = 0;         // of the last complete line of metrics.jsonl; 0: no line
   int64_t reported_ns = 0;  // when metrics.jsonl was written last, nanoseconds since 1970; 0: there is no such file
 };
 
@@ -123,7 +125,7 @@ struct Done {
   std::map<std::string, std::string> files;  // result file, relative to the run directory → SHA-256
 };
 
-/// Reads DONE; nullopt if there is none. UserError if it is damaged.
+/// Reads DONE; nullopt if the run has no DONE. UserError if it is damaged.
 std::optional<Done> read_done(const RunDirectory& run);
 
 /// Writes the result files `files`, name relative to the run directory → bytes, and then scores.json. Returns the names

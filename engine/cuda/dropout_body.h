@@ -1,5 +1,5 @@
 // Dropout multipliers inside a kernel: Philox4x32-10 with the counters of random.h, computed where they are needed and
-// never stored.
+// never written to global memory.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ struct DigitBatch {
   std::vector<int32_t> labels;  // [N]
 };
 
-/// These images of `set`, which is one of `digits`, standardised with the mean and the deviation of `data`.
+/// These images of `set` (a set of `digits`), standardised with the mean and the deviation of `data`.
 DigitBatch digit_batch(const Digits& digits, const DigitSet& set, std::span<const int32_t> images,
                        const DigitsOptions& data);
 

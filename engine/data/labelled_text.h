@@ -82,7 +82,8 @@ void check_consistent(const LabelledTextOptions& data);
 /// without a training sentence, and bytes that do not match the checksum in `data`. It names file and line.
 LabelledSets read_labelled(LabelledTextOptions data, const Say& say);
 
-/// Throws UserError with `sentence` and the name of the first class that is not among `labels`, if there is one.
+/// Throws UserError with `sentence` and the name of the first class without a label among `labels`; returns if each
+/// class has a label.
 void require_every_class(const std::vector<int32_t>& labels, const std::vector<std::string>& classes,
                          std::string_view sentence);
 

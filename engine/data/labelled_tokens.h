@@ -32,9 +32,9 @@ struct LabelledTokens {
   int64_t class_count() const { return static_cast<int64_t>(classes.size()); }
 };
 
-/// Encodes the three sets. Words that are not in the vocabulary are UNK; a dev or test sentence without a word is one
-/// UNK, so that every sentence counts and has a row. Throws UserError if `text` leaves no training sentence of a class
-/// or no word.
+/// Encodes the three sets. Words that are not in the vocabulary are UNK; a dev or test sentence without a word
+/// becomes a single UNK, so that every sentence counts and has a row. Throws UserError if `text` leaves no training
+/// sentence of a class or no word.
 LabelledTokens encode(const LabelledSets& sets, std::vector<std::string> classes, const WordOptions& text);
 
 /// Reads and encodes the data. Verifies the checksums of `data`, or computes them if they are not known. The last few

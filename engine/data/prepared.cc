@@ -1,7 +1,6 @@
 #include "engine/data/prepared.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -199,7 +198,8 @@ std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKin
 }
 
 std::string preparation_key(const DataOptions& data, const TextOptions& text) {
-  assert(!data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty());
+  require(!data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty(),
+          "prepared data: a key without the checksums of the files");
   DataOptions described_data = data;
   TextOptions described_text = text;
   const std::string settings = canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {

@@ -1,6 +1,6 @@
 // A corpus prepared for training: vocabulary, tokens and references. It is prepared once and stored in a per-user
-// cache. The cache key hashes the raw files and the settings of the preparation, so all runs on the same data share an
-// entry.
+// cache. The cache key hashes the raw files and the settings of the preparation; all runs for which both are the same
+// share an entry.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tearless::engine {
 
-/// The sizes of a corpus' vocabularies; equal where there is one of both sides.
+/// The sizes of a corpus' vocabularies; equal where both sides share a vocabulary.
 struct VocabularySizes {
   int64_t source = 0, target = 0;
   bool operator==(const VocabularySizes&) const = default;
@@ -61,7 +61,7 @@ struct Prepared {
 std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind);
 
 /// The cache key: a hash of the raw files' checksums, the text settings and the format number of the token file.
-/// REQUIRES: `data` has its checksums.
+/// REQUIRES: `data` has its checksums (std::logic_error).
 std::string preparation_key(const DataOptions& data, const TextOptions& text);
 
 /// <cache>/prepared/<key>, where <cache> is $TEARLESS_CACHE, else $XDG_CACHE_HOME/tearless, else ~/.cache/tearless.

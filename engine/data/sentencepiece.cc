@@ -4,7 +4,6 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <stdexcept>
 #include <unordered_map>
@@ -87,8 +86,7 @@ class SentencePiece final : public Subwords {
 
   std::vector<std::string> encode(std::string_view line, Side) const override {
     std::vector<std::string> pieces;
-    [[maybe_unused]] const auto status = processor_.Encode(line, &pieces);
-    assert(status.ok());
+    require(processor_.Encode(line, &pieces).ok(), "SentencePiece: a line was not encoded");
     return pieces;
   }
 

@@ -47,7 +47,7 @@ class Writer {
   }
 };
 
-void require(bool holds, const char* otherwise) {
+void require_intact(bool holds, const char* otherwise) {
   if (!holds) throw std::runtime_error(otherwise);
 }
 
@@ -59,7 +59,7 @@ class Reader {
   template <class Stored, class Number>
   std::vector<Number> numbers() {
     const std::string_view bytes = text();
-    require(bytes.size() % sizeof(Stored) == 0, "a list ends within a number");
+    require_intact(bytes.size() % sizeof(Stored) == 0, "a list ends within a number");
     std::vector<Stored> stored(bytes.size() / sizeof(Stored));
     if (!stored.empty()) std::memcpy(stored.data(), bytes.data(), stored.size() * sizeof(Stored));
     return {stored.begin(), stored.end()};
@@ -77,11 +77,11 @@ class Reader {
     all.require_end();
     return values;
   }
-  void require_end() const { require(rest_.empty(), "more bytes follow its last list"); }
+  void require_end() const { require_intact(rest_.empty(), "more bytes follow its last list"); }
 
  private:
   std::string_view take(uint64_t size) {
-    require(size <= rest_.size(), "it ends too early");
+    require_intact(size <= rest_.size(), "it ends too early");
     const std::string_view taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;
@@ -105,22 +105,22 @@ TokenLines read_lines(Reader& in, int64_t vocabulary, bool narrow) {
   TokenLines lines;
   const auto offsets = in.numbers<uint64_t, uint64_t>();
   lines.tokens = narrow ? in.numbers<uint16_t, int32_t>() : in.numbers<int32_t, int32_t>();
-  require(!offsets.empty() && offsets.front() == 0 && offsets.back() == lines.tokens.size() &&
-              std::is_sorted(offsets.begin(), offsets.end()),
-          "the lines of a set do not lie one after another");
+  require_intact(!offsets.empty() && offsets.front() == 0 && offsets.back() == lines.tokens.size() &&
+                     std::is_sorted(offsets.begin(), offsets.end()),
+                 "the lines of a set do not lie one after another");
   lines.offsets.assign(offsets.begin(), offsets.end());
-  require(std::all_of(lines.tokens.begin(), lines.tokens.end(),
-                      [&](int32_t token) { return token >= 0 && token < vocabulary; }),
-          "a token is outside the vocabulary");
+  require_intact(std::all_of(lines.tokens.begin(), lines.tokens.end(),
+                             [&](int32_t token) { return token >= 0 && token < vocabulary; }),
+                 "a token is outside the vocabulary");
   return lines;
 }
 
 ParallelTokens read_set(Reader& in, const VocabularySizes& vocabulary, bool narrow) {
   TokenLines source = read_lines(in, vocabulary.source, narrow);
   TokenLines target = read_lines(in, vocabulary.target, narrow);
-  require(source.size() == target.size(), "the two sides of a set have different numbers of lines");
+  require_intact(source.size() == target.size(), "the two sides of a set have different numbers of lines");
   for (int64_t line = 0; line < source.size(); ++line) {
-    require(source.length(line) > 0 && source[line].back() == kEos, "a source line lacks its end");
+    require_intact(source.length(line) > 0 && source[line].back() == kEos, "a source line lacks its end");
   }
   return {std::move(source), std::move(target)};
 }
@@ -133,7 +133,7 @@ struct Header {
 
 Header parse_header(std::string_view line) {
   const auto json = nlohmann::json::parse(line);
-  require(json.at("format").get<int>() == kTokenFileFormat, "it has another format");
+  require_intact(json.at("format").get<int>() == kTokenFileFormat, "it has another format");
   const auto target = json.at("vocabulary").get<int64_t>();
   return {{json.value("source_vocabulary", target), target},
           json.contains("source_vocabulary"),
@@ -145,18 +145,20 @@ Vocabulary read_vocabulary(Reader& in, const Header& header) {
   vocabulary.pieces = in.texts();
   vocabulary.in_target = in.numbers<uint8_t, uint8_t>();
   if (header.has_source) vocabulary.source_pieces = in.texts();
-  require(vocabulary.sizes() == header.vocabulary &&
-              std::min(header.vocabulary.source, header.vocabulary.target) >= kFirstPiece,
-          "the vocabulary has another size than the first line says");
-  require(vocabulary.in_target.size() == vocabulary.pieces.size(), "the vocabulary's two lists differ in length");
-  require(std::all_of(vocabulary.in_target.begin(), vocabulary.in_target.end(), [](uint8_t k) { return k <= 1; }),
-          "a flag of the vocabulary is neither 0 nor 1");
+  require_intact(vocabulary.sizes() == header.vocabulary &&
+                     std::min(header.vocabulary.source, header.vocabulary.target) >= kFirstPiece,
+                 "the vocabulary has another size than the first line says");
+  require_intact(vocabulary.in_target.size() == vocabulary.pieces.size(),
+                 "the vocabulary's two lists differ in length");
+  require_intact(
+      std::all_of(vocabulary.in_target.begin(), vocabulary.in_target.end(), [](uint8_t k) { return k <= 1; }),
+      "a flag of the vocabulary is neither 0 nor 1");
   return vocabulary;
 }
 
 std::vector<std::string> read_references(Reader& in, const ParallelTokens& set) {
   std::vector<std::string> lines = in.texts();
-  require(static_cast<int64_t>(lines.size()) == set.size(), "a set and its references differ in length");
+  require_intact(static_cast<int64_t>(lines.size()) == set.size(), "a set and its references differ in length");
   return lines;
 }
 
@@ -188,10 +190,10 @@ Prepared read_token_file(const std::filesystem::path& file, TextKind kind) {
 
 Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   const size_t end_of_header = bytes.find('\n');
-  require(end_of_header != std::string_view::npos, "it has no first line");
+  require_intact(end_of_header != std::string_view::npos, "it has no first line");
   const Header header = parse_header(bytes.substr(0, end_of_header));
   const std::string_view rest = bytes.substr(end_of_header + 1);
-  require(sha256(rest) == header.sha256, "its checksum is wrong");
+  require_intact(sha256(rest) == header.sha256, "its checksum is wrong");
 
   Reader in(rest);
   Prepared prepared;
@@ -201,7 +203,7 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   const bool narrow = is_narrow(prepared.vocabulary);
   for (ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
     *set = read_set(in, header.vocabulary, narrow);
-    require(set->size() > 0, "a set is empty");
+    require_intact(set->size() > 0, "a set is empty");
   }
   prepared.dev_reference = read_references(in, prepared.dev);
   prepared.test_reference = read_references(in, prepared.test);

@@ -1,9 +1,10 @@
 #include "engine/decode/beam.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
+
+#include "base/error.h"
 
 namespace tearless::engine {
 namespace {
@@ -61,7 +62,7 @@ std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int
 
 Beam::Beam(const DecodeOptions& options, int64_t limit, int32_t eos)
     : options_(options), limit_(limit), eos_(eos), hypotheses_(1) {
-  assert(limit >= 1);
+  require(limit >= 1, "search: a limit of no tokens");
 }
 
 int64_t Beam::open() const {

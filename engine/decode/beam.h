@@ -65,7 +65,7 @@ class Beam {
     double log_probability;
     size_t hypothesis;
     int64_t row;    // -1: a finished hypothesis that stays
-    int32_t token;  // -1: likewise
+    int32_t token;  // -1: a finished hypothesis too
   };
   /// The `count` best tokens after hypothesis `h`, as candidates with the score Σ log p / `penalty`.
   void extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
@@ -88,8 +88,8 @@ class Beam {
 /// The divisor of Σ log p of an output of that many tokens, EOS counted.
 double length_penalty(const DecodeOptions& options, int64_t length);
 
-/// `limit`: maximum output length in tokens, EOS included; at least 1. `eos`: the column of EOS in the rows of
-/// advance().
+/// `limit`: maximum output length in tokens, EOS included; at least 1 (std::logic_error). `eos`: the column of EOS in
+/// the rows of advance().
 std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
 std::unique_ptr<Beam> twt_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
 std::unique_ptr<Beam> fairseq_beam(const DecodeOptions& options, int64_t limit, int32_t eos);

@@ -1,6 +1,6 @@
 // Decoding position by position with a cache, for a search on the host. Hypotheses of one sentence are adjacent. A row
-// of the cache is written once and never moved: when hypotheses are reordered, only the lists of the rows that each of
-// them sees change.
+// of the cache is written once and keeps its number: when hypotheses are reordered, only the lists of the rows that
+// each of them sees change.
 #pragma once
 
 #include <cstdint>

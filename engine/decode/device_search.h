@@ -5,7 +5,7 @@
 // All its inputs are in device memory: tokens, the cache rows that each hypothesis sees, sums and scores. The launches
 // are therefore the same at every position; a step is captured once per bucket of batch sizes as a CUDA graph and
 // replayed. The host polls every few positions whether all sentences are done. The decode cache is shared by all
-// batches; its rows are written once and never moved.
+// batches; a batch writes each row at most once, and rows never move.
 #pragma once
 
 #include <compare>

@@ -1,8 +1,8 @@
 // The kind decode: the model of a trained run translates a set once more, with another search or a test set of its own.
-#include <cassert>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -36,7 +36,9 @@ class DecodeOverlay {
    public:
     Overlay(Values& values, SettingsVisitor* outer) : values_(values), outer_(outer) {}
 
-    void flag(const Field&, bool&) override { assert(false && "describe it as a word: a flag cannot be unset"); }
+    void flag(const Field& f, bool&) override {
+      throw std::logic_error(fmt::format("{}: a flag cannot be unset; describe it as a word", f.key));
+    }
     void integer(const Field& f, int64_t& v) override { lay(f, v, &SettingsVisitor::optional_integer); }
     void number(const Field& f, double& v) override { lay(f, v, &SettingsVisitor::optional_number); }
     void word(const Field& f, std::string& v) override { lay(f, v, &SettingsVisitor::optional_word); }

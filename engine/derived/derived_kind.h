@@ -25,10 +25,11 @@ namespace tearless::engine {
 
 /// What a derived run is made from.
 struct DerivationSource {
-  TaskKind& task;                     // with the settings of the trained run
-  const TrainOptions& train;          // likewise
-  const ExecutionOptions& execution;  // likewise
-  RunDirectory of;                    // the run that it derives from: the trained one, or one that derives from that
+  // The settings of the trained run.
+  TaskKind& task;
+  const TrainOptions& train;
+  const ExecutionOptions& execution;
+  RunDirectory of;  // the run that it derives from: the trained one, or one that derives from that
   Say say;
 };
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "base/error.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
 
@@ -66,7 +66,8 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
   const bool zero_pad = decoder_start_ == kPad;
-  assert(tying_ != Tying::kAll || source_vocab_size == vocab_size);
+  require(tying_ != Tying::kAll || source_vocab_size == vocab_size,
+          "embeddings: one matrix for vocabularies of different sizes");
   const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, zero_pad); };
   const auto source_matrix = [&] { return declare_embedding(root, "embedding.source", source_vocab_size, zero_pad); };
   switch (tying_) {

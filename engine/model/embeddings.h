@@ -31,7 +31,7 @@ struct OutputVocabulary {
 class Embeddings {
  public:
   /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of,
-  /// and of the source `source_vocab_size`. REQUIRES: with Tying::kAll they are equal.
+  /// and of the source `source_vocab_size`. REQUIRES: with Tying::kAll they are equal (std::logic_error).
   Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
              int64_t source_vocab_size);
 

@@ -27,7 +27,7 @@ struct ResidualConnection {
 /// The connection of the sublayer in that scope, by the placement of the model. Declares the norms' parameters,
 /// <scope>.norm.gain and .bias, if their kind has them. `last`: the sublayer is the last of its stack.
 ResidualConnection make_connection(const LayerScope& sublayer, bool last);
-/// The norms after a stack, likewise <stack>.final.norm.
+/// The norms after a stack, with the parameters <stack>.final.norm.gain and .bias.
 std::vector<NormOp> make_final_norms(const LayerScope& stack);
 
 /// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
@@ -47,7 +47,7 @@ class Residual {
  private:
   /// Adds the variance of the elements of x + drop(y) to context.variances.
   void observe(const ResidualConnection& connection);
-  /// The norms of the stream, one after another. Adds the pending output to the stream first, if there is one.
+  /// The norms of the stream, one after another. Before that adds the pending output, if any, to the stream.
   Value normed(const std::vector<NormOp>& norms);
 
   const ForwardContext& context_;

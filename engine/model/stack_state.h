@@ -1,7 +1,7 @@
 // What a stack of layers keeps of the rows of a pass for later passes: in search the keys and values of earlier
-// positions, in a language model the memory of earlier segments. The rows of a slot have no order and are never moved
-// by the stack: which of them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets,
-// reorders or forgets by other spans.
+// positions, in a language model the memory of earlier segments. The stack never moves the rows of a slot: which of
+// them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets, reorders or forgets by other
+// spans. On a recording tape a span's rows are consecutive; key_rows, which lists them in any order, is for search.
 #pragma once
 
 #include <cstdint>

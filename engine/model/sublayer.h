@@ -36,7 +36,7 @@ struct EncoderOutput {
 /// What a sublayer reads besides its input rows. All of it must outlive the tape.
 struct SublayerInputs {
   const PackedRows& rows;
-  const AttentionSpans& self;                     // the rows that each row sees, of those that slot.extend() returns
+  const AttentionSpans& self;                     // which of the rows that slot.extend() returns each row sees
   const EncoderOutput* encoder_output = nullptr;  // in decoders
   Slot slot = {};                                 // set by the stack, if it has a state
 };
@@ -70,8 +70,8 @@ std::unique_ptr<Sublayer> make_sublayer(const LayerScope& scope, SourceProjectio
 const Kinds<SublayerKind>& sublayer_kinds();
 /// The kinds that a setting such as "self_attention, ffn" names, in order. REQUIRES: check_sublayers() accepts it.
 std::vector<const SublayerKind*> sublayers_of(std::string_view setting);
-/// Throws UserError if the setting `key` names a kind that does not exist or names one twice, if it names one that
-/// reads the encoder output and is not a decoder's, or none and is.
+/// Throws UserError if the setting `key` names a kind that does not exist, or names a kind twice. Encoders must not
+/// name a kind that reads the encoder output; decoders must.
 void check_sublayers(std::string_view key, std::string_view setting, bool in_decoder);
 
 }  // namespace tearless::engine

@@ -5,15 +5,15 @@
 #include <ATen/ops/sqrt.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/ops/backend.h"
 
 namespace tearless::engine {
 
 double global_norm(const at::Tensor& gradients) {
-  assert(gradients.is_contiguous() && gradients.scalar_type() == at::kFloat);
+  require(gradients.is_contiguous(), "global norm: gradients with gaps");
   const auto squared_norm = optimiser_kernels_for(gradients).squared_norm;
   if (!squared_norm) return std::sqrt(gradients.to(at::kDouble).square().sum().item<double>());
   const at::Tensor sum = at::empty({1}, gradients.options().dtype(at::kDouble));
@@ -39,6 +39,10 @@ AdamFactors adam_factors(const AdamStep& step) {
 
 Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,
                const at::Tensor& first_moment, const at::Tensor& second_moment) {
+  for (const at::Tensor& buffer : {gradients, parameters, first_moment, second_moment}) {
+    require(buffer.is_contiguous() && buffer.numel() == parameters.numel(),
+            "Adam: buffers of different sizes, or with gaps");
+  }
   return {.size = parameters.numel(),
           .theta = write<float>(parameters),
           .first_moment = write<float>(first_moment),

@@ -1,5 +1,5 @@
 // Global-norm clipping and Adam (docs/spec/training.md §1.5, §3). All parameters are one flat fp32 buffer [P], and so
-// are gradients and moments; each function makes one pass over them.
+// are gradients and moments; the kernels of global_norm() and adam_step() make one pass over them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

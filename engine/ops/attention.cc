@@ -13,10 +13,10 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "engine/ops/backend.h"
 
 namespace tearless::engine {
@@ -124,7 +124,7 @@ AttentionSpans AttentionSpans::self(const PackedRows& rows, bool causal) {
 }
 
 AttentionSpans AttentionSpans::cross(const PackedRows& queries, const PackedRows& keys) {
-  assert(queries.offsets.size() == keys.offsets.size());
+  require(queries.offsets.size() == keys.offsets.size(), "attention: queries and keys of different sentences");
   AttentionSpans out;
   for (size_t i = 0; i + 1 < queries.offsets.size(); ++i) {
     const int32_t query = queries.offsets[i];
@@ -143,6 +143,13 @@ void AttentionSpans::add(const AttentionSpan& span) {
 
 Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v, int64_t d_model,
                 int64_t heads, const AttentionSpans& spans, const Dropout& dropout) {
+  // The formula has this gradient and the kernels have not: without the check a model would train on some devices.
+  require(spans.key_rows.empty() || !tape.recording(), "attention: key_rows on a recording tape have no gradient");
+  // The kernels see pointers alone.
+  for (const ColumnSlice* x : {&q, &k, &v}) {
+    require(x->column + d_model <= x->rows.data().size(1), "attention: columns beyond the end of the rows");
+  }
+  require(d_model % heads == 0, "attention: heads that do not divide the columns");
   const int64_t d_head = d_model / heads;
   if (!fast(tape, q.rows.data(), [d_head](const auto& kernels) {
         return kernels.attention && kernels.attention_backward && kernels.attention_saved_size &&
@@ -154,7 +161,6 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
                                in[2].slice(1, v.column, v.column + d_model), heads, spans, dropout);
     });
   }
-  assert(spans.key_rows.empty() || !tape.recording());
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * seen_pairs(spans);
   const auto options = q.rows.data().options();
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};

@@ -16,7 +16,8 @@ namespace tearless::engine {
 /// needs at least one key. Query ranges must not overlap; key ranges may (beams of one sentence).
 struct AttentionSpans {
   std::vector<AttentionSpan> spans;
-  std::vector<int32_t> key_rows;  // search: key j of a span is row key_rows[key_begin + j]; empty: row key_begin + j
+  /// Search alone: key j of a span is row key_rows[key_begin + j]. Empty: row key_begin + j.
+  std::vector<int32_t> key_rows;
   /// The queries of a span are the last of its keys (those before them are a memory): each sees the keys up to its own.
   bool causal = false;
   /// Upper bounds of query_count and key_count, which determine the kernels' launch shapes and shared memory.
@@ -26,7 +27,7 @@ struct AttentionSpans {
 
   /// Each sentence attends to itself.
   static AttentionSpans self(const PackedRows& rows, bool causal);
-  /// Sentence i of `queries` attends to sentence i of `keys`.
+  /// Sentence i of `queries` attends to sentence i of `keys`. REQUIRES: equal numbers of sentences (std::logic_error).
   static AttentionSpans cross(const PackedRows& queries, const PackedRows& keys);
   /// Appends a span and raises the maximum lengths.
   void add(const AttentionSpan& span);
@@ -39,7 +40,8 @@ struct ColumnSlice {
 };
 
 /// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. `spans` defines which of the
-/// T queries see which of the S keys, and must outlive the tape. REQUIRES: no key_rows on a recording tape.
+/// T queries see which of the S keys, and must outlive the tape. std::logic_error for other shapes, and for key_rows on
+/// a recording tape.
 Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v, int64_t d_model,
                 int64_t heads, const AttentionSpans& spans, const Dropout& dropout);
 

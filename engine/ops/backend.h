@@ -43,7 +43,7 @@ std::span<const Backend> cpu_backends();
 /// The backend in use: the widest that is supported, unless use_cpu_backend() chose another.
 const Backend& cpu_backend();
 /// Selects a backend by name, for tests and profiles. UserError where the name is unknown or not supported by this
-/// processor. Not thread-safe, likewise below.
+/// processor. Not thread-safe, like the next two functions.
 void use_cpu_backend(std::string_view name);
 /// As above, for a backend that is not in cpu_backends(). Borrows `backend`.
 void use_cpu_backend(const Backend& backend);

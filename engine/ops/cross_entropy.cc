@@ -8,9 +8,9 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/ops/backend.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/packed_rows.h"
@@ -82,7 +82,9 @@ CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const s
                                         const LabelSmoothing& smoothing, const LossOnDevice* on_device,
                                         const RowWeights* row_weights) {
   const int64_t rows = logits.data().size(0);
-  assert(static_cast<int64_t>(labels.size()) == rows);
+  require(static_cast<int64_t>(labels.size()) == rows, "cross-entropy: not one label for each row");
+  require(!row_weights || static_cast<int64_t>(row_weights->weights.size()) == rows,
+          "cross-entropy: not one weight for each row");
   const int64_t tokens = std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
   const int64_t divisor = row_weights ? row_weights->divisor : tokens;
   const double loss_scale = tape.loss_scale().value_or(divisor > 0 ? 1.0 / static_cast<double>(divisor) : 0.0);

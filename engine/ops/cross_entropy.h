@@ -55,7 +55,8 @@ struct RowWeights {
 /// logits [T, K]; labels [T] in 0 … K-1, negative for padding rows, which count for nothing. On a recording tape this
 /// is the root: backward() starts from the gradient of loss / tokens (the mean per token; `row_weights` and
 /// Tape::loss_scale() change the factors), which the kernel writes over the logits. Sums are in double, row after row.
-/// With `on_device` nothing is read back and the returned sums are 0.
+/// With `on_device` nothing is read back and the returned sums are 0. std::logic_error unless each row has a label, and
+/// a weight where there are weights.
 CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels,
                                         const LabelSmoothing& smoothing, const LossOnDevice* on_device = nullptr,
                                         const RowWeights* row_weights = nullptr);

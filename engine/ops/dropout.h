@@ -1,5 +1,5 @@
 // Dropout masks as tensors, by integer arithmetic in LibTorch, for the operations' formulas (Tape::by_formula()).
-// Kernels compute the same masks themselves and never store them.
+// Kernels compute the same masks themselves, in forward and again in backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -6,16 +6,23 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/max_pool2d.h>
 
-#include <cassert>
-
+#include "base/error.h"
 #include "engine/ops/backend.h"
 
 namespace tearless::engine {
+namespace {
+
+void require_images(const Value& x, const ImageShape& image) {
+  require(x.data().size(0) % image.pixels() == 0 && x.data().size(1) == image.channels,
+          "images: rows that are not the pixels of images of this shape");
+}
+
+}  // namespace
 
 Value input_rows(const Tape& tape, const std::vector<float>& values, int64_t width, const at::Tensor& like,
                  at::ScalarType type) {
   const auto size = static_cast<int64_t>(values.size());
-  assert(size % width == 0);
+  require(size % width == 0, "input rows: the last row is incomplete");
   const OnDevice<float> source(tape, values, like);
   const at::Tensor rows = at::for_blob(const_cast<float*>(source.data()), {size / width, width})
                               .options(like.options().dtype(at::kFloat))
@@ -36,8 +43,8 @@ Value reshape(Tape& tape, const Value& x, int64_t width) {
 Value patches(Tape& tape, const Value& x, const ImageShape& image, int64_t size) {
   const int64_t images = x.data().size(0) / image.pixels();
   const ImageShape windows = image.windows(size);
-  assert(size >= 1 && windows.height >= 1 && windows.width >= 1);
-  assert(x.data().size(0) == images * image.pixels() && x.data().size(1) == image.channels);
+  require(size >= 1 && windows.height >= 1 && windows.width >= 1, "patches: windows larger than the image");
+  require_images(x, image);
   const std::vector<int64_t> shape = {images * windows.pixels(), windows.channels};
   if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.patches && kernels.patches_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {
@@ -69,8 +76,8 @@ Value patches(Tape& tape, const Value& x, const ImageShape& image, int64_t size)
 Value max_pool(Tape& tape, const Value& x, const ImageShape& image) {
   const int64_t images = x.data().size(0) / image.pixels();
   const ImageShape pooled = image.pooled();
-  assert(pooled.height >= 1 && pooled.width >= 1);
-  assert(x.data().size(0) == images * image.pixels() && x.data().size(1) == image.channels);
+  require(pooled.height >= 1 && pooled.width >= 1, "max pooling: an image smaller than a window");
+  require_images(x, image);
   const std::vector<int64_t> shape = {images * pooled.pixels(), image.channels};
   if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.max_pool && kernels.max_pool_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {

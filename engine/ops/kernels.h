@@ -6,8 +6,8 @@
 //
 // T is the type of activations: float; double (gradient tests, CPU only); bf16 (CUDA only). Parameters, statistics and
 // sums are Wide<T>: double for double, else float. Matrices are row-major and, where no stride is given, contiguous.
-// "Added to" means +=; every other non-const array is overwritten. A null pointer means "not given" or "not wanted"
-// where the comment says so.
+// "Added to" means +=; Adam and BeamStep update arrays in place; every other non-const array is overwritten. A null
+// pointer means "not given" or "not wanted" where the comment says so.
 //
 // Every kernel is deterministic: it gives the same bits on every call, for any number of threads. Sums over rows are
 // made of fixed blocks of rows that are added in order.
@@ -131,8 +131,8 @@ struct BiasReluDropoutBackward {
 
 /// One sentence of an attention (in search: one beam): its queries see its keys and nothing else.
 struct AttentionSpan {
-  /// Queries are rows query_begin … query_begin + query_count - 1 of q; keys likewise rows of k and v, or elements of
-  /// Attention::key_rows where that is given.
+  /// Queries are rows query_begin … query_begin + query_count - 1 of q. Keys are rows key_begin … of k and v, or
+  /// with Attention::key_rows the rows that its elements key_begin … name.
   int32_t query_begin, query_count, key_begin, key_count;
   int32_t sentence_id;  // of the dropout counters (random.h): outer = query | head << 16, inner = key
 
@@ -153,7 +153,7 @@ struct Attention {
   int64_t max_query_length = 0, max_key_length = 0;  // upper bounds of query_count and key_count
   bool causal = false;                               // query i sees keys 0 … span.keys_before() + i
   int64_t heads = 0, d_head = 0;
-  const T* q = nullptr;  // [T, heads · d_h], rows q_stride apart; likewise k, v
+  const T* q = nullptr;  // [T, heads · d_h], rows q_stride apart; k and v are [S, heads · d_h]
   const T* k = nullptr;
   const T* v = nullptr;
   int64_t q_stride = 0, k_stride = 0, v_stride = 0;
@@ -166,7 +166,7 @@ template <class T>
 struct AttentionBackward {
   Attention<T> forward = {};  // the arguments of the forward call
   const T* d_out = nullptr;   // [T, heads · d_h]
-  T* d_q = nullptr;           // [T, heads · d_h], added to; rows d_q_stride apart; likewise d_k, d_v
+  T* d_q = nullptr;           // [T, heads · d_h], added to, as d_k and d_v are; rows d_q_stride apart
   T* d_k = nullptr;
   T* d_v = nullptr;
   int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;

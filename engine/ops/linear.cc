@@ -8,8 +8,7 @@
 #include <ATen/ops/mm.h>
 #include <dlfcn.h>
 
-#include <cassert>
-
+#include "base/error.h"
 #include "engine/ops/backend.h"
 #include "engine/ops/matmul.h"
 
@@ -20,7 +19,8 @@ void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
     sum.add_(rows.to(sum.scalar_type()).sum(0));
     return;
   }
-  assert(rows.stride(1) == 1 && sum.is_contiguous());
+  require(rows.stride(1) == 1 && sum.is_contiguous() && sum.numel() == rows.size(1),
+          "column sums: rows or sums that do not lie as the kernel reads them");
   with_kernels(rows, [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.column_sums({.rows = rows.size(0),
                          .width = rows.size(1),
@@ -35,7 +35,7 @@ namespace {
 
 Matrix matrix(const at::Tensor& x) {
   const bool by_rows = x.stride(1) == 1 && x.stride(0) >= x.size(1);
-  assert(by_rows || (x.stride(0) == 1 && x.stride(1) >= x.size(0)));
+  require(by_rows || (x.stride(0) == 1 && x.stride(1) >= x.size(0)), "matmul: a matrix with gaps in rows and columns");
   return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
 }
 
@@ -85,7 +85,9 @@ void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
     }
     return;
   }
-  assert(c.stride(1) == 1);
+  // The libraries see pointers alone, where at::mm() would compare the shapes.
+  require(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1), "matmul: shapes do not match");
+  require(c.stride(1) == 1, "matmul: a result with gaps in its rows");
   if (uses_bf16_matmuls()) return matmul_in_bf16(a, b, c, add);
   multiply(c.size(0), c.size(1), a.size(1), matrix(a), matrix(b), add, c.mutable_data_ptr<float>(), c.stride(0));
 }

@@ -10,7 +10,7 @@ namespace tearless::engine {
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
 
 /// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n], on the device of c. a and b have one type; c has the
-/// same, or fp32 where they are bf16.
+/// same, or fp32 where they are bf16. Throws for other shapes (std::logic_error, c10::Error).
 void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add);
 
 /// sum[c] += Σ_t rows[t, c]: rows [T, W], sum [W]. In a fixed order.

@@ -4,8 +4,8 @@
 //   OpenBLAS  is a shared library of its own (tools/setup.sh fetches it), opened when it is chosen. It uses AVX-512 on
 //             AMD's processors too.
 //
-// The choice follows from the processor and never from a timing: the two differ in the last bits of their sums, so a
-// choice that could change from run to run would change results.
+// The automatic choice follows from the processor and from whether OpenBLAS is there, never from a timing: the two
+// differ in the last bits of their sums, so a choice that could change from run to run would change results.
 //
 // bf16 matmuls are computed by a third one, the oneDNN inside LibTorch (linear.cc).
 #pragma once

@@ -1,4 +1,4 @@
-// A caching allocator for CPU tensors. Every update allocates the same sizes as the one before, but malloc() returns
+// A caching allocator for CPU tensors. An update allocates much the same sizes as the one before, but malloc() returns
 // large blocks to the system when they are freed and pays a page fault for each page when it takes them again.
 #pragma once
 

@@ -1,5 +1,6 @@
-// A batch without padding: the tokens of all sentences, one after another, as the T rows of one matrix. Only attention
-// and decoding need the sentence boundaries; every other operation works row by row on [T, D].
+// A batch without padding: the tokens of all sentences, one after another, as the T rows of one matrix. Attention, the
+// means of sentences (span_means.h) and decoding need the sentence boundaries; the other operations on [T, D] work row
+// by row.
 #pragma once
 
 #include <cstdint>

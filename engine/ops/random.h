@@ -78,7 +78,7 @@ struct Dropout {
 
   bool active() const { return threshold != 0; }
   static Dropout off() { return {}; }
-  /// REQUIRES: 0 ≤ p < 1.
+  /// REQUIRES: 0 ≤ p < 1 (std::logic_error).
   static Dropout with(double p, RandomStream stream, uint32_t update);
 };
 

@@ -5,14 +5,13 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
-#include <cassert>
-
+#include "base/error.h"
 #include "engine/ops/backend.h"
 
 namespace tearless::engine {
 
 Value span_means(Tape& tape, const Value& x, const AttentionSpans& spans) {
-  assert(spans.key_rows.empty());
+  require(spans.key_rows.empty(), "span means: spans with key_rows");
   if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.span_means && kernels.span_means_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {
       std::vector<at::Tensor> means;

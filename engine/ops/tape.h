@@ -51,7 +51,7 @@ class Value {
   /// Adds a gradient of the data's shape. Takes over the tensor and may write to it later: never pass the same one to
   /// two values.
   void add_grad(at::Tensor grad) const;
-  /// The gradient, to be accumulated in place; allocated as zeros where there is none yet.
+  /// The gradient, to be accumulated in place; allocated as zeros where the value has no gradient yet.
   at::Tensor& grad_buffer() const;
 
  private:

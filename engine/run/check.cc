@@ -14,8 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-/// The written key that `message` names first, which is what it is about; a suggestion may follow. The longest of those
-/// that begin there; "" if it names none.
+/// The written key that `message` names first, which is what it is about; a suggestion may follow. Of several keys
+/// that begin there the longest; "" if the message names no key.
 std::string key_in(const std::string& message, const WrittenSettings& written) {
   std::string found;
   size_t first = std::string::npos;

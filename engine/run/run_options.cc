@@ -39,7 +39,7 @@ const std::set<std::string>* keys_of(std::string_view task) {
   return keys == keys_of_task.end() ? nullptr : &keys->second;
 }
 
-/// Throws UserError if a written setting is one of another task and not of this one.
+/// Throws UserError if a written setting belongs to another task and not to this one.
 void refuse_settings_of_other_tasks(const WrittenSettings& written, std::string_view task) {
   const std::set<std::string>* const own = keys_of(task);
   if (!own) return;  // the reader names the legal ones

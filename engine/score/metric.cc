@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/build_stamp.h"
+#include "base/error.h"
 
 namespace tearless::engine {
 
@@ -26,7 +26,8 @@ const Kinds<TextMetric>& text_metrics() {
 
 TextScore score_text(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
                      const std::vector<std::string_view>& references) {
-  assert(hypotheses.size() == references.size() && !hypotheses.empty());
+  require(hypotheses.size() == references.size() && !hypotheses.empty(),
+          "score: not one reference for each hypothesis, or no hypotheses");
   TextMetric::Statistics sum = metric.statistics(hypotheses[0], references[0]);
   for (size_t i = 1; i < hypotheses.size(); ++i) {
     const TextMetric::Statistics sentence = metric.statistics(hypotheses[i], references[i]);

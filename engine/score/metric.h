@@ -55,7 +55,8 @@ using TextMetricOf = KindOf<TextMetric, Metric>;
 /// All metrics with their options at their defaults, in the order of metrics.def.
 const Kinds<TextMetric>& text_metrics();
 
-/// The score of all sentences. REQUIRES: as many hypotheses as references, and at least one.
+/// The score of all sentences. REQUIRES: as many hypotheses as references, and at least one
+/// (std::logic_error).
 TextScore score_text(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
                      const std::vector<std::string_view>& references);
 

@@ -24,7 +24,7 @@ class NgramTable {
     ++entries_[at].count;
     return at;
   }
-  /// The entry of the key, kNone if there is none.
+  /// The entry of the key; kNone for a key without an entry.
   uint32_t find(uint64_t key) const {
     const uint32_t at = slot(key);
     return entries_[at].count > 0 ? at : kNone;

@@ -77,7 +77,7 @@ using TaskKindOf = KindOf<TaskKind, Kind>;
 
 /// All kinds with their settings at their defaults, in the order of tasks.def.
 const Kinds<TaskKind>& task_kinds();
-/// A copy of the kind called `name`; null if there is none.
+/// A copy of the kind called `name`; null if no kind has that name.
 std::unique_ptr<TaskKind> make_task_kind(std::string_view name);
 
 }  // namespace tearless::engine

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/error.h"
+
 namespace tearless::engine {
 namespace {
 
@@ -63,6 +65,8 @@ CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, 
       sums_(trained.loss_names().size()),
       outputs_(at::zeros({static_cast<int64_t>(kSumsAt + sums_ * sizeof(double))},
                          trained.parameters().values().options().dtype(at::kByte))) {
+  require(train.accumulate == 1 && train.optimiser.chosen().adam,
+          "captured updates: of several batches, or not of Adam");
   for (Slot& slot : slots_) slot.outputs = host_memory(static_cast<size_t>(outputs_.numel()), outputs_);
 }
 

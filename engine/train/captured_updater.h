@@ -7,8 +7,8 @@
 //   2. The second batch is captured and replayed; later ones are replayed.
 // Results therefore do not depend on the batches that a process has seen before.
 //
-// The host waits for the device only in collect(), which reads back losses and norms. If a gradient is not finite, the
-// device itself stops changing the parameters.
+// The host replays updates without waiting for the device, until collect() reads back losses and norms. If a gradient
+// is not finite, the device itself stops changing the parameters.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class CapturedUpdater final : public Updater {
  public:
   /// Borrows all references. `capture`: of the parameters' device, which must have OptimiserKernels::adam_on_device. At
   /// most `most_captured` buckets are captured; batches of further buckets run operation by operation.
-  /// REQUIRES: the optimiser is a kind of Adam, and train.accumulate is 1.
+  /// REQUIRES: the optimiser is a kind of Adam, and train.accumulate is 1 (std::logic_error).
   CapturedUpdater(Trainable& trained, const TrainOptions& train, OptimiserState& state, CaptureGraph capture,
                   int64_t most_captured = 512);
   ~CapturedUpdater() override;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
@@ -160,6 +161,7 @@ void StoredCheckpoint::copy_to(const TrainedState& buffers) const {
 }
 
 void Checkpoints::read_mean(const std::vector<int64_t>& steps, TrainedState& buffers) const {
+  require(!steps.empty(), "checkpoints: a mean of none");  // the parameters would stay as they are
   const at::Tensor sum = buffers.parameters.cpu();
   for (const int64_t step : steps) {
     StoredCheckpoint stored = read(step, buffers);

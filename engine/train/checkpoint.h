@@ -67,7 +67,7 @@ class Checkpoints {
   StoredCheckpoint read(int64_t step, const TrainedState& buffers) const;
   /// Reads the mean of the parameters of these steps into `buffers`, in fp32 and in the order of the steps
   /// (docs/spec/training.md §6.7). One checkpoint is in memory at a time. Throws as read() does; the parameters are
-  /// then undefined. REQUIRES: there is a step.
+  /// then undefined. REQUIRES: `steps` is not empty (std::logic_error).
   void read_mean(const std::vector<int64_t>& steps, TrainedState& buffers) const;
   /// Reads the parameters only, of a training whose optimiser has `buffers`, also if an older version wrote them.
   /// Throws as read() does.

@@ -85,7 +85,8 @@ struct OptimiserState {
   OptimiserState(const OptimiserKind& kind, const at::Tensor& parameters);
 };
 
-/// The arguments of an update of Adam. REQUIRES: the chosen kind is one of Adam.
+/// The arguments of an update of Adam. REQUIRES: the chosen kind has OptimiserKind::adam
+/// (std::bad_optional_access).
 AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
 
 /// Divides the gradients [P], clips them, and makes update `update`, counted from 1; the gradients are zero afterwards.

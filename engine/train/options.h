@@ -54,7 +54,7 @@ struct TrainOptions {
   /// pass, if they are known; kUnlimited if they are not and nothing else limits the training. Passes may differ by a
   /// few batches, so with counts_passes() this is an estimate.
   int64_t update_limit(int64_t pass_updates = 0) const;
-  /// Likewise of evaluations: with one at the end. kUnlimited if it is not known.
+  /// The maximum number of evaluations, with the evaluation at the end. kUnlimited if it is not known.
   int64_t evaluation_limit(int64_t pass_updates = 0) const;
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 };

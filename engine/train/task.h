@@ -45,7 +45,7 @@ class Task : public Trainable {
   virtual NamedNumbers training_numbers(const LossSums& /*epoch*/) const { return {}; }
   /// Evaluates the current parameters on dev. Throws StopRequested if a stop is requested meanwhile.
   virtual NamedNumbers evaluate() = 0;
-  /// Scores the current parameters, which are those of the model. Throws StopRequested likewise.
+  /// Scores the current parameters, which are those of the model. Throws StopRequested as evaluate() does.
   virtual FinalScores final_scores() = 0;
 };
 

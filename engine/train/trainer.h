@@ -106,7 +106,7 @@ class Trainer {
     std::map<std::string, std::string> files;  // as FinalScores::files
   };
   /// Makes the model of the selected checkpoints, and scores it. Throws DamagedCheckpoint if one of them is no longer
-  /// as written. REQUIRES: there is one.
+  /// as written. REQUIRES: a checkpoint is selected.
   Results results();
   /// Publishes the model and its results, then DONE. Throws DamagedCheckpoint if a continued file is no longer as
   /// written.

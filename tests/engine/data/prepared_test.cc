@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/words.h"
@@ -180,6 +181,10 @@ TEST_F(Preparation, MakesRarePiecesUnknown) {
   EXPECT_EQ(ids(apart.train.target[1]), (Ids{4, 4, kUnk, kUnk}));
   text_.min_count = 9;
   EXPECT_EQ(error_of_make(), "text.min_count = 9 leaves no piece: all of the training text are rarer; lower it");
+}
+
+TEST_F(Preparation, HasNoKeyWithoutTheChecksumsOfItsFiles) {
+  EXPECT_THROW(preparation_key(data_, text_), std::logic_error);
 }
 
 // A corpus that nobody asked to prepare otherwise keeps its entry of the cache.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <stdexcept>
 
 namespace tearless::engine::beam_test {
 namespace {
@@ -273,6 +274,12 @@ TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
     while (!endless->done()) endless->advance(std::vector<const float*>{never_eos.data()}, 3);
     // Of fairseq's the third token is EOS.
     EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kTwt ? (Prefix{0, 0, 0}) : (Prefix{0, 0}));
+  }
+}
+
+TEST(Beam, WithALimitOfNoTokensIsRefused) {
+  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+    EXPECT_THROW(make_beam({.search = search, .beam = 2}, 0, kEosType), std::logic_error);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <optional>
+#include <stdexcept>
 
 #include "engine/model/classifier.h"
 #include "engine/model/digit_network.h"
@@ -412,6 +413,16 @@ TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
                                              "g.decoder.1.ffn", "g.decoder.final"}));
   const TinyModel layer_norm(tiny_options(), usual_output_vocabulary(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
+}
+
+TEST(Transformer, WithOneMatrixForTwoVocabulariesOfDifferentSizesIsRefused) {
+  ModelOptions options = tiny_options();
+  options.tied_embeddings = Tying::kAll;
+  Parameters parameters(/*seed=*/1, at::kCPU);
+  EXPECT_THROW(
+      Transformer(parameters, options, OutputVocabulary::from(usual_output_vocabulary(12), false), /*dropout_seed=*/2,
+                  /*source_vocab_size=*/40),
+      std::logic_error);
 }
 
 TEST(Transformer, TakesSourceTokensThatTheTargetHasNot) {

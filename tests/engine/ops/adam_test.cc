@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "engine/ops/backend.h"
 #include "tests/engine/ops/op_check.h"
@@ -69,6 +70,15 @@ TEST(Adam, FollowsTheFormulaOverManyUpdatesClippedAndNot) {
     EXPECT_LT(test::distance(m, m_expected), 1e-6);
     EXPECT_LT(test::distance(v, v_expected), 1e-6);
   }
+}
+
+TEST(Adam, WithBuffersOfDifferentSizesIsRefused) {
+  const auto buffer = [](int64_t size) { return at::zeros({size}, at::kFloat); };
+  EXPECT_NO_THROW(adam_call({}, buffer(7), buffer(7), buffer(7), buffer(7)));
+  EXPECT_THROW(adam_call({}, buffer(6), buffer(7), buffer(7), buffer(7)), std::logic_error);
+  EXPECT_THROW(adam_call({}, buffer(7), buffer(7), buffer(8), buffer(7)), std::logic_error);
+  EXPECT_THROW(adam_call({}, buffer(7), buffer(7), buffer(7), buffer(14).slice(0, 0, 14, 2)), std::logic_error);
+  EXPECT_THROW(global_norm(buffer(14).slice(0, 0, 14, 2)), std::logic_error);
 }
 
 TEST(GlobalNorm, ShowsANumberThatIsNotFinite) {

@@ -11,8 +11,10 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/engine/ops/op_check.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine::attention_test {
 namespace {
@@ -196,6 +198,36 @@ TEST(Attention, OverCacheRowsByIndexEqualsAttentionOverCopiedRows) {
     };
     EXPECT_LT(test::distance(run(cache, by_index), run(copy, copied)), 1e-14);
   }
+}
+
+TEST(Attention, OverCacheRowsByIndexIsRefusedOnARecordingTape) {
+  AttentionSpans spans;
+  spans.add({0, 1, 0, 2, 0});
+  spans.key_rows = {4, 0};
+  const Value q(random_tensor({1, kWidth}, 6)), cache(random_tensor({5, 2 * kWidth}, 7));
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Tape recording(Tape::Kind::kRecording, ops), forward(Tape::Kind::kForward, ops);
+    const auto run = [&](Tape& tape) {
+      return attention(tape, {q, 0}, {cache, 0}, {cache, kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
+    };
+    EXPECT_EQ(tearless::test::error_of<std::logic_error>([&] { run(recording); }),
+              "attention: key_rows on a recording tape have no gradient");
+    EXPECT_EQ(run(forward).sizes(), q.data().sizes());
+  }
+}
+
+TEST(Attention, OfColumnsBeyondItsRowsOrOfUnequalHeadsIsRefused) {
+  const PackedRows rows = packed_rows({4});
+  const AttentionSpans spans = AttentionSpans::self(rows, false);
+  const Value qkv(random_tensor({4, 3 * kWidth}, 1));
+  Tape tape(Tape::Kind::kForward);
+  const auto run = [&](int64_t first, int64_t width, int64_t heads) {
+    attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, first}, width, heads, spans, Dropout::off());
+  };
+  EXPECT_NO_THROW(run(2 * kWidth, kWidth, kHeads));
+  EXPECT_THROW(run(2 * kWidth + 1, kWidth, kHeads), std::logic_error);
+  EXPECT_THROW(run(2 * kWidth, kWidth, 5), std::logic_error);
+  EXPECT_THROW(AttentionSpans::cross(rows, packed_rows({4, 2})), std::logic_error);
 }
 
 TEST(Attention, OfHeadsTooWideForItsKernelsGivesTheSameResult) {

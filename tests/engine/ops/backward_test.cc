@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "engine/ops/cross_entropy.h"
 #include "tests/engine/ops/op_cases.h"
@@ -188,6 +189,18 @@ TEST(SmoothingForms, HaveBackwardPassesThatAgreeWithFiniteDifferences) {
       }
     }
   }
+}
+
+TEST(CrossEntropy, WithoutALabelOrAWeightForEachRowIsRefused) {
+  const Value logits(test::random_tensor({2, 5}, 1));
+  const std::vector<float> weights = {1, 2};
+  const RowWeights both{weights};
+  Tape tape(Tape::Kind::kForward);
+  EXPECT_THROW(smoothed_cross_entropy(tape, logits, {3}, 0.1), std::logic_error);
+  EXPECT_THROW(smoothed_cross_entropy(tape, logits, {3, 4, 2}, 0.1), std::logic_error);
+  EXPECT_NO_THROW(smoothed_cross_entropy(tape, logits, {3, 4}, 0.1, nullptr, &both));
+  EXPECT_THROW(smoothed_cross_entropy(tape, Value(test::random_tensor({1, 5}, 1)), {3}, 0.1, nullptr, &both),
+               std::logic_error);
 }
 
 TEST(CrossEntropy, StaysFiniteForLogitsFarApart) {

@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
@@ -115,6 +116,21 @@ TEST(Patches, WithAnUnusedResultGiveNoGradient) {
   max_pool(tape, x, {5, 5, 1});
   tape.backward();
   EXPECT_FALSE(x.has_grad());
+}
+
+TEST(Images, OfAnotherShapeThanTheirRowsOrTooSmallForAWindowAreRefused) {
+  const Value x(random_tensor({2 * 12, 3}, 1));
+  for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Tape tape(Tape::Kind::kForward, ops);
+    EXPECT_NO_THROW(patches(tape, x, {3, 4, 3}, 3));
+    EXPECT_THROW(patches(tape, x, {3, 4, 3}, 4), std::logic_error);
+    EXPECT_NO_THROW(max_pool(tape, x, {2, 6, 3}));
+    EXPECT_THROW(max_pool(tape, x, {1, 12, 3}), std::logic_error);
+    for (const ImageShape& other : {ImageShape{3, 4, 1}, {5, 3, 3}}) {
+      EXPECT_THROW(patches(tape, x, other, 2), std::logic_error);
+      EXPECT_THROW(max_pool(tape, x, other), std::logic_error);
+    }
+  }
 }
 
 // --- max pooling ---

@@ -7,6 +7,8 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "tests/engine/ops/op_check.h"
 
 namespace tearless::engine::input_rows_test {
@@ -29,6 +31,11 @@ TEST(InputRows, AreTheNumbersInTheGivenType) {
         at::equal(rows.data().to(at::kDouble), at::tensor({1.0, 2.0, 3.25, 4.0, tie, -6.0}, at::kDouble).view({2, 3})));
   }
   EXPECT_EQ(input_rows(tape, {}, 3, on_processor(), at::kFloat).data().sizes(), (std::vector<int64_t>{0, 3}));
+}
+
+TEST(InputRows, WithAnIncompleteLastRowAreRefused) {
+  const Tape tape(Tape::Kind::kRecording);
+  EXPECT_THROW(input_rows(tape, {1, 2, 3}, 2, on_processor(), at::kFloat), std::logic_error);
 }
 
 TEST(InputRows, AreACopyThatWantsNoGradient) {

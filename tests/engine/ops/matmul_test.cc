@@ -17,6 +17,7 @@
 #include <cstring>
 #include <random>
 #include <set>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "engine/ops/linear.h"
@@ -144,6 +145,26 @@ TEST_F(Matmuls, AreTheSumsOfProductsForAnyStrideAndOrder) {
       }
     }
   });
+}
+
+TEST_F(Matmuls, OfShapesThatDoNotMatchAreRefused) {
+  test::for_each_matmul_library([] {
+    const at::Tensor a = at::ones({4, 6});
+    const auto multiplied_into = [&](const at::Tensor& b, at::Tensor c) { matmul(a, b, c, /*add=*/false); };
+    EXPECT_NO_THROW(multiplied_into(at::ones({6, 8}), at::empty({4, 8})));
+    EXPECT_THROW(multiplied_into(at::ones({5, 8}), at::empty({4, 8})), std::logic_error);
+    EXPECT_THROW(multiplied_into(at::ones({6, 8}), at::empty({3, 8})), std::logic_error);
+    EXPECT_THROW(multiplied_into(at::ones({6, 8}), at::empty({4, 7})), std::logic_error);
+    EXPECT_THROW(multiplied_into(at::ones({6, 8}), at::empty({8, 4}).t()), std::logic_error);
+    EXPECT_THROW(multiplied_into(at::ones({6, 16}).slice(1, 0, 16, 2), at::empty({4, 8})), std::logic_error);
+  });
+}
+
+TEST(ColumnSums, OfAnotherWidthThanTheirRowsAreRefused) {
+  at::Tensor sums = at::ones({5});
+  EXPECT_NO_THROW(add_column_sums(at::ones({4, 5}), sums));
+  EXPECT_THROW(add_column_sums(at::ones({4, 6}), sums), std::logic_error);
+  EXPECT_THROW(add_column_sums(at::ones({5, 4}).t(), sums), std::logic_error);
 }
 
 TEST_F(Matmuls, WriteNothingBesideTheirRows) {

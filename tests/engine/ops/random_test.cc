@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
 #include "engine/ops/add_norm.h"
 #include "engine/ops/embedding.h"
@@ -54,6 +55,10 @@ TEST(Dropout, ThresholdIsTheRoundedProbability) {
   EXPECT_EQ(Dropout::with(0.1, {}, 1).threshold, 429496730u);
   EXPECT_EQ(Dropout::with(0.3, {}, 1).scale, static_cast<float>(1 / 0.7));
   EXPECT_FALSE(Dropout::with(0, {}, 1).active());
+}
+
+TEST(Dropout, OfEverythingOrOfAProbabilityBelowZeroIsRefused) {
+  for (const double p : {-0.1, 1.0, 1.5, std::nan("")}) EXPECT_THROW(Dropout::with(p, {}, 1), std::logic_error) << p;
 }
 
 TEST(Dropout, AnElementIsRetainedIfItsBitsReachTheThreshold) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/engine/ops/op_check.h"
 
@@ -51,6 +52,13 @@ TEST(SpanMeans, HaveNanOfTheirOwnRowsOnly) {
     EXPECT_EQ(means[1], 0);
     EXPECT_EQ(means[2], 5);
   }
+}
+
+TEST(SpanMeans, OfRowsByIndexAreRefused) {
+  AttentionSpans spans = spans_of({{0, 2}});
+  spans.key_rows = {1, 0};
+  Tape tape(Tape::Kind::kForward);
+  EXPECT_THROW(span_means(tape, Value(test::random_tensor({2, 3}, 1)), spans), std::logic_error);
 }
 
 TEST(SpanMeans, GiveNoGradientWhereNoneIsWanted) {

@@ -13,6 +13,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "tests/support/paths.h"
 
@@ -112,6 +113,13 @@ TEST(Metrics, OfTwoHalvesAddUp) {
         score_text(*metric, {"The cat sat on the mat.", ""}, {"The cat sat on a mat.", "It is late, they say."}).line)
         << metric->name;
   }
+}
+
+TEST(Metrics, OfHypothesesAndReferencesThatDifferInNumberAreRefused) {
+  const auto metric = metric_with("multi-bleu");
+  EXPECT_THROW(score_text(*metric, {"a b", "c"}, {"a b"}), std::logic_error);
+  EXPECT_THROW(score_text(*metric, {"a b"}, {"a b", "c"}), std::logic_error);
+  EXPECT_THROW(score_text(*metric, {}, {}), std::logic_error);
 }
 
 TEST(Metrics, TakeBytesThatAreNotUtf8AsCharacters) {

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -248,6 +249,7 @@ TEST_F(Checkpointed, MeansAreThoseOfTheParametersInDouble) {
   EXPECT_TRUE(at::equal(buffers.parameters, third)) << "of one checkpoint bit by bit";
   write_text(run_.checkpoint(5) / "state.bin", "short");
   EXPECT_THROW(checkpoints_.read_mean(steps, buffers), DamagedCheckpoint);
+  EXPECT_THROW(checkpoints_.read_mean({}, buffers), std::logic_error) << "the parameters are no mean of none";
 }
 
 /// The largest resident set of this process while it does that, beyond what it had before.

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include "engine/ops/backend.h"
@@ -56,6 +57,10 @@ double by_hand(double beta1, double beta2, double weight_decay,
     theta -= step(m, v, t);
   }
   return theta;
+}
+
+TEST(OptimiserKinds, RefuseANameThatIsNotInTheirList) {
+  EXPECT_EQ(tearless::test::error_of<std::logic_error>([] { optimiser_kinds().at("sgd3"); }), "no kind is called sgd3");
 }
 
 TEST(Optimiser, AdamAddsEpsToTheCorrectedRootAndFairseqsToTheRootAsItIs) {

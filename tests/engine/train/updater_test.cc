@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
+#include "engine/train/captured_updater.h"
 #include "tests/engine/train/toy.h"
 
 namespace tearless::engine::updater_test {
@@ -29,6 +32,18 @@ TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
   EXPECT_EQ(profile.operations.count("clip, Adam"), 1u);
   EXPECT_GT(expected, 1);
   EXPECT_EQ(waits, expected);
+}
+
+TEST(CapturedUpdater, OfSeveralBatchesOrOfAnotherOptimiserThanAdamIsRefused) {
+  test::Toy toy;
+  TrainOptions one_batch, two_batches, sgd;
+  two_batches.accumulate = 2;
+  sgd.optimiser.kind = "sgd";
+  OptimiserState moments(one_batch.optimiser.chosen(), toy.parameters().values());
+  const auto make = [&](const TrainOptions& train) { CapturedUpdater(toy, train, moments, /*capture=*/nullptr); };
+  EXPECT_NO_THROW(make(one_batch));
+  EXPECT_THROW(make(two_batches), std::logic_error);
+  EXPECT_THROW(make(sgd), std::logic_error);
 }
 
 }  // namespace
