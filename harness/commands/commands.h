@@ -39,6 +39,6 @@ Action command_verify_resume(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
 Action command_completion(CLI::App& app, const Globals& globals);
 Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page
-Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
+Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: the service starts one for each attempt
 
 }  // namespace tearless::harness

@@ -66,9 +66,9 @@ complete -c tearless -f -a '(__tearless_words)'
 )script"}};
 
 // Prints what a word can become.
-class Offers {
+class Completions {
  public:
-  explicit Offers(std::string word) : word_(std::move(word)) {}
+  explicit Completions(std::string word) : word_(std::move(word)) {}
 
   void offer(const std::string& text, const std::string& help = "") const {
     if (text.starts_with(word_)) print("{}\t{}\n", text, help);
@@ -121,7 +121,7 @@ bool takes_value(const CommandText& command, const std::string& word) {
 // `words`: the command line after "tearless", to the word that is completed.
 void print_words(const CommandLine& line, std::vector<std::string> words, fs::path workspace) {
   if (words.empty()) words.emplace_back();
-  const Offers last(words.back());
+  const Completions last(words.back());
   words.pop_back();
   const CommandText* command = nullptr;
   for (auto word = words.begin(); word != words.end(); ++word) {

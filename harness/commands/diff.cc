@@ -37,7 +37,7 @@ struct Side {
 Side side_of(const Globals& globals, const std::string& word) {
   std::unique_ptr<const Store> store = require_store(globals);
   const Selection run{.runs = {one_run(*store, {word})}};
-  Row row = std::move(selected_rows(std::move(store), run, EachRun::kOnce, Read::kResults).rows.front());
+  Row row = std::move(selected_rows(std::move(store), run, Duplicates::kNewest, Read::kResults).rows.front());
   auto settings = parse_toml_settings(row.run.settings, "run " + row.run.id).values;
   return {std::move(row), std::move(settings)};
 }

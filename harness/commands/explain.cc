@@ -130,7 +130,7 @@ std::vector<Explained> runs_meant(const std::vector<std::string>& words, const G
   const Selection chosen = select_or_last(*store, words);
   report_missing_grids(words);
   std::vector<Explained> runs;
-  for (Row& row : selected_rows(std::move(store), chosen, EachRun::kOnce, Read::kResults).rows) {
+  for (Row& row : selected_rows(std::move(store), chosen, Duplicates::kNewest, Read::kResults).rows) {
     Explained& run = runs.emplace_back(Explained{.row = std::move(row), .title = "", .grid = ""});
     const Sweep* const sweep = run.row.sweep.get();
     if (!sweep) continue;

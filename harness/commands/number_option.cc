@@ -11,7 +11,7 @@
 namespace tearless::harness {
 namespace {
 
-/// The number that all of `text` is, if it is one and fits the type.
+/// The number that `text` is from end to end. Nullopt if it is not a number, or does not fit the type.
 template <class Number>
 std::optional<Number> parse(const std::string& text) {
   Number number{};

@@ -76,7 +76,7 @@ struct Tally {
   int64_t shared = 0;                            // rows with the same run as another row
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
-  std::optional<int64_t> disk_bytes;             // likewise, disk_estimate()
+  std::optional<int64_t> disk_bytes;             // that the runs in kToRun need, by disk_estimate()
   std::vector<DerivedTally> derived;             // of each derivation; not in the numbers above
   int64_t to_derive = 0;                         // their runs in kToRun
 

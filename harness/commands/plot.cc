@@ -235,7 +235,7 @@ int plot(const PlotOptions& options, const Globals& globals) {
   const Store& of_one_moment = *store;
   of_one_moment.in_snapshot([&] {
     const Selection selection = select_or_last(of_one_moment, words);
-    runs = selected_rows(std::move(store), selection, EachRun::kOnce, Read::kStates);
+    runs = selected_rows(std::move(store), selection, Duplicates::kNewest, Read::kStates);
     cells = read_cells(runs, metrics, options.is_by_run());
   });
   if (options.csv) {

@@ -79,7 +79,7 @@ Condition condition_in(const std::string& text) {
     fail("--where \"{}\" is no condition; write NAME = VALUE, with = != < <= > or >=", text);
   }
   if (compare->text.find_first_of("<>") != std::string_view::npos && !number_in(condition.value)) {
-    fail("--where \"{}\": {} compares with a number, and \"{}\" is none; texts have = and !=", text, compare->text,
+    fail("--where \"{}\": {} compares with a number, and \"{}\" is a text; texts have = and !=", text, compare->text,
          condition.value);
   }
   return condition;

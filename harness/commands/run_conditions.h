@@ -8,7 +8,8 @@
 
 namespace tearless::harness {
 
-/// Keeps the runs of which every condition holds: "test.bleu_13a > 20", "state = done". UserError for one that is none.
+/// Keeps the runs for which all conditions hold: "test.bleu_13a > 20", "state = done". UserError for a malformed
+/// condition.
 void filter(RunList& list, const std::vector<std::string>& where);
 
 /// By a column: numbers, then texts, then runs without a value, whatever the direction. "-NAME": descending.

@@ -1,4 +1,5 @@
-// `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. It reads the database alone.
+// `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. Results are compared with the run
+// folders.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -36,15 +37,15 @@ struct RunsOptions {
   std::vector<std::string> where;
   std::string sort;                    // a column, after "-" descending; "": as the sweeps have the runs
   std::optional<std::string> columns;  // names or patterns, separated by commas; unset: see default_columns()
-  std::optional<std::string> scores;   // likewise; unset: see chosen_scores()
+  std::optional<std::string> scores;   // names or patterns, separated by commas; unset: see chosen_scores()
   std::string by = "run";
   bool settings = false;
   bool csv = false;
 };
 
-EachRun each_run(const RunsOptions& options) {
-  if (options.by == "run") return EachRun::kOnce;
-  if (options.by == "sweep") return EachRun::kInEverySweep;
+Duplicates duplicates_of(const RunsOptions& options) {
+  if (options.by == "run") return Duplicates::kNewest;
+  if (options.by == "sweep") return Duplicates::kAll;
   fail("--by {} is not known; it must be run (a line for each run) or sweep (a line for each sweep and run)",
        options.by);
 }
@@ -173,9 +174,9 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
     fail("--columns names every column, scores and settings too; omit --{}", options.scores ? "scores" : "settings");
   }
   std::unique_ptr<const Store> store = require_store(globals);
-  const EachRun each = each_run(options);
+  const Duplicates duplicates = duplicates_of(options);
   const Selection selection = select_or_last(*store, options.words);
-  RunList list(selected_rows(std::move(store), selection, each, Read::kResults), options.settings);
+  RunList list(selected_rows(std::move(store), selection, duplicates, Read::kResults), options.settings);
   filter(list, options.where);
   if (!options.sort.empty()) sort(list, options.sort);
   std::optional<Columns> columns;

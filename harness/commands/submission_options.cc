@@ -12,12 +12,12 @@ namespace tearless::harness {
 void SubmissionFlags::add_to(CLI::App& app) {
   app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
   app.add_option("--name", name,
-                 "the sweep's name, a word for it in other commands (default: what it was, or the title)")
+                 "the sweep's name, a word for it in other commands (default: its previous name, else the title)")
       ->each(require_sweep_name);
   app.add_flag(
       "--smoke", smoke,
       "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
-  app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
+  app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)");
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
                  "[policy], else 30)")

@@ -18,7 +18,7 @@ struct SubmissionFlags {
   std::vector<std::string> only;
   std::string name;  // of the sweep; "": not given
   bool smoke = false;
-  std::optional<int64_t> priority;  // unset: what it was, 0 for a new sweep
+  std::optional<int64_t> priority;  // unset: the previous one, 0 for a new sweep
   std::optional<double> stall_minutes;
   std::optional<int> grace_seconds;
   std::string memory;  // "8GiB", "" if not given

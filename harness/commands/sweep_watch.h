@@ -66,8 +66,8 @@ std::vector<std::string> reason_lines(const std::vector<Row>& rows);
 /// The rows of a sweep that have failed, or wait for a user or their data.
 std::vector<Row> stuck_rows_of(const Store& store, const Sweep& sweep);
 
-/// Prints how many runs of the sweep are in which state, and the reasons of those that have failed or wait for a user
-/// or their data. Returns the counts.
+/// Prints how many runs of the sweep are in which state, and why runs have failed, or wait for a user or their
+/// data. Returns the counts.
 StateCounts print_outcome(const Store& store, const std::string& sweep);
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-// `tearless wait [SWEEP | RUN …]`: returns when all of them have ended.
+// `tearless wait [SWEEP | RUN …]`: returns when they have ended, or when nothing works on them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -66,7 +66,7 @@ struct RunSpec {
   // Of a run that derives from that run: the settings of each derivation, the last of which is the run's own.
   std::vector<nlohmann::json::object_t> derived = {};
 };
-/// `derivation`: the run that it makes of the combination's run; null: that run itself.
+/// The combination's trained run, or with `derivation` the run derived from it.
 RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation = nullptr);
 
 /// A combination for messages, without its seed: "model.placement=pre, train.schedule.lr=0.001".
@@ -75,10 +75,8 @@ std::string describe_cell(const Grid& grid, const Combination& combination);
 /// As describe_cell(), with ", seed 2" appended.
 std::string describe_combination(const Grid& grid, const Combination& combination);
 
-/// The setting of a combination to which a refusal by the training program is attributed: that of `key`, the setting
-/// that the program names, unless an axis sets another one that `sentence` names too. A refusal that follows from two
-/// settings, of which the grid varies one, is about that one. Null if nothing in the grid sets `key`. Borrows from
-/// `grid`.
+/// Which setting to blame for a refusal: the setting that an axis varies and that the program's `sentence` names, else
+/// `key`, the setting that the program names. Null if nothing in the grid sets `key`. Borrows from `grid`.
 const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
                                const std::string& sentence);
 

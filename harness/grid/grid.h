@@ -95,7 +95,7 @@ struct Grid {
   /// The number of combinations, seeds and excluded ones included.
   int64_t size() const;
 
-  /// The derivation called `name`. REQUIRES: there is one.
+  /// The derivation called `name`. REQUIRES: the grid has it.
   const Derivation& derivation(const std::string& name) const;
 
   /// The index of the axis `name`. UserError if there is none; its message starts with `location`.

@@ -36,7 +36,7 @@ struct TableSpec {
   };
 
   std::vector<size_t> rows;         // indices into Grid::axes, outermost first
-  std::vector<size_t> columns;      // likewise; each axis is in exactly one of rows, columns and select.over
+  std::vector<size_t> columns;      // indices, too; each axis is in exactly one of rows, columns and select.over
   std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
   Show show = Show::kMeanSpreadCount;
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread

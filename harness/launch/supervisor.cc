@@ -83,14 +83,14 @@ void redirect(const AttemptLog& log) {
 }
 
 /// Waits for the program's end, copies its output to the log, and forwards requests to stop.
-class Watch {
+class ProgramWatch {
  public:
-  Watch(pid_t program, int output, AttemptLog& log, std::chrono::seconds grace)
+  ProgramWatch(pid_t program, int output, AttemptLog& log, std::chrono::seconds grace)
       : program_(program), output_(output), log_(log), grace_(grace) {
     const sigset_t signals = watched_signals();
     signals_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   }
-  ~Watch() { ::close(signals_); }
+  ~ProgramWatch() { ::close(signals_); }
 
   /// Returns the program's wait status.
   int wait() {
@@ -196,7 +196,7 @@ int supervise(const Supervision& supervision) {
   ::close(output[1]);
   ::setpgid(child, child);
 
-  Watch watch(child, output[0], log, std::chrono::seconds(supervision.grace_seconds));
+  ProgramWatch watch(child, output[0], log, std::chrono::seconds(supervision.grace_seconds));
   const int status = watch.wait();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + signal;

@@ -78,8 +78,8 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   return state;
 }
 
-// Instead of planning `grid`: the sweep with the most runs of those whose grid has the same content, the newest of
-// several. `why` says that the training program is missing.
+// Used in place of a plan of `grid`: among the sweeps whose grid has the same content the one with the most runs, the
+// newest of several. `why` says that the training program is missing.
 GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, const Globals& globals,
                              const std::string& why) {
   const Workspace workspace(globals.workspace);

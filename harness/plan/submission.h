@@ -27,7 +27,7 @@ struct SubmissionOptions {
   std::vector<std::string> only;  // axis=label: these runs only
   std::string name = {};          // of the sweep; "": the one it had, else the grid's title
   bool smoke = false;             // the first seed of each cell, cut down to a few updates
-  // If set, with `smoke`: in place of those only one run of each resource class that is not among these.
+  // If set, `smoke` keeps one run of each resource class that is not in this set, instead of one seed of each cell.
   std::optional<std::set<std::string>> calibrated = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};
@@ -40,7 +40,7 @@ struct SubmissionOptions {
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// Takes the name that the sweep had if it is to have no other. Copies the training program to the workspace
+/// RequestTarget the name that the sweep had if it is to have no other. Copies the training program to the workspace
 /// (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads it. Does
 /// not touch the database.
 void write_submission(const Workspace& workspace, Submission& submission);

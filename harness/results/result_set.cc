@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/run_directory.h"
-
 namespace tearless::harness {
 namespace {
 
@@ -22,6 +20,7 @@ Row row_of(const SharedSweep& sweep, RunRecord record) {
   Row row{.sweep = sweep, .place = sweep ? record.place + 1 : 0, .result = recorded(record)};
   row.run = std::move(record);
   row.derivation = derivation_of(row.run);
+  row.trained = row.is_trained() ? row.run.id : "";  // of a derived run set_trained() finds it
   return row;
 }
 
@@ -37,25 +36,6 @@ std::vector<Row> all_rows_of(const Store& store, const SharedSweep& sweep, const
   for (RunRecord& record : store.runs_of(sweep->id, states)) rows.push_back(row_of(sweep, std::move(record)));
   set_trained(rows);
   return rows;
-}
-
-// A run that no sweep has any more has no labels: its settings name the run that it derives from.
-Row row_without_sweep(const Store& store, const std::string& id) {
-  Row row = row_of(nullptr, store.known_run(id));
-  row.trained = id;
-  for (std::string of = derived_from(row.run.settings); !of.empty();) {
-    row.trained = of;
-    const std::optional<RunRecord> next = store.run(of);
-    of = next ? derived_from(next->settings) : "";
-  }
-  return row;
-}
-
-void add_derived_without_sweep(const Store& store, const std::string& id, std::vector<Row>& rows) {
-  for (const std::string& derived : store.derived_from(id)) {
-    if (store.sweeps_of(derived).empty()) rows.push_back(row_without_sweep(store, derived));
-    add_derived_without_sweep(store, derived, rows);
-  }
 }
 
 void keep_newest(const Store& store, std::vector<Row>& rows) {
@@ -85,7 +65,7 @@ std::vector<std::string> sweeps_in(const Store& store, const Selection& selectio
   for (const std::string& id : selection.runs) {
     const std::vector<std::string> having = store.sweeps_of(id);
     if (having.empty()) {
-      without_sweep.push_back(row_without_sweep(store, id));
+      without_sweep.push_back(row_of(nullptr, store.known_run(id)));
     } else if (!has_any(having)) {
       sweeps.push_back(having.back());
     }
@@ -104,15 +84,11 @@ void keep_those_beside(const std::vector<Row>& rows, std::vector<Row>& others) {
   });
 }
 
-ResultSet select_rows(const Store& store, const Selection& selection, EachRun each) {
+ResultSet select_rows(const Store& store, const Selection& selection, Duplicates duplicates) {
   ResultSet found;
   const std::vector<std::string> sweeps = sweeps_in(store, selection, found.rows);
   const std::set<std::string> whole(selection.sweeps.begin(), selection.sweeps.end());
   const std::set<std::string> single(selection.runs.begin(), selection.runs.end());
-  for (const Row& row : std::vector(found.rows)) {
-    if (row.is_trained()) add_derived_without_sweep(store, row.run.id, found.beside);
-  }
-  std::erase_if(found.beside, [&](const Row& row) { return single.contains(row.run.id); });
   for (const std::string& id : sweeps) {
     const std::optional<Sweep> known = store.sweep(id);
     if (!known) continue;  // deleted meanwhile
@@ -121,7 +97,7 @@ ResultSet select_rows(const Store& store, const Selection& selection, EachRun ea
       (is_wanted ? found.rows : found.beside).push_back(std::move(row));
     }
   }
-  if (each == EachRun::kOnce) keep_newest(store, found.rows);
+  if (duplicates == Duplicates::kNewest) keep_newest(store, found.rows);
   keep_those_beside(found.rows, found.beside);
   return found;
 }
@@ -169,10 +145,11 @@ std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, cons
   return rows;
 }
 
-ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, EachRun each, Read read) {
+ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, Duplicates duplicates,
+                        Read read) {
   ResultSet found;
   store->in_snapshot([&] {
-    found = select_rows(*store, selection, each);
+    found = select_rows(*store, selection, duplicates);
     if (read == Read::kResults) read_results(store.get(), found.rows, std::nullopt);
   });
   found.store = std::move(store);

@@ -46,15 +46,16 @@ void read_results(const Store* store, std::vector<Row>& rows, std::optional<int6
 /// The rows of a sweep in the grid's order. `states`: only those that are in one of them; empty: all.
 std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, const std::vector<RunState>& states = {});
 
-enum class EachRun {
-  kOnce,          // as the newest of the selected sweeps has it, at its first place there
-  kInEverySweep,  // and at every place
+enum class Duplicates {
+  kNewest,  // as the newest of the selected sweeps has it, at its first place there
+  kAll,     // as each of them has it, at every place
 };
 
 /// The rows of the selected runs, in the order of the sweeps and of their grids, after those of runs that no sweep has.
 /// A run that was named without a sweep is given as the newest sweep has it. Results are stale if their numerics are
 /// not those of the program that the sweep was submitted with.
-ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, EachRun each, Read read);
+ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, Duplicates duplicates,
+                        Read read);
 
 /// The numerics of the program that a sweep was submitted with, if it has any.
 std::optional<int64_t> numerics_of(const Sweep& sweep);

@@ -18,7 +18,7 @@ namespace tearless::harness {
 struct Row {
   Run run;                                  // with id, labels (`coordinates`), seed and settings
   std::string derivation = {};              // that makes it of a trained run; "" for a trained run
-  std::string trained = {};                 // the id of that trained run; its own for a trained run
+  std::string trained = {};                 // the id of that trained run, its own for a trained run; "": not known
   std::shared_ptr<const Sweep> sweep = {};  // without its runs; null: a row of a grid file, or of a run without a sweep
   int64_t place = 0;                        // in the sweep, from 1; 0 without a sweep
   std::string refusal = {};                 // why the training program refuses the settings; "" if it does not

@@ -53,7 +53,7 @@ std::string last_characters(const std::string& text, size_t count) {
   return text.substr(cut(text, characters(text) - count).size());
 }
 
-/// The texts with at most `columns` characters: "…" stands for the middle of those that have more. Where two different
+/// The texts with at most `columns` characters: "…" replaces the middle of longer texts. Where two different
 /// texts would become alike, another range than the middle is left out; if none keeps them apart, they stay as they
 /// are.
 Texts shortened(const Texts& texts, size_t columns) {

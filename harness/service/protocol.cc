@@ -79,8 +79,8 @@ Request request_from(std::string_view line) {
     if (!priority->is_number_integer()) fail("\"priority\" of a request must be a whole number");
     result.priority = *priority;
   }
-  const bool has_sweeps = kind->takes == Takes::kSweeps || kind->takes == Takes::kBoth;
-  const bool has_runs = kind->takes == Takes::kRuns || kind->takes == Takes::kBoth;
+  const bool has_sweeps = kind->target == RequestTarget::kSweeps || kind->target == RequestTarget::kBoth;
+  const bool has_runs = kind->target == RequestTarget::kRuns || kind->target == RequestTarget::kBoth;
   if (!result.sweeps.empty() && !has_sweeps) fail("the request {} takes no sweeps", kind->name);
   if (!result.runs.empty() && !has_runs) fail("the request {} takes no runs", kind->name);
   return result;

@@ -30,11 +30,11 @@ struct Request {
 };
 
 /// What a request is about.
-enum class Takes { kNothing, kSweeps, kRuns, kBoth };
+enum class RequestTarget { kNothing, kSweeps, kRuns, kBoth };
 
 struct RequestKind {
   std::string_view name;
-  Takes takes;
+  RequestTarget target;
   std::string_view flags;  // that it may have, separated by spaces
   nlohmann::json (*carry_out)(Service&, const Request&);
   std::string_view help = "";  // of the command of this name; "": no command has it, or that does more

@@ -105,18 +105,19 @@ json stop(Service& service, const Request& request) {
 }
 
 constexpr auto kKinds = std::to_array<RequestKind>({
-    {"status", Takes::kNothing, "", status},
-    {"why", Takes::kRuns, "", why},                       // they wait, or are where they are
-    {"submit", Takes::kSweeps, "retry replace", submit},  // their folders are written
-    {"pause", Takes::kBoth, "", pause,
+    {"status", RequestTarget::kNothing, "", status},
+    {"why", RequestTarget::kRuns, "", why},                       // they wait, or are where they are
+    {"submit", RequestTarget::kSweeps, "retry replace", submit},  // their folders are written
+    {"pause", RequestTarget::kBoth, "", pause,
      "stop sweeps or runs with checkpoints, and start them no more until they are resumed"},
-    {"resume", Takes::kBoth, "", resume, "continue paused sweeps or runs"},
-    {"cancel", Takes::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay", true},
-    {"retry", Takes::kBoth, "", retry, "try failed runs again", true},
-    {"delete", Takes::kSweeps, "keep_results", delete_sweeps},
-    {"clean", Takes::kSweeps, "all", clean},  // of the whole workspace, whichever it names
+    {"resume", RequestTarget::kBoth, "", resume, "continue paused sweeps or runs"},
+    {"cancel", RequestTarget::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay",
+     true},
+    {"retry", RequestTarget::kBoth, "", retry, "try failed runs again", true},
+    {"delete", RequestTarget::kSweeps, "keep_results", delete_sweeps},
+    {"clean", RequestTarget::kSweeps, "all", clean},  // of the whole workspace, whichever it names
     // now: attempts stop too. if_idle: only if nothing is to be done. hand_over: another service follows.
-    {"stop", Takes::kNothing, "now if_idle hand_over", stop},
+    {"stop", RequestTarget::kNothing, "now if_idle hand_over", stop},
 });
 
 }  // namespace

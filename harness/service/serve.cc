@@ -51,14 +51,14 @@ class Host {
       if (!error) service_.end(/*now=*/false, /*is_stop=*/true);
     });
     try {
-      while (!is_done() && service_.lost() == Lost::kNothing) {
+      while (!is_done() && service_.vanished() == Vanished::kNothing) {
         io_.run_one();
         if (!service_.machine_fault().empty() && server_.clients() == 0) throw MachineError(service_.machine_fault());
       }
     } catch (const UserError&) {
-      if (service_.lost() == Lost::kNothing) throw;  // else it could not write for that reason
+      if (service_.vanished() == Vanished::kNothing) throw;  // else it could not write for that reason
     }
-    if (service_.lost() != Lost::kWorkspace) {
+    if (service_.vanished() != Vanished::kWorkspace) {
       leave();
       return service_.store().require_there();
     }

@@ -72,13 +72,13 @@ void Service::begin() {
   tick();
 }
 
-Lost Service::lost() const {
-  if (identity_of(workspace_.root()) != folder_) return Lost::kWorkspace;
-  return store_.is_gone() ? Lost::kDatabase : Lost::kNothing;
+Vanished Service::vanished() const {
+  if (identity_of(workspace_.root()) != folder_) return Vanished::kWorkspace;
+  return store_.is_gone() ? Vanished::kDatabase : Vanished::kNothing;
 }
 
 void Service::tick() {
-  if (lost() == Lost::kNothing) {
+  if (vanished() == Vanished::kNothing) {
     scheduler_.tick();
     note_ended_sweeps();
     hooks_.tick();
@@ -196,13 +196,13 @@ void Service::end(bool now, bool is_stop) {
 json Service::answer(const Request& request) {
   const RequestKind& kind = *find_request_kind(request.name);
   try {
-    if (lost() == Lost::kWorkspace) {
+    if (vanished() == Vanished::kWorkspace) {
       fail("{} was moved or deleted while this process used it", workspace_.root().string());
     }
     store_.require_there();
-    if (asked_to_end_ && kind.takes != Takes::kNothing) fail("the service is ending; try again");
+    if (asked_to_end_ && kind.target != RequestTarget::kNothing) fail("the service is ending; try again");
     json answer = kind.carry_out(*this, request);
-    if (kind.takes == Takes::kNothing) return answer;
+    if (kind.target == RequestTarget::kNothing) return answer;
     scheduler_.let_start(true);
     busy_at_ = steady_seconds();
     was_used_ = true;

@@ -32,8 +32,8 @@ struct ServiceOptions {
   std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
 };
 
-/// What a service has lost: nothing can be recorded any more.
-enum class Lost { kNothing, kWorkspace, kDatabase };
+/// What has vanished from its path: nothing can be recorded any more.
+enum class Vanished { kNothing, kWorkspace, kDatabase };
 
 class Service {
  public:
@@ -44,9 +44,9 @@ class Service {
   Service(boost::asio::io_context& io, Store& store, Launcher& launcher, const Workspace& workspace,
           ServiceOptions options, Listener listener);
 
-  /// Takes over what earlier processes left, works on all sweeps that are active in the store, and looks at the running
-  /// attempts every second from now on. A service that a command has started starts no run before it has carried out a
-  /// request, for a second at most: that request may be to cancel the runs.
+  /// RequestTarget over what earlier processes left, works on all sweeps that are active in the store, and looks at the
+  /// running attempts every second from now on. A service that a command has started starts no run before it has
+  /// carried out a request, for a second at most: that request may be to cancel the runs.
   void begin();
 
   /// Carries out a request. The answer is {"error": sentence} for one that cannot be.
@@ -76,7 +76,7 @@ class Service {
   const Workspace& workspace() const { return workspace_; }
 
   /// The workspace's folder, or its database, is no longer at its path.
-  Lost lost() const;
+  Vanished vanished() const;
 
   /// A run is running or queued, or a command of `on_end` has not ended.
   bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy(); }

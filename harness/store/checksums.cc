@@ -25,8 +25,8 @@ void append(std::string& text, sqlite3_value* value) {
   text += fmt::format("{} {} {}", type, all.size(), all);
 }
 
-// with_row(sum, column, …): the exclusive or of `sum` and the hash of the row. A row that is added twice is not in it.
-void with_row(sqlite3_context* context, int count, sqlite3_value** values) {
+// xor_row(sum, column, …): the exclusive or of `sum` and the hash of the row. Adding a row twice removes it.
+void xor_row(sqlite3_context* context, int count, sqlite3_value** values) {
   std::string row;
   for (int i = 1; i < count; ++i) append(row, values[i]);
   const std::string digits = sha256(row);
@@ -36,7 +36,7 @@ void with_row(sqlite3_context* context, int count, sqlite3_value** values) {
 }
 
 void add_function(SQLite::Database& database) {
-  database.createFunction("with_row", /*any number of arguments*/ -1, /*deterministic*/ true, nullptr, with_row);
+  database.createFunction("xor_row", /*any number of arguments*/ -1, /*deterministic*/ true, nullptr, xor_row);
 }
 
 // "NEW.number, NEW.id" and so on, with `prefix` "NEW.".
@@ -52,8 +52,7 @@ bool is_changed(SQLite::Database& database, const std::string& table) {
   // Queries find rows by the indices, the sum below by the table.
   if (database.execAndGet(fmt::format("PRAGMA integrity_check({})", table)).getString() != "ok") return true;
   int64_t sum = 0;
-  SQLite::Statement row(database,
-                        fmt::format("SELECT with_row(0, {}) FROM {}", columns_of(database, table, ""), table));
+  SQLite::Statement row(database, fmt::format("SELECT xor_row(0, {}) FROM {}", columns_of(database, table, ""), table));
   while (row.executeStep()) sum ^= row.getColumn(0).getInt64();
   SQLite::Statement recorded(database, "SELECT value FROM checksums WHERE name = ?");
   recorded.bind(1, table);
@@ -73,9 +72,9 @@ void keep_checksums(SQLite::Database& database) {
                       "UPDATE checksums SET value = {2} WHERE name = '{0}'; END",
                       table, event, sum));
     };
-    on("INSERT", fmt::format("with_row(value, {})", after));
-    on("DELETE", fmt::format("with_row(value, {})", before));
-    on("UPDATE", fmt::format("with_row(with_row(value, {}), {})", before, after));
+    on("INSERT", fmt::format("xor_row(value, {})", after));
+    on("DELETE", fmt::format("xor_row(value, {})", before));
+    on("UPDATE", fmt::format("xor_row(xor_row(value, {}), {})", before, after));
   }
 }
 

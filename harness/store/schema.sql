@@ -5,7 +5,7 @@ CREATE TABLE runs (
   number        INTEGER PRIMARY KEY,
   id            TEXT NOT NULL UNIQUE,
   state         TEXT NOT NULL,               -- a RunState by its name (runs/states.h)
-  class         TEXT NOT NULL DEFAULT '',    -- likewise a FailureClass
+  class         TEXT NOT NULL DEFAULT '',    -- a FailureClass by its name (runs/states.h)
   reason        TEXT NOT NULL DEFAULT '',
   canonical     TEXT NOT NULL,               -- run.toml; '' while the id is provisional
   local         TEXT NOT NULL,               -- local.toml

@@ -212,13 +212,6 @@ std::vector<std::string> Store::derived_from(const std::string& id) const {
   return text_column(row);
 }
 
-std::multimap<std::string, std::string> Store::derivations() const {
-  Statement row(*statements_, "SELECT of, run FROM derived_runs_view");
-  std::multimap<std::string, std::string> derivations;
-  while (row.step()) derivations.emplace(row[0].getString(), row[1].getString());
-  return derivations;
-}
-
 std::optional<RunRecord> Store::run(const std::string& id) const {
   Statement row(*statements_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns), id);
   if (!row.step()) return std::nullopt;

@@ -1,5 +1,6 @@
-// The database of a workspace: runs with their states, attempts, metrics, results and sweeps, in SQLite. No code
-// outside harness/store uses SQL. One process writes (open_writer), any number read (open_reader, const methods only).
+// The database of a workspace: runs with their states, attempts, metrics, results and sweeps, in SQLite. Other
+// rooms call its functions; `tearless sql` passes on what a user types. One process writes (open_writer), any number
+// read (open_reader, const methods only).
 //
 // Results live in the run folders first: a lost database is recreated from the run and sweep folders (rebuild.h). A
 // result is the bytes of two files, DONE and scores.json, which the table `results` keeps; the view of scores reads
@@ -133,8 +134,6 @@ class Store {
 
   /// The ids of the runs that derive from it.
   std::vector<std::string> derived_from(const std::string& id) const;
-  /// All of them, by the id of the run from which each derives.
-  std::multimap<std::string, std::string> derivations() const;
 
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was deleted since.

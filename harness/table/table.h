@@ -58,7 +58,7 @@ struct Table {
 
   std::string title;
   std::vector<std::string> row_axes;     // names, outermost first
-  std::vector<std::string> column_axes;  // likewise
+  std::vector<std::string> column_axes;  // names, outermost first
   bool several_scores = false;           // the header then has a line with the scores' names
   std::vector<Column> columns;
   std::vector<Row> rows;
@@ -101,7 +101,7 @@ std::vector<std::vector<HeaderCell>> header_of(const Table& table);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 
-/// The format called `name`. UserError, with the nearest name, if there is none.
+/// The format called `name`. UserError, with the nearest name, for any other name.
 TableFormat table_format(const std::string& name);
 
 /// The format of a file with this name, by its ending: .md, .tex, .html … kText without one, and a UserError for any

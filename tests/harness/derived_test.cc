@@ -1,5 +1,6 @@
 // Derivations with real processes: added to a grid of finished runs they train nothing; what commands print of them;
 // and that they are rebuilt, verified, stopped and deleted as trained runs are.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,49 @@ TEST_F(DerivedTest, TheirScoresAreThoseOfTheTrainedRun) {
   const std::string explained = ok({"explain", "grid.toml"}).output;
   EXPECT_THAT(explained, AllOf(HasSubstr("seed 2, derived wide"), HasSubstr("mark.test.score = ")));
   EXPECT_THAT(ok({"runs", "derived=wide"}).output, Not(HasSubstr("mark")));
+}
+
+TEST_F(DerivedTest, OfOneNameInTwoSweepsAreToldApart) {
+  const auto submitted = [&](const char* extra) {
+    write(std::string("[derived.wide]\nextra = ") + extra + "\n", "");
+    ok({"run", "grid.toml"});
+    return json::parse(ok({"--json", "status", "last"}).output).at("sweeps").at(0).at("id").get<std::string>();
+  };
+  const std::string old_sweep = submitted("0.5"), new_sweep = submitted("0.25");
+  const auto extras = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command = {"--json", "runs"}, extras;
+    command.insert(command.end(), words.begin(), words.end());
+    for (const json& run : json::parse(ok(command).output)) {
+      const json& scores = run.at("scores");
+      if (!scores.contains("test.score") || !scores.contains("wide.test.score")) continue;
+      extras.push_back(
+          fmt::format("{:.2f}", scores.at("wide.test.score").get<double>() - scores.at("test.score").get<double>()));
+    }
+    return extras;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(extras({old_sweep}), ElementsAre("0.50", "0.50"));
+  EXPECT_THAT(extras({new_sweep}), ElementsAre("0.25", "0.25"));
+  EXPECT_THAT(extras({"all"}), ElementsAre("0.25", "0.25")) << "each run as the newest sweep has it";
+  EXPECT_THAT(extras({"all", "--by", "sweep"}), ElementsAre("0.25", "0.25", "0.50", "0.50"));
+  const json one = json::parse(ok({"--json", "runs", old_sweep, "1"}).output).at(0);
+  EXPECT_TRUE(one.at("scores").contains("wide.test.score")) << "a run alone has them, too";
+  for (const json& run : json::parse(ok({"--json", "runs", "all"}).output)) {
+    EXPECT_EQ(run.at("scores").empty(), run.at("coordinates").contains("derived") && run.at("sweep") == new_sweep)
+        << "where the trained run is not listed with that sweep, the derived run has its score: " << run;
+  }
+  const json scores =
+      rows("SELECT run, derived, value FROM scores_view WHERE name = 'wide.test.score' ORDER BY run, value");
+  ASSERT_EQ(scores.size(), 4u);
+  for (size_t i = 0; i < scores.size(); i += 2) {
+    EXPECT_EQ(scores[i].at("run"), scores[i + 1].at("run"));
+    EXPECT_NEAR(scores[i + 1].at("value").get<double>() - scores[i].at("value").get<double>(), 0.25, 1e-9);
+    EXPECT_EQ(
+        rows("SELECT of FROM runs_view WHERE id = '" + scores[i].at("derived").get<std::string>() + "'").at(0).at("of"),
+        scores[i].at("run"));
+  }
+  EXPECT_EQ(rows("SELECT DISTINCT derived FROM scores_view WHERE name = 'test.score'"),
+            json::parse(R"([{"derived": ""}])"));
 }
 
 TEST_F(DerivedTest, AreRebuiltVerifiedAndDeletedAsRunsAre) {

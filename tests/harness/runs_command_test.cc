@@ -215,7 +215,7 @@ TEST_F(RunsCommand, AConditionOrANameThatMeansNothingIsRefused) {
   }
   EXPECT_EQ(
       refused({"--where", "state < done"}),
-      "tearless: --where \"state < done\": < compares with a number, and \"done\" is none; texts have = and !=\n");
+      "tearless: --where \"state < done\": < compares with a number, and \"done\" is a text; texts have = and !=\n");
   EXPECT_EQ(refused({"--sort", "p*"}), "tearless: --sort: \"p*\" means 3 columns; name one of them\n");
   EXPECT_EQ(refused({"--columns", "run", "--settings"}),
             "tearless: --columns names every column, scores and settings too; omit --settings\n");

@@ -15,7 +15,8 @@
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
 // A question with `derived` is about a derived run: its settings are those of `derived`, and its score is made from
-// that of the run from which it derives. derived.behaviour is as fake.behaviour, derived.sleep_ms as fake.sleep_ms.
+// that of the run from which it derives: derived.extra more, or 1. derived.behaviour is as fake.behaviour,
+// derived.sleep_ms as fake.sleep_ms.
 // $FAKE_STOPS=N: below a folder `verifying`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // Every other key under model. and train. is accepted and changes the scores.
 
@@ -231,7 +232,8 @@ class Run {
       return kExitDiverged;
     }
     const json before = json::parse(read_file(origin().scores()));
-    const double score = before.begin().value().get<double>() + 1;
+    const double extra = settings_.contains("derived.extra") ? settings_.at("derived.extra").get<double>() : 1;
+    const double score = before.begin().value().get<double>() + extra;
     make_folders(files_.outputs());
     write_atomically(files_.outputs() / "test.hyp", std::to_string(score) + "\n");
     const std::string name = settings_.at("derived.name");

@@ -35,10 +35,10 @@ class ResultSetTest : public testing::Test {
  protected:
   ResultSetTest() : workspace_(folder_ / "work"), store_(Store::open_writer(workspace_)) {}
 
-  ResultSet read(const std::vector<std::string>& words, EachRun each = EachRun::kOnce) const {
+  ResultSet read(const std::vector<std::string>& words, Duplicates duplicates = Duplicates::kNewest) const {
     std::unique_ptr<const Store> store = Store::open_reader(workspace_);
     const Selection selection = select(*store, words);
-    return selected_rows(std::move(store), selection, each, Read::kResults);
+    return selected_rows(std::move(store), selection, duplicates, Read::kResults);
   }
   void end(const std::string& id, RunState state, const std::string& scores = "", int64_t numerics = 1) {
     store_->move(id, RunState::kQueued, RunState::kRunning);
@@ -59,21 +59,21 @@ class ResultSetTest : public testing::Test {
 TEST_F(ResultSetTest, HasEachSelectedRunOnceAsTheNewestSweepHasItOrInEverySweep) {
   store_->submit(sweep("old", {request("aa"), request("bb")}));
   store_->submit(sweep("new", {request("cc"), request("bb"), request("bb")}));
-  const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
+  const auto selected = [&](const std::vector<std::string>& words, Duplicates duplicates) {
     std::vector<std::string> runs;
-    for (const Row& row : read(words, each).rows) {
+    for (const Row& row : read(words, duplicates).rows) {
       runs.push_back(fmt::format("{} {} {}", row.sweep_id(), row.place, row.run.id));
     }
     return runs;
   };
   using testing::ElementsAre;
-  EXPECT_THAT(selected({"old", "new"}, EachRun::kOnce), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
-  EXPECT_THAT(selected({"old", "new", "old"}, EachRun::kInEverySweep),
+  EXPECT_THAT(selected({"old", "new"}, Duplicates::kNewest), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
+  EXPECT_THAT(selected({"old", "new", "old"}, Duplicates::kAll),
               ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
-  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
-  EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+  EXPECT_THAT(selected({"bb"}, Duplicates::kNewest), ElementsAre("new 2 bb"));
+  EXPECT_THAT(selected({"old", "2"}, Duplicates::kNewest), ElementsAre("old 2 bb"));
   store_->submit(sweep("old", {request("aa"), request("bb")}));  // keeps its place in the queue, and is the newest now
-  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+  EXPECT_THAT(selected({"bb"}, Duplicates::kNewest), ElementsAre("old 2 bb"));
 }
 
 TEST_F(ResultSetTest, OfATrainedRunHasWhatThatSweepDerivesFromIt) {
@@ -93,7 +93,7 @@ TEST_F(ResultSetTest, OfATrainedRunHasWhatThatSweepDerivesFromIt) {
   ResultSet all = read({"all"});
   EXPECT_THAT(ids(all.rows), ElementsAre("new a", "new c", "old b"));
   EXPECT_THAT(ids(all.beside), ElementsAre());
-  EXPECT_THAT(ids(read({"all"}, EachRun::kInEverySweep).rows), ElementsAre("new a", "new c", "old a", "old b"));
+  EXPECT_THAT(ids(read({"all"}, Duplicates::kAll).rows), ElementsAre("new a", "new c", "old a", "old b"));
 }
 
 TEST_F(ResultSetTest, HasTheResultOfEachRunAndMarksThoseOfOtherNumericsThanTheSweeps) {

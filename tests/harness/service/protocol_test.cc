@@ -15,8 +15,8 @@ using testing::HasSubstr;
 TEST(Protocol, ARequestOfEachKindIsReadAsItWasWritten) {
   for (const RequestKind& kind : request_kinds()) {
     Request sent{.name = std::string(kind.name), .priority = -3};
-    if (kind.takes == Takes::kSweeps || kind.takes == Takes::kBoth) sent.sweeps = {"norm-89abcdef"};
-    if (kind.takes == Takes::kRuns || kind.takes == Takes::kBoth) sent.runs = {"0c95df28"};
+    if (kind.target == RequestTarget::kSweeps || kind.target == RequestTarget::kBoth) sent.sweeps = {"norm-89abcdef"};
+    if (kind.target == RequestTarget::kRuns || kind.target == RequestTarget::kBoth) sent.runs = {"0c95df28"};
     if (!kind.flags.empty()) sent.flags = {std::string(kind.flags.substr(0, kind.flags.find(' ')))};
     const Request read = request_from(to_json(sent).dump());
     EXPECT_EQ(read.name, sent.name);
@@ -49,8 +49,8 @@ TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": "a"})"), "\"runs\" of a request must be a list of names");
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": [1]})"), "\"runs\" of a request must be a list of names");
   EXPECT_EQ(refusal(R"({"request": "submit", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
-  EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit takes no runs");
-  EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status takes no sweeps");
+  EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit target no runs");
+  EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status target no sweeps");
 }
 
 TEST(Protocol, AnIdNeverLeadsOutOfTheWorkspace) {
