@@ -36,7 +36,7 @@ struct Side {
 
 Side side_of(const Globals& globals, const std::string& word) {
   std::unique_ptr<const Store> store = require_store(globals);
-  const Selection run{.runs = {one_run(*store, {word})}};
+  const Selection run{.sweeps = {}, .runs = {one_run(*store, {word})}, .narrowed = {}};
   Row row = std::move(selected_rows(std::move(store), run, Duplicates::kNewest, Read::kResults).rows.front());
   auto settings = parse_toml_settings(row.run.settings, "run " + row.run.id).values;
   return {std::move(row), std::move(settings)};

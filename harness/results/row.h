@@ -16,7 +16,7 @@
 namespace tearless::harness {
 
 struct Row {
-  Run run;                                  // with id, labels (`coordinates`), seed and settings
+  Run run = {};                             // with id, labels (`coordinates`), seed and settings
   std::string derivation = {};              // that makes it of a trained run; "" for a trained run
   std::string trained = {};                 // the id of that trained run, its own for a trained run; "": not known
   std::shared_ptr<const Sweep> sweep = {};  // without its runs; null: a row of a grid file, or of a run without a sweep
@@ -39,6 +39,8 @@ struct SeedValue {
   int64_t seed = 0;
   double value = 0;
 };
+/// The values without their seeds.
+std::vector<double> numbers_of(const std::vector<SeedValue>& values);
 
 /// A trained run, and the runs of the same grid or sweep that derive from it. Borrows the rows.
 struct Replicate {

@@ -1,6 +1,4 @@
 // The fields of a cell. A new statistic is a function in stats.h and a row here.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "harness/table/table.h"
@@ -16,7 +14,7 @@ json number(const std::optional<double>& value) { return value ? json(*value) : 
 const char* state_of(const Cell& cell) {
   if (cell.expected == 0) return "left_out";
   if (cell.missing() > 0) return "missing";
-  if (cell.scored > 0) return "done";
+  if (cell.n() > 0) return "done";
   if (cell.diverged > 0) return "diverged";
   if (cell.failed > 0) return "failed";
   return cell.below > 0 ? "below" : "scoreless";
@@ -54,11 +52,11 @@ bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.f
 // In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where the counts of the bad runs say it.
 std::string count_text(const Table& table, const Table::Column&, const Cell& cell) {
   if (!common_end(cell).empty()) return "";
-  if (cell.scored == cell.expected) {
-    return table.show == TableSpec::Show::kMeanSpreadCount ? fmt::format(" (n={})", cell.scored) : "";
+  if (cell.n() == cell.expected) {
+    return table.show == TableSpec::Show::kMeanSpreadCount ? fmt::format(" (n={})", cell.n()) : "";
   }
   if (cell.missing() == 0 && has_bad_runs(cell)) return "";
-  return fmt::format(" ({}/{})", cell.scored, cell.expected);
+  return fmt::format(" ({}/{})", cell.n(), cell.expected);
 }
 
 std::string part_text(int runs, const Cell& cell, const char* what) {
@@ -94,7 +92,7 @@ constexpr CellField kFields[] = {
     {"state",      [](const Cell& c) { return json(state_of(c)); }, /*in_csv=*/false},
     {"mean",       [](const Cell& c) { return number(c.mean); }, true, mean_text},
     {"spread",     [](const Cell& c) { return number(c.spread); }, true, spread_text},
-    {"n",          [](const Cell& c) { return json(c.scored); }, true, count_text},
+    {"n",          [](const Cell& c) { return json(c.n()); }, true, count_text},
     {"expected",   [](const Cell& c) { return json(c.expected); }},
     {"diverged",   [](const Cell& c) { return json(c.diverged); }, true, diverged_text},
     {"below",      [](const Cell& c) { return json(c.below); }, true, below_text},
@@ -111,12 +109,6 @@ constexpr CellField kFields[] = {
 // clang-format on
 
 }  // namespace
-
-std::vector<double> Cell::numbers() const {
-  std::vector<double> numbers;
-  std::ranges::transform(values, std::back_inserter(numbers), &SeedValue::value);
-  return numbers;
-}
 
 std::optional<double> Cell::difference() const {
   if (!mean || !published.is_number()) return std::nullopt;

@@ -56,8 +56,8 @@ const Candidate& best_of(const std::vector<Candidate>& candidates, const TableSp
   if (!spec.select) return *best;
   std::optional<double> best_mean;
   for (const Candidate& candidate : candidates) {
-    Cell cell{.values = values_of(candidate.replicates, spec.select->by, spec.count_diverged)};
-    std::optional<double> value = mean(cell.numbers());
+    std::optional<double> value =
+        mean(numbers_of(values_of(candidate.replicates, spec.select->by, spec.count_diverged)));
     if (value && !spec.select->highest) *value = -*value;
     if (value && (!best_mean || *value > *best_mean)) {
       best_mean = value;
@@ -96,11 +96,10 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
       derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  cell.scored = static_cast<int>(cell.values.size());
   const size_t kinds = std::max(trained_on.size(), derived_on.size());
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
-  cell.mean = mean(cell.numbers());
-  cell.spread = sample_deviation(cell.numbers());
+  cell.mean = mean(numbers_of(cell.values));
+  cell.spread = sample_deviation(numbers_of(cell.values));
   return cell;
 }
 

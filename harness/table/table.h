@@ -19,26 +19,24 @@ namespace tearless::harness {
 struct Cell {
   // Numbers of runs:
   int expected = 0;         // in this cell; 0 if the cell is excluded
-  int scored = 0;           // n: done, with a value of the score. Mean and spread are over these
   int diverged = 0;         // ended with a loss or gradient that was not finite
   int diverged_scored = 0;  // diverged runs that count in the mean: with the grid's diverged = "counted"
   int below = 0;            // done, but below the grid's fail_below
   int failed = 0;           // ended without a result: crashed, refused …
   int scoreless = 0;        // done, but without this score (such as g for a norm that has no g)
-  int stale = 0;            // of the scored ones: made with another numerics number
-  int mixed = 0;  // how many kinds of processor, device and matmul library made the scored ones, if more than one
+  int stale = 0;            // of those with a value: made with another numerics number
+  int mixed = 0;            // how many kinds of processor, device and matmul library made the values, if more than one
 
-  std::vector<SeedValue> values;  // of the scored runs
+  std::vector<SeedValue> values;  // of the runs that are done and have the score; mean and spread are over these
   std::optional<double> mean;
   std::optional<double> spread;   // sample standard deviation; unset for n = 1
   nlohmann::json published;       // the published number or text, or null
   std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
   std::vector<std::string> runs;  // ids, as far as they are known
 
-  std::vector<double> numbers() const;  ///< the values without their seeds
-
+  int n() const { return static_cast<int>(values.size()); }
   /// Runs without a result yet.
-  int missing() const { return expected - scored - (diverged - diverged_scored) - below - failed - scoreless; }
+  int missing() const { return expected - n() - (diverged - diverged_scored) - below - failed - scoreless; }
 
   /// The mean minus the published number, if both exist.
   std::optional<double> difference() const;

@@ -42,7 +42,8 @@ class ResultSetTest : public testing::Test {
   }
   void end(const std::string& id, RunState state, const std::string& scores = "", int64_t numerics = 1) {
     store_->move(id, RunState::kQueued, RunState::kRunning);
-    AttemptRecord attempt{.number = 1};
+    AttemptRecord attempt;
+    attempt.number = 1;
     attempt.outcome = "done";
     attempt.device = "cpu";
     attempt.numerics = numerics;

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 Row trained(const std::string& id, const Labels& labels, int64_t seed, std::map<std::string, double> scores = {}) {
-  return {.run = {.id = id, .coordinates = labels, .seed = seed},
+  return {.run = {.id = id, .settings = "", .coordinates = labels, .seed = seed},
           .trained = id,
           .result = {.id = id, .state = RunState::kDone, .scores = std::move(scores)}};
 }
@@ -70,8 +70,11 @@ TEST(Group, TakesAScoreThatBeginsWithTheNameOfADerivationFromTheRunDerivedOfThat
 
 TEST(Group, KeepsDerivedRunsOfTwoSweepsApart) {
   Row old_one = trained("a", {{"x", "1"}}, 1), new_one = old_one;
-  old_one.sweep = std::make_shared<const Sweep>(Sweep{.id = "old"});
-  new_one.sweep = std::make_shared<const Sweep>(Sweep{.id = "new"});
+  Sweep sweep;
+  sweep.id = "old";
+  old_one.sweep = std::make_shared<const Sweep>(sweep);
+  sweep.id = "new";
+  new_one.sweep = std::make_shared<const Sweep>(sweep);
   const std::vector<Row> rows = {old_one, new_one, derived("b", new_one, "wide", {{"wide.test.bleu", 9}}),
                                  derived("c", old_one, "wide", {{"wide.test.bleu", 8}})};
   const std::vector<Replicate> replicates = group(rows, std::vector<std::string>{"x"}).at(0).replicates();

@@ -49,8 +49,8 @@ TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": "a"})"), "\"runs\" of a request must be a list of names");
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": [1]})"), "\"runs\" of a request must be a list of names");
   EXPECT_EQ(refusal(R"({"request": "submit", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
-  EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit target no runs");
-  EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status target no sweeps");
+  EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit takes no runs");
+  EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status takes no sweeps");
 }
 
 TEST(Protocol, AnIdNeverLeadsOutOfTheWorkspace) {

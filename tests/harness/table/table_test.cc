@@ -45,7 +45,7 @@ std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
   for (const Combination& combination : runs_of(grid)) {
     const uint32_t column = combination.index.size() > 1 ? combination.index[1] : 0;
     const Outcome outcome = outcome_of(combination.index[0], column, combination.seed);
-    harness::Run run{.id = outcome.trained.id, .seed = combination.seed};
+    harness::Run run{.id = outcome.trained.id, .settings = "", .seed = combination.seed};
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
       run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);
     }
@@ -400,7 +400,8 @@ Table table_of(const std::string& title, const std::string& label, const std::st
   table.row_axes = {"axis"};
   table.columns = {{.labels = {}, .score = "test.bleu"}};
   Cell cell;
-  cell.expected = cell.scored = 1;
+  cell.expected = 1;
+  cell.values = {{.seed = 1, .value = 0}};
   cell.mean = -0.5;
   cell.runs = {run};
   table.rows = {{.labels = {label}, .cells = {cell}}};
