@@ -43,21 +43,17 @@ std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Row>
 
 // --- cells ---------------------------------------------------------------------------------------------------------
 
-/// What stands in one place of the table: the labels on the axes select.over, and the runs. One candidate without
-/// `select`, several in the order of the grid with it.
-struct Candidate {
-  std::vector<std::string> labels;
-  Replicates replicates;
-};
+/// What may stand in one place of the table: the runs, by their coordinates on the axes select.over. One entry without
+/// `select`.
+using Candidates = std::map<Coordinates, Replicates>;
 
 /// The candidate with the best mean of select.by; the first one if several are equal or none has a mean.
-const Candidate& best_of(const std::vector<Candidate>& candidates, const TableSpec& spec) {
-  const Candidate* best = &candidates.front();
+const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec& spec) {
+  const Candidates::value_type* best = &*candidates.begin();
   if (!spec.select) return *best;
   std::optional<double> best_mean;
-  for (const Candidate& candidate : candidates) {
-    std::optional<double> value =
-        mean(numbers_of(values_of(candidate.replicates, spec.select->by, spec.count_diverged)));
+  for (const auto& candidate : candidates) {
+    std::optional<double> value = mean(numbers_of(values_of(candidate.second, spec.select->by, spec.count_diverged)));
     if (value && !spec.select->highest) *value = -*value;
     if (value && (!best_mean || *value > *best_mean)) {
       best_mean = value;
@@ -340,26 +336,22 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
            const std::string& options, ResumeNote resume) {
   const Layout layout = layout_of(grid, spec);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
-  std::vector<std::string> axes;
-  for (const std::vector<size_t>* some : {&spec.rows, &spec.columns, &over}) {
-    for (const size_t axis : *some) axes.push_back(grid.axes[axis].name);
-  }
+  std::vector<size_t> axes = spec.rows;
+  axes.insert(axes.end(), spec.columns.begin(), spec.columns.end());
+  axes.insert(axes.end(), over.begin(), over.end());
   std::map<RowKey, Replicates> cells;
   Replicates all;
-  for (const Group& cell : group(rows, axes)) {
+  for (const Group& cell : group(rows, names_of(grid, axes))) {
     const Replicates& replicates = cells[cell.key] = cell.replicates();
     all.insert(all.end(), replicates.begin(), replicates.end());
   }
   // (row, column) → candidates, including those without any run.
-  std::map<std::pair<Coordinates, Coordinates>, std::vector<Candidate>> places;
+  std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
     if (excluded) return;
-    const Coordinates row = project(combination, spec.rows), column = project(combination, spec.columns);
-    const std::vector<std::string> chosen = labels_at(grid, over, project(combination, over));
-    RowKey key = labels_at(grid, spec.rows, row);
-    for (const std::string& label : labels_at(grid, spec.columns, column)) key.push_back(label);
-    key.insert(key.end(), chosen.begin(), chosen.end());
-    places[{row, column}].push_back({chosen, cells[key]});
+    const RowKey labels = labels_at(grid, axes, project(combination, axes));
+    places[{project(combination, spec.rows), project(combination, spec.columns)}][project(combination, over)] =
+        cells[labels];
   });
 
   Table table;
@@ -383,9 +375,9 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
-        const Candidate& chosen = best_of(place->second, spec);
-        cell = fill_cell(grid.seeds.size(), chosen.replicates, score, scores.front(), spec);
-        cell.chosen = fmt::format("{}", fmt::join(chosen.labels, ", "));
+        const auto& [chosen, replicates] = best_of(place->second, spec);
+        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec);
+        cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
         if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }

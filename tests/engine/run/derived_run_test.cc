@@ -274,7 +274,8 @@ TEST_F(DerivedRuns, CheckSaysWhatTheyNeed) {
     classes.insert(answer.at("resource_class"));
   }
   EXPECT_EQ(classes.size(), 4u);
-  EXPECT_EQ(asked({decoding({}, "other")}).at("resource_class"), asked({decoding()}, {{"train.seed", 2}}).at("resource_class"));
+  EXPECT_EQ(asked({decoding({}, "other")}).at("resource_class"),
+            asked({decoding()}, {{"train.seed", 2}}).at("resource_class"));
 }
 
 TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {
