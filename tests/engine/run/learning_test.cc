@@ -81,7 +81,6 @@ TEST(Learning, OneBatchIsOverfitted) {
 // order and without knowing what was said already, nothing near this score comes out.
 TEST(Learning, WordsBackwards) {
   if (tearless::test::kSanitized) GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
-  if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
   test::SmallRuns runs;
   runs.write("train", backwards(3000, 1));
   runs.write("dev", backwards(30, 2));
@@ -107,6 +106,7 @@ TEST(Learning, WordsBackwards) {
 
 TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
   if (tearless::test::kSanitized) GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
+  if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
   test::SmallRuns runs;
   runs.write("train", backwards(600, 1));
   runs.write("dev", backwards(60, 2));
