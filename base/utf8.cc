@@ -105,4 +105,17 @@ size_t display_width(std::string_view text) {
   return 2 * text.size() - fmt::formatted_size("{:<{}}", text, text.size());
 }
 
+std::string cut_to_width(std::string_view text, size_t columns) {
+  std::string beginning(text);
+  for (size_t characters = columns; display_width(beginning) > columns; --characters) {
+    beginning = fmt::format("{:.{}}", text, characters);
+  }
+  return beginning;
+}
+
+std::string fitted(const std::string& text, size_t columns) {
+  if (display_width(text) <= columns) return text;
+  return columns == 0 ? "" : cut_to_width(text, columns - 1) + "…";
+}
+
 }  // namespace tearless

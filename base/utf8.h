@@ -23,6 +23,13 @@ std::string printable_lines(std::string_view text);
 
 /// The number of columns that a text occupies on a terminal.
 size_t display_width(std::string_view text);
+
+/// The beginning of a text that occupies at most `columns`.
+std::string cut_to_width(std::string_view text, size_t columns);
+
+/// A text that occupies at most `columns`: itself, or its beginning and "…".
+std::string fitted(const std::string& text, size_t columns);
+
 /// JSON of the same value: what JSON allows in a string and printable() escapes is escaped as \u202e.
 std::string printable_json(std::string_view json);
 

@@ -1,19 +1,13 @@
 // `tearless status [SWEEP …]`: prints the state, once or again each second, of the sweeps of a workspace.
 // Changes nothing.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -105,8 +99,10 @@ std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) 
   return running;
 }
 
+using Lines = std::vector<std::string>;
+
 // `facts`: what the service says of it; null if it does not work on it. `columns`: of a line of a running run.
-void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep, const SweepFacts* facts, size_t columns) {
+void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const SweepFacts* facts, size_t columns) {
   StateCounts in;
   std::vector<Row> listed;
   LostWork lost;
@@ -117,61 +113,65 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep, const S
     lost = store.lost_in(sweep.id);
     running = facts ? facts->attempts : recorded_progress(store, sweep);
   });
-  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.name, sweep.grid_file,
-           local_time(sweep.submitted_at), sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
-           text_of(in));
-  if (facts && facts->ended() < facts->total) print_to(out, "  {}\n", summary_of(*facts));
-  if (lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
+  lines.push_back(fmt::format("{}  {}", sweep.id, sweep.name));
+  lines.push_back(fmt::format("  {}  submitted {}{}", sweep.grid_file, local_time(sweep.submitted_at),
+                              sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority)));
+  lines.push_back("  " + text_of(in));
+  if (facts && facts->ended() < facts->total) lines.push_back("  " + summary_of(*facts));
+  if (lost.updates > 0) lines.push_back("  lost: " + text_of(lost));
   const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
-    print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
+    lines.push_back(fmt::format("  {}{}", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason));
   }
-  for (const std::string& line : reason_lines(listed)) print_to(out, "  {}\n", line);
+  for (const std::string& line : reason_lines(listed)) lines.push_back("  " + line);
   if (running.empty()) return;
-  for (const std::string& line : progress_lines(running, columns - kIndent)) print_to(out, "    {}\n", line);
+  for (const std::string& line : progress_lines(running, columns - std::min(columns, kIndent))) {
+    lines.push_back(std::string(kIndent, ' ') + line);
+  }
 }
 
-// A sentence about the process that holds the workspace.
-std::string who_works(const std::optional<ServiceFacts>& facts) {
-  if (!facts) return "Another tearless is writing to this workspace.";
-  std::string text = fmt::format("A tearless {} works here (process {}, since {}).",
-                                 facts->stays ? "daemon" : "service", facts->pid, local_time(facts->started_at));
-  for (const DeviceFacts& device : facts->devices) text += "\n  " + summary_of(device);
-  return text;
+// About the process that holds the workspace.
+Lines who_works(const std::optional<ServiceFacts>& facts) {
+  if (!facts) return {"Another tearless is writing to this workspace."};
+  Lines lines = {fmt::format("A tearless {} works here (process {}, since {}).", facts->stays ? "daemon" : "service",
+                             facts->pid, local_time(facts->started_at))};
+  for (const DeviceFacts& device : facts->devices) lines.push_back("  " + summary_of(device));
+  return lines;
 }
 
-void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace& workspace) {
+Lines lines_of_sweeps(const StatusOptions& options, const Workspace& workspace) {
   const auto store = Store::open_reader(workspace);
   const bool watched = has_writer(workspace);
-  if (!store) {
-    print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID{}\n", workspace.root().string(),
-             workspace_option(workspace.root()));
-    return;
-  }
+  const std::string place = workspace.root().string(),
+                    next = "Next: tearless run GRID" + workspace_option(workspace.root());
+  if (!store) return {fmt::format("Nothing has been run in {} yet. {}", place, next)};
   std::optional<ServiceFacts> facts;
-  std::string who;
+  Lines who;
   try {
     facts = watched ? facts_of_service(workspace) : std::nullopt;
     who = who_works(facts);
   } catch (const UserError& error) {  // what is recorded is shown all the same
-    who = error.what();
+    who = {error.what()};
   }
-  const std::vector<Sweep> sweeps = sweeps_of(*store, options);
   const size_t columns = ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : kUncut;
+  Lines lines;
+  const std::vector<Sweep> sweeps = sweeps_of(*store, options);
   for (const Sweep& sweep : sweeps) {
-    print_sweep(out, *store, sweep, facts ? facts->sweep(sweep.id) : nullptr, columns);
+    add_sweep(lines, *store, sweep, facts ? facts->sweep(sweep.id) : nullptr, columns);
   }
-  if (sweeps.empty()) {
-    print_to(out, "There is no sweep in {}. Next: tearless run GRID{}\n", workspace.root().string(),
-             workspace_option(workspace.root()));
-  }
+  if (sweeps.empty()) lines.push_back(fmt::format("There is no sweep in {}. {}", place, next));
   if (watched) {
-    print_to(out, "{}\n", who);
+    lines.insert(lines.end(), who.begin(), who.end());
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    print_to(out,
-             "No tearless works here; the next run, submit or daemon takes over what is recorded as running ({}).\n",
-             counted(static_cast<int64_t>(running), "run"));
+    lines.push_back(fmt::format(
+        "No tearless works here; the next run, submit or daemon takes over what is recorded as running ({}).",
+        counted(static_cast<int64_t>(running), "run")));
   }
+  return lines;
+}
+
+void print_sweeps(const StatusOptions& options, const Workspace& workspace) {
+  for (const std::string& line : lines_of_sweeps(options, workspace)) print("{}\n", line);
 }
 
 void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspace) {
@@ -182,64 +182,22 @@ void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspa
                    : json{{"watched", watched}, {"sweeps", json::array()}});
 }
 
-// --- status --watch --------------------------------------------------------------------------------------------------
-
-constexpr int kBetweenFrames = 1000;  // milliseconds
-
-volatile std::sig_atomic_t g_watch_ends = 0;
-
-std::string text_of_sweeps(const StatusOptions& options, const Workspace& workspace) {
-  char* bytes = nullptr;
-  size_t size = 0;
-  std::FILE* out = ::open_memstream(&bytes, &size);
-  const std::unique_ptr<char*, void (*)(char**)> owner(&bytes, [](char** buffer) { std::free(*buffer); });
-  try {
-    print_sweeps(out, options, workspace);
-  } catch (...) {
-    std::fclose(out);
-    throw;
-  }
-  std::fclose(out);
-  return {bytes, size};
-}
-
-// From the top of the screen: what fits of the text, each line cut by the terminal.
-void draw_frame(const std::string& text, size_t rows, const std::string& place) {
-  const std::vector<std::string_view> lines = split_lines(text);
-  const bool fits = lines.size() < rows;
-  const size_t shown = fits ? lines.size() : std::max<size_t>(rows, 3) - 2;
-  std::string frame = "\033[H";
-  for (size_t i = 0; i < shown; ++i) frame += fmt::format("{}\033[K\n", lines[i]);
-  if (!fits) frame += fmt::format("… {} more lines: tearless status{}\033[K\n", lines.size() - shown, place);
-  fmt::print("{}\033[J", frame);
-  std::fflush(stdout);
-}
-
-// Long lines are cut by the terminal while this lives, not continued in the next.
-struct CutLines {
-  CutLines() { fmt::print("\033[?7l\033[2J"); }
-  ~CutLines() { fmt::print("\033[?7h"); }
-};
-
 int watch_sweeps(const StatusOptions& options, const Globals& globals) {
   if (globals.json) fail("--watch prints no JSON; omit one of the two options");
-  if (!is_live(stdout)) {
-    fail("--watch redraws a terminal, and the output is none; to print the state once: tearless status{}",
+  Screen screen(stdout);
+  if (!screen.is_live()) {
+    fail("--watch redraws a terminal, and the output is not a terminal; to print the state once: tearless status{}",
          workspace_option(globals.workspace));
   }
   const Workspace workspace(globals.workspace);
-  std::string text = text_of_sweeps(options, workspace);  // a mistake is reported before the screen changes
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { g_watch_ends = 1; });
-  const CutLines while_watching;
-  while (true) {
-    draw_frame(text, terminal_size(stdout).rows, workspace_option(workspace.root()));
-    ::poll(nullptr, 0, kBetweenFrames);
-    if (g_watch_ends) return kOk;
-    text = text_of_sweeps(options, workspace);
-  }
+  screen.follow([&] {
+    screen.draw({.lines = lines_of_sweeps(options, workspace),
+                 .more = " lines: tearless status" + workspace_option(workspace.root())});
+    return screen.interrupts() == 0;
+  });
+  print_sweeps(options, workspace);
+  return kOk;
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
 
 int show(const StatusOptions& options, const Globals& globals) {
   if (options.watch) return watch_sweeps(options, globals);
@@ -251,7 +209,7 @@ int show(const StatusOptions& options, const Globals& globals) {
   if (globals.json) {
     print_sweeps_as_json(options, workspace);
   } else {
-    print_sweeps(stdout, options, workspace);
+    print_sweeps(options, workspace);
   }
   return kOk;
 }

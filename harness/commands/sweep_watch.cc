@@ -1,10 +1,8 @@
 #include "harness/commands/sweep_watch.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <utility>
 
@@ -12,62 +10,16 @@
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/schedule/scheduler.h"
-#include "harness/screen/screen.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a terminal
-constexpr double kMaxRest = 1;             // seconds between two looks
-constexpr double kSilence = 1;             // seconds without an answer, after which the user is told
-constexpr double kRestPart = 0.05;         // of the time so far: a short sweep is not made longer by watching it
+constexpr double kSilence = 1;  // seconds without an answer, after which the user is told
 constexpr size_t kMaxReasons = 10;
 
-volatile std::sig_atomic_t g_interrupts = 0;
-
 }  // namespace
-
-class SweepWatch::Display {
- public:
-  Display() : screen_(stdout) {}
-
-  void say(const std::string& line) { screen_.print(line); }
-  void show(const SweepFacts& facts) {
-    const std::string summary =
-        fmt::format("{} · {} so far", summary_of(facts), duration_text(steady_seconds() - began_));
-    screen_.draw(facts.attempts, summary);
-    if (screen_.is_live() || steady_seconds() - last_summary_ <= kPlainSummaryEvery) return;
-    screen_.print(summary);
-    last_summary_ = steady_seconds();
-  }
-  void clear() { screen_.clear(); }
-
- private:
-  Screen screen_;
-  double began_ = steady_seconds(), last_summary_ = steady_seconds();
-};
-
-// Lines of a sweep's events.jsonl from now on.
-class SweepWatch::Events {
- public:
-  explicit Events(const fs::path& file) : file_(file), seen_(fs::exists(file) ? fs::file_size(file) : 0) {}
-
-  template <class F>
-  void each_new(const F& show) {
-    std::ifstream in(file_, std::ios::binary);
-    in.seekg(static_cast<std::streamoff>(seen_));
-    for (std::string line; std::getline(in, line) && !in.eof(); seen_ += line.size() + 1) {
-      const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
-      if (event.is_object()) show(event.value("event", ""), event.value("run", ""), event.value("text", ""));
-    }
-  }
-
- private:
-  fs::path file_;
-  uint64_t seen_;
-};
 
 SweepWatch::SweepWatch(const Workspace& workspace, const std::string& sweep, const SweepPolicy& policy,
                        const std::vector<Run>& runs, std::optional<ServiceStart> start)
@@ -75,32 +27,36 @@ SweepWatch::SweepWatch(const Workspace& workspace, const std::string& sweep, con
       sweep_(sweep),
       grace_seconds_(policy.grace_seconds),
       start_(std::move(start)),
-      display_(std::make_unique<Display>()),
-      events_(std::make_unique<Events>(workspace.sweep(sweep) / "events.jsonl")) {
+      events_(workspace.sweep(sweep) / "events.jsonl"),
+      events_seen_(fs::exists(events_) ? fs::file_size(events_) : 0) {
   for (const Run& run : runs) labels_[run.id] = label_of(run);
-  std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });
 }
 
-SweepWatch::~SweepWatch() { std::signal(SIGINT, SIG_DFL); }
-
-void SweepWatch::say(const std::string& line) { display_->say(line); }
-
 WatchEnd SweepWatch::follow() {
-  const double began = steady_seconds();
-  while (!has_ended()) {
-    const double rest = std::min(kMaxRest, kRestPart * (steady_seconds() - began));
-    ::poll(nullptr, 0, 1 + static_cast<int>(1000 * rest));
-  }
-  display_->clear();
+  screen_.follow([this] { return !has_ended(); });
   return end_;
+}
+
+void SweepWatch::say_new_events() {
+  std::ifstream in(events_, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(events_seen_));
+  for (std::string line; std::getline(in, line) && !in.eof(); events_seen_ += line.size() + 1) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    if (!event.is_object() || event.value("event", "") == "submitted") continue;
+    const std::string id = event.value("run", "");
+    say(sentence_of({event.value("event", ""), id, labels_[id], event.value("text", ""), {}}));
+  }
+}
+
+void SweepWatch::show(const SweepFacts& facts) {
+  const std::string time = duration_text(steady_seconds() - began_);
+  screen_.draw(frame_of(facts.attempts, screen_.columns(), fmt::format("{} · {} so far", summary_of(facts), time)));
 }
 
 // Looks once, shows what is new, and does what Ctrl-C asks for.
 bool SweepWatch::has_ended() {
   const std::optional<ServiceFacts> facts = facts_of_service(workspace_);
-  events_->each_new([&](const std::string& what, const std::string& id, const std::string& text) {
-    if (what != "submitted") say(sentence_of({what, id, labels_[id], text, {}}));
-  });
+  say_new_events();
   if (!facts) return has_ended_without_service();
   silent_since_.reset();
   const SweepFacts* sweep = facts->sweep(sweep_);
@@ -108,10 +64,10 @@ bool SweepWatch::has_ended() {
     if (sweep) end_.paused = sweep->reason;
     return true;
   }
-  display_->show(*sweep);
-  if (g_interrupts == 0) return false;
+  show(*sweep);
+  if (screen_.interrupts() == 0) return false;
   const bool was_interrupted = std::exchange(end_.interrupted, true);
-  if (!start_ || facts->stays || g_interrupts > 1) {
+  if (!start_ || facts->stays || screen_.interrupts() > 1) {
     end_.left_to = facts->pid;
     return true;
   }
@@ -127,7 +83,7 @@ void SweepWatch::pause(int64_t running) {
 
 bool SweepWatch::has_ended_without_service() {
   if (has_writer(workspace_)) {  // it starts or ends, or waits for a full disk
-    if (!is_silent() || g_interrupts == 0) return false;
+    if (!is_silent() || screen_.interrupts() == 0) return false;
     end_.interrupted = true;
     return true;
   }

@@ -1,16 +1,19 @@
 // Shows on the terminal what becomes of a sweep, until nothing of it runs or will be started: for `run` and `watch`.
-// Live lines on a terminal, else events and a summary every minute.
+// Its frame is the running runs and a summary; its events are lines that stay.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "harness/results/result_set.h"
 #include "harness/runs/workspace.h"
+#include "harness/screen/screen.h"
 #include "harness/service/start.h"
 #include "harness/store/store.h"
 
@@ -20,7 +23,8 @@ namespace tearless::harness {
 struct WatchEnd {
   bool interrupted = false;  // by Ctrl-C
   int64_t left_to = 0;       // pid of the service that continues the sweep; 0: none does
-  std::string paused = {};   // why nothing more will be started although runs are left, one sentence; "" if none is
+  std::string paused =
+      {};  // why nothing more will be started although runs are left, one sentence; "": nothing is left
 };
 
 class SweepWatch {
@@ -30,21 +34,17 @@ class SweepWatch {
   /// nothing is changed. Borrows `workspace`.
   SweepWatch(const Workspace& workspace, const std::string& sweep, const SweepPolicy& policy,
              const std::vector<Run>& runs, std::optional<ServiceStart> start);
-  ~SweepWatch();
-  SweepWatch(const SweepWatch&) = delete;
-  SweepWatch& operator=(const SweepWatch&) = delete;
 
-  /// Prints a line above the live ones.
-  void say(const std::string& line);
+  /// Prints a line that stays.
+  void say(const std::string& line) { screen_.print(line); }
   WatchEnd follow();
 
  private:
-  class Display;
-  class Events;
-
   bool has_ended();
   bool has_ended_without_service();
   bool is_silent();
+  void say_new_events();
+  void show(const SweepFacts& facts);
   void pause(int64_t running);
 
   const Workspace& workspace_;
@@ -52,8 +52,10 @@ class SweepWatch {
   int grace_seconds_;
   std::optional<ServiceStart> start_;
   std::map<std::string, std::string> labels_;  // run → label
-  std::unique_ptr<Display> display_;
-  std::unique_ptr<Events> events_;
+  Screen screen_{stdout};
+  double began_ = steady_seconds();
+  std::filesystem::path events_;
+  uint64_t events_seen_;                // bytes
   std::optional<double> silent_since_;  // the service does not answer
   std::string told_;                    // the line of its log that was shown
   WatchEnd end_;

@@ -326,14 +326,6 @@ std::string panel_text(const Figure::Panel& panel, const Scale& steps, size_t wi
 
 // --- the legend ------------------------------------------------------------------------------------------------------
 
-std::string cut(const std::string& text, size_t columns) {
-  std::string beginning = text;
-  for (size_t characters = columns; display_width(beginning) > columns; --characters) {
-    beginning = fmt::format("{:.{}}", text, characters);
-  }
-  return beginning;
-}
-
 // The last words of dotted names where there is no room for the whole.
 std::vector<std::string> shortened(std::vector<std::string> names) {
   for (std::string& name : names) name = name.substr(name.rfind('.') + 1);
@@ -361,7 +353,7 @@ std::string legend_text(const Figure& figure, size_t width, bool colour) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) line += fmt::format("  {:<{}}", printable(cells[i]), widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
-    return display_width(line) < width ? line : cut(line, width - 2) + "…";
+    return fitted(line, width - 1);
   };
   std::string text = fmt::format(" {}\n", line_of(heading));
   for (size_t i = 0; i < figure.legend.size(); ++i) {

@@ -105,13 +105,15 @@ ResultSet select_rows(const Store& store, const Selection& selection, Duplicates
 }  // namespace
 
 void set_trained(std::vector<Row>& rows) {
+  for (Row& row : rows) row.trained = row.is_trained() ? row.run.id : "";
+  if (std::ranges::all_of(rows, &Row::is_trained)) return;  // the usual case, and there may be 200,000 rows
   std::map<std::pair<Labels, int64_t>, std::string> ids;
   for (const Row& row : rows) {
     if (row.is_trained()) ids.emplace(origin_of(row), row.run.id);
   }
   for (Row& row : rows) {
-    const auto trained = ids.find(origin_of(row));
-    row.trained = trained == ids.end() ? "" : trained->second;
+    const auto trained = row.is_trained() ? ids.end() : ids.find(origin_of(row));
+    if (trained != ids.end()) row.trained = trained->second;
   }
 }
 

@@ -1,41 +1,31 @@
 #include "harness/screen/screen.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
-#include <functional>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <string_view>
+#include <utility>
 
+#include "base/time.h"
 #include "base/utf8.h"
 
 namespace tearless::harness {
 namespace {
 
-// The first `columns` code points of a UTF-8 text.
-std::string cut(const std::string& text, size_t columns) {
-  size_t seen = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-    if (begins && seen++ == columns) return text.substr(0, i);
-  }
-  return text;
-}
-
-size_t characters(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // --- labels --------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kSeparator = " · ";  // of label_of()
-constexpr size_t kMinPart = 4;                  // characters that a part is shortened to
-constexpr size_t kMinLabel = 16;                // characters of labels that other columns must leave
+constexpr size_t kMinPart = 4;                  // columns that a part is shortened to
+constexpr size_t kMinLabel = 16;                // columns of labels that other columns must leave
 
 using Texts = std::vector<std::string>;
 
@@ -49,11 +39,11 @@ Texts parts_of(const std::string& label) {
   return parts;
 }
 
-std::string last_characters(const std::string& text, size_t count) {
-  return text.substr(cut(text, characters(text) - count).size());
+std::string last_columns(const std::string& text, size_t columns) {
+  return text.substr(cut_to_width(text, display_width(text) - columns).size());
 }
 
-/// The texts with at most `columns` characters: "…" replaces the middle of longer texts. Where two different
+/// The texts, each of at most `columns`: "…" replaces the middle of longer texts. Where two different
 /// texts would become alike, another range than the middle is left out; if none keeps them apart, they stay as they
 /// are.
 Texts shortened(const Texts& texts, size_t columns) {
@@ -62,8 +52,8 @@ Texts shortened(const Texts& texts, size_t columns) {
     const size_t head = (columns / 2 + i) % columns;
     Texts shorter;
     for (const std::string& text : texts) {
-      const bool fits = characters(text) <= columns;
-      shorter.push_back(fits ? text : cut(text, head) + "…" + last_characters(text, columns - 1 - head));
+      const bool fits = display_width(text) <= columns;
+      shorter.push_back(fits ? text : cut_to_width(text, head) + "…" + last_columns(text, columns - 1 - head));
     }
     if (std::set(shorter.begin(), shorter.end()).size() == different) return shorter;
   }
@@ -72,7 +62,7 @@ Texts shortened(const Texts& texts, size_t columns) {
 
 size_t widest(const Texts& texts) {
   size_t most = 0;
-  for (const std::string& text : texts) most = std::max(most, characters(text));
+  for (const std::string& text : texts) most = std::max(most, display_width(text));
   return most;
 }
 
@@ -116,7 +106,7 @@ std::string heading_of(const std::vector<Part>& parts, size_t columns) {
       if (!heading.empty()) heading += kSeparator;
       heading += name;
     }
-    if (characters(heading) <= columns) return heading;
+    if (display_width(heading) <= columns) return heading;
   }
   return "";
 }
@@ -132,7 +122,7 @@ Texts joined(const std::vector<Part>& parts, size_t runs) {
   return labels;
 }
 
-/// What tells the runs apart, shortened to `columns` characters if that is possible.
+/// What tells the runs apart, shortened to `columns` if that is possible.
 Texts short_labels(const std::vector<Part>& parts, size_t runs, size_t columns) {
   size_t longest = 0;
   for (const Part& part : parts) longest = std::max(longest, widest(part.texts));
@@ -153,7 +143,7 @@ struct Column {
   Texts cells;  // one for each run
   bool right = true;
 
-  size_t width() const { return std::max(characters(heading), widest(cells)); }
+  size_t width() const { return std::max(display_width(heading), widest(cells)); }
 };
 
 size_t width_of(const std::vector<Column>& columns) {
@@ -166,10 +156,40 @@ std::string line_of(const std::vector<Column>& columns, const std::function<std:
   std::string line;
   for (const Column& column : columns) {
     const std::string cell = cell_of(column);
-    const std::string space(column.width() - characters(cell), ' ');
+    const std::string space(column.width() - display_width(cell), ' ');
     line += (line.empty() ? "" : "  ") + (column.right ? space + cell : cell + space);
   }
   return line.erase(line.find_last_not_of(' ') + 1);
+}
+
+// --- the terminal --------------------------------------------------------------------------------------------------
+
+constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a terminal
+constexpr double kMaxRest = 1;             // seconds between two looks
+constexpr double kRestPart = 0.05;         // of the time so far: a short sweep is not made longer by watching it
+
+// While a frame is drawn the cursor is hidden, and is kept at the frame's beginning: so the frame is all that is below
+// it, also after a resize that broke its lines. A line that is wider than display_width() says must not wrap, or the
+// way up to the beginning would be longer than the number of lines.
+constexpr const char* kBegin = "\033[?25l\033[?7l";
+constexpr const char* kEnd = "\033[?7h";
+constexpr const char* kErase = "\r\033[J\033[?7h\033[?25h";
+
+constexpr int kLeaving[] = {SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+
+volatile std::sig_atomic_t g_interrupts = 0;
+volatile std::sig_atomic_t g_terminal = -1;
+
+// Does what the signal does by default, but erases the frame before. After a stop the next look draws it again.
+void leave_terminal(int signal) {
+  [[maybe_unused]] const ssize_t written = ::write(g_terminal, kErase, std::strlen(kErase));
+  if (signal != SIGTSTP) std::signal(signal, SIG_DFL);
+  std::raise(signal == SIGTSTP ? SIGSTOP : signal);
+}
+
+// What is ignored stays so.
+void handle(int signal, void (*handler)(int)) {
+  if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 }  // namespace
@@ -206,9 +226,10 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
   }
   table.insert(table.begin() + (has_cells(id) ? 1 : 0), {heading_of(parts, room), labels, false});
 
-  std::vector<std::string> lines = {cut(line_of(table, [](const Column& column) { return column.heading; }), columns)};
+  std::vector<std::string> lines = {
+      fitted(line_of(table, [](const Column& column) { return column.heading; }), columns)};
   for (size_t run = 0; run < running.size(); ++run) {
-    lines.push_back(cut(line_of(table, [run](const Column& column) { return column.cells[run]; }), columns));
+    lines.push_back(fitted(line_of(table, [run](const Column& column) { return column.cells[run]; }), columns));
   }
   return lines;
 }
@@ -229,51 +250,80 @@ bool has_colour(std::FILE* out) {
   return is_live(out) && !(no_colour && *no_colour);
 }
 
-Screen::Screen(std::FILE* out) : out_(out), live_(harness::is_live(out)), colour_(has_colour(out)) {}
-
-Screen::~Screen() { clear(); }
-
-void Screen::write(const std::string& text) const { std::fwrite(text.data(), 1, text.size(), out_); }
-
-std::string Screen::coloured(const char* code, const std::string& line) const {
-  return colour_ ? fmt::format("\033[{}m{}\033[0m", code, line) : line;
-}
-
-void Screen::print(const std::string& line) {
-  const std::vector<std::string> below = std::move(drawn_);
-  drawn_ = below;
-  clear();
-  write(printable(line) + "\n");
-  for (const std::string& live : below) write(live + "\n");
-  drawn_ = below;
-  std::fflush(out_);
-}
-
-void Screen::draw(const std::vector<Progress>& running, const std::string& summary) {
-  if (!live_) return;
-  const TerminalSize size = terminal_size(out_);
-  const size_t columns = size.columns - 1;  // a full line would wrap, and clear() would erase too few lines
-  const size_t most = std::max<size_t>(size.rows, 5) - 4;
-  clear();
-  const std::vector<Progress> shown(running.begin(),
-                                    running.begin() + static_cast<ptrdiff_t>(std::min(most, running.size())));
-  if (!shown.empty()) {
-    const std::vector<std::string> lines = progress_lines(shown, columns);
-    drawn_.push_back(coloured("2", lines[0]));
-    for (size_t i = 0; i < shown.size(); ++i) {
-      drawn_.push_back(shown[i].stopping ? coloured("33", lines[i + 1]) : lines[i + 1]);
-    }
+Frame frame_of(const std::vector<Progress>& running, size_t columns, const std::string& summary) {
+  if (running.empty()) return {.summary = summary};
+  Frame frame{.lines = progress_lines(running, columns), .summary = summary};
+  frame.header = frame.lines[0];
+  frame.lines.erase(frame.lines.begin());
+  for (size_t i = 0; i < running.size(); ++i) {
+    if (running[i].stopping) frame.marked.insert(i);
   }
-  if (running.size() > most) drawn_.push_back(fmt::format("… and {} more", running.size() - most));
-  drawn_.push_back(coloured("1", cut(printable(summary), columns)));
-  for (const std::string& line : drawn_) write(line + "\n");
+  return frame;
+}
+
+Screen::Screen(std::FILE* out) : out_(out), live_(harness::is_live(out)), last_summary_(steady_seconds()) {
+  g_interrupts = 0;
+  std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });
+  if (!live_) return;
+  g_terminal = ::fileno(out);
+  std::signal(SIGWINCH, [](int) {});  // the default would not end a rest
+  for (const int signal : kLeaving) handle(signal, leave_terminal);
+}
+
+Screen::~Screen() {
+  draw({});
+  for (const int signal : kLeaving) handle(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGWINCH}) std::signal(signal, SIG_DFL);
+}
+
+int Screen::interrupts() { return g_interrupts; }
+
+void Screen::print(const std::string& line) { redraw(printable(line) + "\n"); }
+
+void Screen::draw(Frame frame) {
+  if (live_) {
+    frame_ = std::move(frame);
+    redraw("");
+  } else if (!frame.summary.empty() && steady_seconds() - last_summary_ > kPlainSummaryEvery) {
+    print(frame.summary);
+    last_summary_ = steady_seconds();
+  }
+}
+
+void Screen::follow(const std::function<bool()>& look) {
+  const double began = steady_seconds();
+  while (look()) {
+    const double rest = std::min(kMaxRest, kRestPart * (steady_seconds() - began));
+    ::poll(nullptr, 0, 1 + static_cast<int>(1000 * rest));
+  }
+  draw({});
+}
+
+void Screen::redraw(const std::string& above) {
+  const std::string text = (drawn_ ? kErase : "") + above + text_of_frame();
+  drawn_ = !frame_.lines.empty() || !frame_.summary.empty();
+  std::fwrite(text.data(), 1, text.size(), out_);
   std::fflush(out_);
 }
 
-void Screen::clear() {
-  if (!drawn_.empty()) write(fmt::format("\033[{}A\r\033[J", drawn_.size()));
-  drawn_.clear();
-  std::fflush(out_);
+// Ends with the cursor at its beginning.
+std::string Screen::text_of_frame() const {
+  const auto [rows, columns] = terminal_size(out_);
+  std::vector<std::string> drawn;
+  const auto add = [&, columns = columns, colour = has_colour(out_)](const char* style, const std::string& line) {
+    const std::string text = fitted(printable(line), columns);
+    drawn.push_back(colour && *style ? fmt::format("\033[{}m{}\033[0m", style, text) : text);
+  };
+  const size_t header = frame_.header.empty() ? 0 : 1, summary = frame_.summary.empty() ? 0 : 1;
+  const bool fits = header + frame_.lines.size() + summary <= rows;
+  const size_t shown = fits ? frame_.lines.size() : rows - std::min(rows, header + 1 + summary);
+  if (header > 0 && shown > 0) add("2", frame_.header);
+  for (size_t i = 0; i < shown; ++i) add(frame_.marked.contains(i) ? "33" : "", frame_.lines[i]);
+  if (!fits && summary < rows) add("", fmt::format("… and {} more{}", frame_.lines.size() - shown, frame_.more));
+  if (summary > 0) add("1", frame_.summary);
+  if (drawn.empty()) return "";
+  const std::string up = drawn.size() > 1 ? fmt::format("\033[{}A", drawn.size() - 1) : "";
+  return fmt::format("{}{}{}{}\r", kBegin, fmt::join(drawn, "\n"), kEnd, up);
 }
 
 }  // namespace tearless::harness

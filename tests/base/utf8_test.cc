@@ -48,5 +48,16 @@ TEST(DisplayWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(display_width(""), 0u);
 }
 
+TEST(Fitted, CutsAtColumnsAndSaysSo) {
+  EXPECT_EQ(cut_to_width("日本語", 5), "日本");
+  EXPECT_EQ(cut_to_width("gl→en", 5), "gl→en");
+  EXPECT_EQ(cut_to_width("abc", 0), "");
+  EXPECT_EQ(fitted("gl→en", 5), "gl→en");
+  EXPECT_EQ(fitted("gl→en", 4), "gl→…");
+  EXPECT_EQ(fitted("日本語", 4), "日…");
+  EXPECT_EQ(fitted("abc", 1), "…");
+  EXPECT_EQ(fitted("abc", 0), "");
+}
+
 }  // namespace
 }  // namespace tearless::utf8_test

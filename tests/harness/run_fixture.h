@@ -73,7 +73,7 @@ class RunTest : public testing::Test {
   void wait_until_unserved(const char* workspace = "results") const {
     test::eventually([&] { return !is_served(workspace); });
   }
-  /// Likewise; the test fails if the command does.
+  /// Runs a command; the test fails if the command does.
   test::Finished ok(const std::vector<std::string>& arguments) const {
     const test::Finished finished = tearless(arguments);
     EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <set>
 
 #include "base/words.h"
 #include "tests/harness/run_fixture.h"
@@ -50,6 +51,33 @@ TEST_F(ServedWatchTest, CtrlCEndsTheWatchingAndTheSweepGoesOn) {
               HasSubstr("The watching has ended, the sweep continues. To see it: tearless watch grid-"));
   ok({"wait"});
   EXPECT_EQ(attempts(), 4) << "no run was stopped";
+}
+
+// The lines of running runs in what was shown last, but for speed and time left: "0123abcd  a · succeed · seed 1".
+std::set<std::string> running_lines(const std::string& shown) {
+  const size_t begin = shown.rfind("\033[?25l");
+  const std::string frame = shown.substr(begin == std::string::npos ? 0 : begin);
+  const std::regex line("([0-9a-f]{8}  [^\r\n]*[^ \r\n]) +[0-9]+/[0-9]+ ");
+  std::set<std::string> lines;
+  for (std::sregex_iterator it(frame.begin(), frame.end(), line), end; it != end; ++it) lines.insert((*it)[1]);
+  return lines;
+}
+
+TEST_F(ServedWatchTest, WatchAndStatusShowTheSameRunningLines) {
+  write_grid("\"succeed\"", 1000);
+  ok({"submit", "grid.toml"});
+  const auto shown_by = [&](const std::vector<std::string>& arguments) {
+    test::Terminal terminal(command(arguments));
+    EXPECT_TRUE(terminal.shows("/12")) << terminal.shown();
+    EXPECT_TRUE(terminal.shows("running")) << terminal.shown();
+    terminal.type("\x03");
+    std::string frames = (terminal.wait(), terminal.shown());
+    frames.erase(frames.rfind("\033[?25h"));
+    return running_lines(frames);
+  };
+  const std::set<std::string> watched = shown_by({"watch"});
+  EXPECT_FALSE(watched.empty());
+  EXPECT_EQ(shown_by({"status", "-w"}), watched);
 }
 
 TEST_F(ServedWatchTest, StartsNoServiceAndSaysWhyASweepStandsStill) {
@@ -110,12 +138,39 @@ TEST_F(WatchTest, StatusIsDrawnAgainUntilCtrlC) {
   EXPECT_TRUE(terminal.shows("2 done, 2 diverged")) << terminal.shown();
   terminal.type("\x03");
   EXPECT_EQ(terminal.wait(), 0);
-  EXPECT_THAT(terminal.shown(), testing::EndsWith("\033[?7h")) << "the terminal wraps lines again";
+  std::string printed = ok({"status"}).output;
+  for (size_t at = 0; (at = printed.find('\n', at)) != std::string::npos; at += 2) printed.insert(at, "\r");
+  EXPECT_THAT(terminal.shown(), testing::EndsWith("\r\033[J\033[?7h\033[?25h" + printed))
+      << "the frame is gone, lines wrap, the cursor is shown, and the state stays";
+}
+
+TEST_F(WatchTest, StatusIsDrawnAnewWhenItsTerminalIsResized) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  test::Terminal terminal(command({"status", "-w"}));
+  ASSERT_TRUE(terminal.shows("4 done, 4 diverged")) << terminal.shown();
+  terminal.resize(2, 40);
+  EXPECT_TRUE(terminal.shows("… and 2 more lines: tearless status")) << terminal.shown();
+  terminal.resize(24, 12);
+  EXPECT_TRUE(terminal.shows("  4 done, 4…")) << terminal.shown();
+}
+
+TEST_F(WatchTest, StatusLeavesTheTerminalAsItWasWhenItIsStoppedAndTerminated) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  test::Terminal terminal(command({"status", "-w"}));
+  ASSERT_TRUE(terminal.shows("4 done, 4 diverged")) << terminal.shown();
+  terminal.signal(SIGTSTP);
+  ASSERT_TRUE(terminal.shows("\033[J\033[?7h\033[?25h")) << terminal.shown();
+  terminal.signal(SIGCONT);
+  terminal.resize(2, 40);
+  EXPECT_TRUE(terminal.shows("more lines: tearless status")) << "it goes on";
+  terminal.signal(SIGTERM);
+  EXPECT_EQ(terminal.wait(), 128 + SIGTERM);
+  EXPECT_THAT(terminal.shown(), testing::EndsWith("\r\033[J\033[?7h\033[?25h"));
 }
 
 TEST_F(WatchTest, StatusShowsWhatFitsTheTerminal) {
   std::vector<std::string> submit = {"submit"};
-  for (int i = 0; i < 9; ++i) {  // three lines each
+  for (int i = 0; i < 9; ++i) {  // three lines each; the terminal has 24
     submit.push_back("grid" + std::to_string(i) + ".toml");
     fs::copy_file(folder_ / "grid.toml", folder_ / submit.back());
   }

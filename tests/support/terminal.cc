@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,13 @@ bool Terminal::shows(const std::string& text) {
 void Terminal::type(const std::string& characters) const {
   if (::write(master_, characters.data(), characters.size()) < 0) ::abort();
 }
+
+void Terminal::resize(unsigned short rows, unsigned short columns) const {
+  const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  if (::ioctl(master_, TIOCSWINSZ, &size) != 0) ::abort();
+}
+
+void Terminal::signal(int number) const { ::kill(pid_, number); }
 
 void Terminal::hang_up() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

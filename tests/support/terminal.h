@@ -21,6 +21,9 @@ class Terminal {
   bool shows(const std::string& text);
   /// Types the characters; "\x03" is Ctrl-C.
   void type(const std::string& characters) const;
+  void resize(unsigned short rows, unsigned short columns) const;
+  /// Signals the program.
+  void signal(int number) const;
   /// Closes it, as a logout does: each process of its session gets SIGHUP, and no process can read or write the
   /// terminal any more. Returns when the program has ended.
   void hang_up();

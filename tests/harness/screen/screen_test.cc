@@ -1,15 +1,18 @@
-// What goes to a terminal while a sweep runs, byte by byte: live lines that are redrawn in place, and lines that stay.
+// What goes to a terminal while something changes, byte by byte: a frame that is redrawn in place, and lines that stay.
 #include "harness/screen/screen.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <regex>
 
+#include "base/utf8.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::screen_test {
@@ -23,8 +26,7 @@ class Terminal {
     ::grantpt(master_);
     ::unlockpt(master_);
     out_ = ::fdopen(::open(::ptsname(master_), O_RDWR | O_NOCTTY), "w");
-    const winsize size{rows, columns, 0, 0};
-    ::ioctl(master_, TIOCSWINSZ, &size);
+    resize(rows, columns);
     ::fcntl(master_, F_SETFL, O_NONBLOCK);
   }
   ~Terminal() {
@@ -35,6 +37,11 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   std::FILE* out() const { return out_; }
+
+  void resize(unsigned short rows, unsigned short columns) const {
+    const winsize size{rows, columns, 0, 0};
+    ::ioctl(master_, TIOCSWINSZ, &size);
+  }
 
   /// What came since the last call; a line ends with "\n".
   std::string read() const {
@@ -71,43 +78,105 @@ class PlainScreen : public testing::Test {
   PlainScreen() { ::setenv("NO_COLOR", "1", 1); }
 };
 
-// Up by so many lines, and all below is wiped; the terminal's own "\r" is left out, see read().
-std::string back_over(int lines) { return "\033[" + std::to_string(lines) + "A\033[J"; }
+// The terminal's own "\r" is left out, see read().
+const std::string kErased = "\033[J\033[?7h\033[?25h";
 
-TEST_F(PlainScreen, RedrawsLiveLinesBelowThePermanentOnes) {
+// Lines, each with "\n", as a frame.
+std::string framed(std::string lines) {
+  lines.pop_back();
+  const auto up = std::count(lines.begin(), lines.end(), '\n');
+  return "\033[?25l\033[?7l" + lines + "\033[?7h" + (up > 0 ? "\033[" + std::to_string(up) + "A" : "");
+}
+
+TEST_F(PlainScreen, RedrawsItsFrameBelowThePermanentLines) {
   const Terminal terminal(24, 80);
-  const std::string both = lines_of({running("a", 1), running("b", 2)}, 79), b = lines_of({running("b", 2)}, 79);
+  const std::string both = lines_of({running("a", 1), running("b", 2)}, 80), b = lines_of({running("b", 2)}, 80);
   {
     Screen screen(terminal.out());
     EXPECT_TRUE(screen.is_live());
     screen.print("begins");
     EXPECT_EQ(terminal.read(), "begins\n");
-    screen.draw({running("a", 1), running("b", 2)}, "0/2 ended");
-    EXPECT_EQ(terminal.read(), both + "0/2 ended\n");
-    screen.draw({running("b", 2)}, "1/2 ended");
-    EXPECT_EQ(terminal.read(), back_over(4) + b + "1/2 ended\n");
+    screen.draw(frame_of({running("a", 1), running("b", 2)}, 80, "0/2 ended"));
+    EXPECT_EQ(terminal.read(), framed(both + "0/2 ended\n"));
+    screen.draw(frame_of({running("b", 2)}, 80, "1/2 ended"));
+    EXPECT_EQ(terminal.read(), kErased + framed(b + "1/2 ended\n"));
     screen.print("a  done");
-    EXPECT_EQ(terminal.read(), back_over(3) + "a  done\n" + b + "1/2 ended\n");
-    screen.clear();
-    EXPECT_EQ(terminal.read(), back_over(3));
-    screen.clear();
+    EXPECT_EQ(terminal.read(), kErased + "a  done\n" + framed(b + "1/2 ended\n"));
+    screen.draw({});
+    EXPECT_EQ(terminal.read(), kErased);
+    screen.draw({});
     EXPECT_EQ(terminal.read(), "");
-    screen.draw({}, "2/2 ended");
-    terminal.read();
+    screen.draw({.summary = "2/2 ended"});
+    EXPECT_EQ(terminal.read(), framed("2/2 ended\n"));
   }
-  EXPECT_EQ(terminal.read(), back_over(1)) << "it leaves no live line behind";
+  EXPECT_EQ(terminal.read(), kErased) << "it leaves no frame behind";
 }
 
-TEST_F(PlainScreen, ShowsAsManyRunsAsThereAreRowsForAndCountsTheRest) {
-  const Terminal terminal(6, 30);
+TEST_F(PlainScreen, ShowsWhatThereIsRoomForAndCountsTheRest) {
+  const Terminal terminal(5, 30);
   Screen screen(terminal.out());
+  const auto drawn = [&](const Frame& frame) {
+    screen.draw(frame);
+    const std::string text = terminal.read();
+    return text.substr(std::min(text.find("\033[?25l"), text.size()));
+  };
   std::vector<Progress> runs;
   for (int i = 0; i < 4; ++i) runs.push_back(running("run " + std::to_string(i), i));
-  screen.draw(runs, "a summary that is longer than the terminal is wide");
-  const std::string two = lines_of({runs[0], runs[1]}, 29);
-  EXPECT_EQ(terminal.read(), two + "… and 2 more\na summary that is longer than\n");
-  screen.draw({runs[0], runs[1]}, "short");
-  EXPECT_EQ(terminal.read(), back_over(5) + two + "short\n");
+  const Frame of_runs = frame_of(runs, 30, "a summary that is longer than the terminal is wide");
+  const std::string summary = "a summary that is longer than…\n";
+  EXPECT_EQ(drawn(of_runs), framed(lines_of({runs[0], runs[1]}, 30) + "… and 2 more\n" + summary));
+  terminal.resize(6, 30);
+  EXPECT_EQ(drawn(of_runs), framed(lines_of(runs, 30) + summary));
+  terminal.resize(4, 30);
+  EXPECT_EQ(drawn(of_runs), framed(lines_of({runs[0]}, 30) + "… and 3 more\n" + summary));
+  terminal.resize(3, 30);
+  EXPECT_EQ(drawn(of_runs), framed("… and 4 more\n" + summary)) << "no header without a line";
+  terminal.resize(1, 30);
+  EXPECT_EQ(drawn(of_runs), framed(summary));
+  const Frame of_text{.lines = {"one", "two", "three"}, .more = " lines: elsewhere"};
+  EXPECT_EQ(drawn(of_text), framed("… and 3 more lines: elsewhere\n"));
+  terminal.resize(2, 30);
+  EXPECT_EQ(drawn(of_text), framed("one\n… and 2 more lines: elsewhere\n"));
+  terminal.resize(3, 4);
+  EXPECT_EQ(drawn(of_text), framed("one\ntwo\nthr…\n"));
+}
+
+TEST_F(PlainScreen, IsLaidOutAnewWhenALineIsPrintedAfterAResize) {
+  const Terminal terminal(24, 80);
+  Screen screen(terminal.out());
+  screen.draw({.lines = {"one", "two", "日本語"}});
+  terminal.read();
+  terminal.resize(3, 5);
+  screen.print("a  done");
+  EXPECT_EQ(terminal.read(), kErased + "a  done\n" + framed("one\ntwo\n日本…\n"));
+}
+
+TEST_F(PlainScreen, FollowsUntilTheLookEndsItAndCountsCtrlC) {
+  const Terminal terminal(24, 80);
+  Screen screen(terminal.out());
+  screen.follow([&] {
+    screen.draw({.summary = std::to_string(screen.interrupts())});
+    ::raise(SIGINT);
+    return screen.interrupts() < 2;
+  });
+  EXPECT_EQ(terminal.read(), framed("0\n") + kErased + framed("1\n") + kErased);
+  EXPECT_EQ(Screen(terminal.out()).interrupts(), 0) << "another display";
+}
+
+// So does a terminal that is closed, or where Ctrl-\ is typed.
+TEST_F(PlainScreen, LeavesTheTerminalAsItWasWhenItIsTerminated) {
+  const Terminal terminal(24, 80);
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
+    EXPECT_EXIT(
+        {
+          Screen screen(terminal.out());
+          screen.draw({.lines = {"one", "two"}});
+          ::raise(signal);
+          ::_exit(0);
+        },
+        testing::KilledBySignal(signal), "");
+    EXPECT_EQ(terminal.read(), framed("one\ntwo\n") + kErased);
+  }
 }
 
 TEST_F(PlainScreen, IsNotLiveInAPipe) {
@@ -116,7 +185,7 @@ TEST_F(PlainScreen, IsNotLiveInAPipe) {
   {
     Screen screen(file);
     EXPECT_FALSE(screen.is_live());
-    screen.draw({running("a", 1)}, "0/1 ended");
+    screen.draw(frame_of({running("a", 1)}, 80, "0/1 ended"));
     screen.print("a  done");
   }
   std::fclose(file);
@@ -127,8 +196,8 @@ TEST_F(PlainScreen, EscapesTerminalControlCharacters) {
   const Terminal terminal(24, 80);
   Screen screen(terminal.out());
   screen.print("red \033[31m");
-  screen.draw({running("\033[2J", 1)}, "\033]0;");
-  EXPECT_EQ(terminal.read(), "red \\x1b[31m\n" + lines_of({running("\\x1b[2J", 1)}, 79) + "\\x1b]0;\n");
+  screen.draw(frame_of({running("\033[2J", 1)}, 80, "\033]0;"));
+  EXPECT_EQ(terminal.read(), "red \\x1b[31m\n" + framed(lines_of({running("\\x1b[2J", 1)}, 80) + "\\x1b]0;\n"));
 }
 
 using Lines = std::vector<std::string>;
@@ -214,9 +283,7 @@ TEST(ProgressLines, FitTheirTerminalAndLeaveOutTheLeastImportantColumnsFirst) {
   const auto heading = [&](size_t columns) {
     const Lines lines = progress_lines(runs, columns);
     for (const std::string& line : lines) {
-      size_t characters = 0;
-      for (const char c : line) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-      EXPECT_LE(characters, columns) << line;
+      EXPECT_LE(display_width(line), columns) << line;
     }
     EXPECT_NE(lines[1].substr(10), lines[2].substr(10)) << columns;
     return std::regex_replace(lines[0], std::regex(" +"), " ");
@@ -247,17 +314,17 @@ TEST(Screen, HasColourUnlessTheUserWantsNone) {
     Screen screen(terminal.out());
     Progress stopping = running("b", 2);
     stopping.stopping = true;
-    screen.draw({running("a", 1), stopping}, "0/2 ended");
+    screen.draw(frame_of({running("a", 1), stopping}, 80, "0/2 ended"));
     return terminal.read();
   };
   const Lines lines = [] {
     Progress stopping = running("b", 2);
     stopping.stopping = true;
-    return progress_lines({running("a", 1), stopping}, 79);
+    return progress_lines({running("a", 1), stopping}, 80);
   }();
-  EXPECT_EQ(drawn(""), "\033[2m" + lines[0] + "\033[0m\n" + lines[1] + "\n\033[33m" + lines[2] +
-                           "\033[0m\n\033[1m0/2 ended\033[0m\n");
-  EXPECT_EQ(drawn("1"), lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n0/2 ended\n");
+  EXPECT_EQ(drawn(""), framed("\033[2m" + lines[0] + "\033[0m\n" + lines[1] + "\n\033[33m" + lines[2] +
+                              "\033[0m\n\033[1m0/2 ended\033[0m\n"));
+  EXPECT_EQ(drawn("1"), framed(lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n0/2 ended\n"));
 }
 
 TEST(Screen, IsNotLiveOnATerminalThatCannotMoveItsCursor) {
