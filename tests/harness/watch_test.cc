@@ -162,7 +162,7 @@ TEST_F(WatchTest, StatusLeavesTheTerminalAsItWasWhenItIsStoppedAndTerminated) {
   ASSERT_TRUE(terminal.shows("\033[J\033[?7h\033[?25h")) << terminal.shown();
   terminal.signal(SIGCONT);
   terminal.resize(2, 40);
-  EXPECT_TRUE(terminal.shows("more lines: tearless status")) << "it goes on";
+  EXPECT_TRUE(terminal.shows("more lines: tearless status")) << "it continues";
   terminal.signal(SIGTERM);
   EXPECT_EQ(terminal.wait(), 128 + SIGTERM);
   EXPECT_THAT(terminal.shown(), testing::EndsWith("\r\033[J\033[?7h\033[?25h"));
