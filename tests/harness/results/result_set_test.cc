@@ -1,6 +1,7 @@
 // Rows read from a database: which runs a selection means, in which sweep, with what derives from them there.
 #include "harness/results/result_set.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
