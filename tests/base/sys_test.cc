@@ -48,7 +48,7 @@ const std::set<std::string>& exempt() {
 }
 
 bool is_allowed(const std::string& line) {
-  static const std::regex kReading(R"(::open\([^;]*(O_RDONLY|O_CLOEXEC\)$)|STDOUT_FILENO|^\s*//)");
+  static const std::regex kReading(R"(::open\([^;]*(O_RDONLY|O_CLOEXEC\)$)|STDOUT_FILENO|g_terminal|^\s*//)");
   return std::regex_search(line, kReading);
 }
 
