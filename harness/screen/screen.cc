@@ -168,28 +168,34 @@ constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a te
 constexpr double kMaxRest = 1;             // seconds between two looks
 constexpr double kRestPart = 0.05;         // of the time so far: a short sweep is not made longer by watching it
 
-// While a frame is drawn the cursor is hidden, and is kept at the frame's beginning: so the frame is all that is below
-// it, also after a resize that broke its lines. A line that is wider than display_width() says must not wrap, or the
-// way up to the beginning would be longer than the number of lines.
+// While a frame is drawn, the cursor is hidden at the frame's beginning, so that all below it is the frame even after a
+// resize that broke its lines. A line that is wider than display_width() says must not wrap: the way back would be
+// longer.
 constexpr const char* kBegin = "\033[?25l\033[?7l";
 constexpr const char* kEnd = "\033[?7h";
-constexpr const char* kErase = "\r\033[J\033[?7h\033[?25h";
+// With a space first: where the whole screen is erased, tmux keeps it in its history.
+constexpr const char* kErase = "\r \033[J\r\033[?7h\033[?25h";
 
 constexpr int kLeaving[] = {SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 
 volatile std::sig_atomic_t g_interrupts = 0;
 volatile std::sig_atomic_t g_terminal = -1;
 
-// Does what the signal does by default, but erases the frame before. After a stop the next look draws it again.
-void leave_terminal(int signal) {
-  [[maybe_unused]] const ssize_t written = ::write(g_terminal, kErase, std::strlen(kErase));
-  if (signal != SIGTSTP) std::signal(signal, SIG_DFL);
-  std::raise(signal == SIGTSTP ? SIGSTOP : signal);
-}
-
 // What is ignored stays so.
 void handle(int signal, void (*handler)(int)) {
-  if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
+  struct sigaction action = {}, before = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART | SA_NODEFER;
+  ::sigaction(signal, &action, &before);
+  if (before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);
+}
+
+// Erases the frame, then does what the signal does by default. After a stop the next look draws it again.
+void leave_terminal(int signal) {
+  [[maybe_unused]] const ssize_t written = ::write(g_terminal, kErase, std::strlen(kErase));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  handle(signal, leave_terminal);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class PlainScreen : public testing::Test {
 };
 
 // The terminal's own "\r" is left out, see read().
-const std::string kErased = "\033[J\033[?7h\033[?25h";
+const std::string kErased = " \033[J\033[?7h\033[?25h";
 
 // Lines, each with "\n", as a frame.
 std::string framed(std::string lines) {
