@@ -23,8 +23,7 @@ namespace tearless::harness {
 struct WatchEnd {
   bool interrupted = false;  // by Ctrl-C
   int64_t left_to = 0;       // pid of the service that continues the sweep; 0: none does
-  std::string paused =
-      {};  // why nothing more will be started although runs are left, one sentence; "": nothing is left
+  std::string paused = {};   // why nothing more will be started although runs are left, one sentence; else ""
 };
 
 class SweepWatch {

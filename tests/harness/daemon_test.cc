@@ -484,6 +484,7 @@ TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
   ASSERT_EQ(test::run(daemon).code, 0) << service_log();
   ASSERT_TRUE(
       test::eventually([&] { return ok({"status"}).output.find("it is used by process 4711") != std::string::npos; }));
+  EXPECT_THAT(ok({"status"}).output, HasSubstr(").\n  GPU 0  Fake GPU  0 runs, ")) << "a line of its own";
   ok({"submit", "grid.toml"});
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
