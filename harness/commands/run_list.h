@@ -31,9 +31,8 @@ using Columns = std::vector<ColumnOfRuns>;
 /// "test.bleu", of any run, whether it has that score or not.
 ColumnOfRuns score_column(const std::string& score);
 
-/// Rows with all columns that they have. The scores of a derived run are those of its
-/// trained run here, if that is among the rows. A setting is
-/// left out where the labels of an axis of its name say the same.
+/// Rows with all columns that they have. The scores of a derived run are shown with its trained run if the list has
+/// that of the same sweep. A setting is left out where the labels of an axis of its name say the same.
 class RunList {
  public:
   /// With `with_settings` reads the rows' settings, too.

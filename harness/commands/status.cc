@@ -48,7 +48,7 @@ std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
 // For the runs of the newest sweep of a grid file that were not started.
 void report_superseded_results(const Store& store, const Sweep& newest, const Globals& globals) {
   std::vector<Run> not_started;
-  for (const Row& row : rows_of(store, newest, Read::kStates)) {
+  for (const Row& row : rows_of(store, newest)) {
     const RunState state = *row.result.state;
     const bool started = state == RunState::kRunning || has_result(state) || state == RunState::kFailed;
     if (!started) not_started.push_back(row.run);
@@ -61,7 +61,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
   json list = json::array();
   for (const Sweep& sweep : sweeps) {
     json runs = json::array();
-    for (const Row& row : rows_of(store, sweep, Read::kStates)) {
+    for (const Row& row : rows_of(store, sweep)) {
       runs.push_back({{"id", row.run.id},
                       {"state", name_of(row.result.state)},
                       {"class", name_of(row.result.failure)},
@@ -88,7 +88,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
 std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) {
   std::vector<Progress> running;
   const std::string axes = store.label_axes_of(sweep.id);
-  for (const Row& row : rows_of(store, sweep, Read::kStates, {RunState::kRunning})) {
+  for (const Row& row : rows_of(store, sweep, {RunState::kRunning})) {
     Progress& progress = running.emplace_back();
     progress.id = row.run.id;
     progress.label = label_of(row.run);

@@ -136,7 +136,7 @@ std::vector<std::string> reason_lines(const std::vector<Row>& rows) {
 }
 
 std::vector<Row> stuck_rows_of(const Store& store, const Sweep& sweep) {
-  return rows_of(store, sweep, Read::kStates, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
+  return rows_of(store, sweep, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
 }
 
 StateCounts print_outcome(const Store& store, const std::string& sweep) {

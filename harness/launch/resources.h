@@ -41,7 +41,7 @@ class Resources {
     kOutOfMemory,
     kOtherwise,
   };
-  /// RequestTarget the reservation back. REQUIRES, as the functions below: the run has a reservation.
+  /// Takes the reservation back. REQUIRES, as the functions below: the run has a reservation.
   void release(const std::string& run, End end);
 
   /// Notes what a run has used of the machine's memory, or of its GPU's.

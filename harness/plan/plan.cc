@@ -8,7 +8,7 @@
 namespace tearless::harness {
 namespace {
 
-// The setting of a derivation that a refusal is about; null if it is about none of its own.
+// The setting of a derivation that a refusal is about; null if it is about a setting of the run.
 const Setting* refused_in(const Grid& grid, const std::string& derivation, const std::string& key) {
   if (derivation.empty()) return nullptr;
   const Derivation& own = grid.derivation(derivation);

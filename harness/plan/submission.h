@@ -40,7 +40,7 @@ struct SubmissionOptions {
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// RequestTarget the name that the sweep had if it is to have no other. Copies the training program to the workspace
+/// Takes the name that the sweep had if it is to have no other. Copies the training program to the workspace
 /// (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads it. Does
 /// not touch the database.
 void write_submission(const Workspace& workspace, Submission& submission);

@@ -141,10 +141,8 @@ void read_results(const Store* store, std::vector<Row>& rows, std::optional<int6
   store ? store->in_snapshot(read) : read();
 }
 
-std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, const std::vector<RunState>& states) {
-  std::vector<Row> rows = all_rows_of(store, std::make_shared<const Sweep>(sweep), states);
-  if (read == Read::kResults) read_results(&store, rows, std::nullopt);
-  return rows;
+std::vector<Row> rows_of(const Store& store, const Sweep& sweep, const std::vector<RunState>& states) {
+  return all_rows_of(store, std::make_shared<const Sweep>(sweep), states);
 }
 
 ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, Duplicates duplicates,

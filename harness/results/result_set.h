@@ -43,8 +43,8 @@ void set_trained(std::vector<Row>& rows);
 /// sweep's row than its sweep's, are stale. `store` may be null: nothing is known then.
 void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics);
 
-/// The rows of a sweep in the grid's order. `states`: only those that are in one of them; empty: all.
-std::vector<Row> rows_of(const Store& store, const Sweep& sweep, Read read, const std::vector<RunState>& states = {});
+/// The rows of a sweep in the grid's order, as Read::kStates. `states`: only those that are in one of them; empty: all.
+std::vector<Row> rows_of(const Store& store, const Sweep& sweep, const std::vector<RunState>& states = {});
 
 enum class Duplicates {
   kNewest,  // as the newest of the selected sweeps has it, at its first place there

@@ -1,6 +1,6 @@
-// Rows of results: one for each run of a grid or a sweep, with its labels and what is known of it. Tables, figures,
-// lists and reports read rows and nothing else. A row is identified by its labels, so rows of grids with different axes
-// can stand side by side.
+// Rows of results: one for each run of a grid or a sweep, with its labels and what is known of it. Tables, figures and
+// lists are made of them. A row is identified by its labels, so rows of grids with different axes can stand side by
+// side.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ class Launcher {
   /// REQUIRES: refusal_of(launch.needs) has just been empty, and no attempt of the run is alive.
   virtual void start(const Launch& launch) = 0;
 
-  /// RequestTarget over an attempt that an earlier process or a user started, if it is alive or about to begin. Else
+  /// Takes over an attempt that an earlier process or a user started, if it is alive or about to begin. Else
   /// returns false: how the last attempt ended is then in the run's folder.
   virtual bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) = 0;
 

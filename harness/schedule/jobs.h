@@ -68,7 +68,7 @@ class Jobs {
 
   /// Makes the run a job of the sweep.
   void attach(ActiveSweep& sweep, const RunRecord& record);
-  /// RequestTarget the job from the sweep. It is no job any more when no sweep is left.
+  /// Takes the job from the sweep. It is no job any more when no sweep is left.
   void detach(ActiveSweep& sweep, const std::string& id);
   /// The run has ended, or waits for a user or its data: it is no job any more.
   void drop(const std::string& id);

@@ -108,7 +108,7 @@ void Scheduler::follow(Running& attempt, const ActiveSweep& sweep, const std::st
   attempt.watch.progress.updates = jobs_.find(id)->run.updates;
 }
 
-// RequestTarget the job from this sweep. Its run stays queued in the store, and its attempt stops if no other sweep is
+// Takes the job from this sweep. Its run stays queued in the store, and its attempt stops if no other sweep is
 // active.
 void Scheduler::detach_job(ActiveSweep& sweep, const std::string& id) {
   jobs_.detach(sweep, id);

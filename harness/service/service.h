@@ -44,7 +44,7 @@ class Service {
   Service(boost::asio::io_context& io, Store& store, Launcher& launcher, const Workspace& workspace,
           ServiceOptions options, Listener listener);
 
-  /// RequestTarget over what earlier processes left, works on all sweeps that are active in the store, and looks at the
+  /// Takes over what earlier processes left, works on all sweeps that are active in the store, and looks at the
   /// running attempts every second from now on. A service that a command has started starts no run before it has
   /// carried out a request, for a second at most: that request may be to cancel the runs.
   void begin();

@@ -35,7 +35,7 @@ bool was_stopped(const Workspace& workspace);
 /// True while a process holds the lock, also one whose lock file was removed.
 bool has_writer(const Workspace& workspace);
 
-/// RequestTarget the lock. UserError, naming the holder's pid, if another process holds it.
+/// Takes the lock. UserError, naming the holder's pid, if another process holds it.
 LockFile lock_for_writing(const Workspace& workspace, bool is_service = false);
 
 /// UserError if the workspace is another user's, whose lock this one cannot take.

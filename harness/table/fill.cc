@@ -351,7 +351,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
     if (excluded) return;
     const RowKey labels = labels_at(grid, axes, project(combination, axes));
     places[{project(combination, spec.rows), project(combination, spec.columns)}][project(combination, over)] =
-        cells[labels];
+        std::move(cells[labels]);  // each combination of labels occurs once
   });
 
   Table table;
