@@ -170,6 +170,12 @@ void write_start(const RunDirectory& run, int64_t attempt, json stamp) {
   write_atomically(run.attempt(attempt) / "start.json", sealed(std::move(stamp)));
 }
 
+std::string file_hash(const fs::path& program) {
+  std::error_code unreadable;
+  if (!fs::is_regular_file(program, unreadable) || ::access(program.c_str(), R_OK) != 0) return "";
+  return sha256_of_file(program).substr(0, 16);
+}
+
 std::string derived_from(std::string_view canonical_text) {
   constexpr std::string_view kLine = "derived.of = \"";
   const size_t begin = canonical_text.starts_with(kLine) ? 0 : canonical_text.find(fmt::format("\n{}", kLine));

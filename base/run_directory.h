@@ -106,8 +106,12 @@ struct WorkDone {
 WorkDone work_done(const RunDirectory& run);
 
 /// Writes attempts/<n>/start.json: the calling process, this machine, the time, how far the run is, and the fields of
-/// `stamp` (device, program, version, numerics).
+/// `stamp` (device, program, version, numerics, program_file).
 void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp);
+
+/// What tells the files of a training program apart: the first 16 hex digits of the SHA-256 of its bytes. "" if it
+/// cannot be read.
+std::string file_hash(const std::filesystem::path& program);
 
 /// The id of a run: the first 16 hex digits of the SHA-256 of its canonical settings.
 std::string run_id(std::string_view canonical_text);

@@ -166,18 +166,21 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
   const std::optional<Done> done = read_done(of);
   if (!done) fail("the run {} has no result yet, from which {} derives: train it first", of.root().string(), own.name);
   const bool diverged = done->outcome == "diverged";
+  // By this the harness knows whether that run was trained again since, with another result.
+  const std::pair<std::string, std::string> result_of_origin(own.of + "/DONE", sha256_of_file(of.done()));
   write_phase(run, attempt, Phase::kEvaluating);
-  const Derivation made = diverged
+  Derivation made = diverged
                               ? Derivation()
                               : own.chosen().derive({.task = *derived.trained.task,
                                                      .train = derived.trained.train,
                                                      .execution = derived.trained.run,
                                                      .of = of,
                                                      .say = [](const std::string& line) { spdlog::info("{}", line); }});
+  made.inputs.insert(result_of_origin);
   try {
     if (diverged) {
       if (run.newest_attempt() != attempt) return kExitStopped;
-      write_done(run, "diverged", done->step, fmt::format("the run {} diverged", own.of), {});
+      write_done(run, "diverged", done->step, fmt::format("the run {} diverged", own.of), {}, made.inputs);
       return kExitDiverged;
     }
     const ExitCode outcome = publish(run, attempt, own, made);

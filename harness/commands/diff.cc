@@ -31,6 +31,8 @@ struct Side {
 
   const std::string& id() const { return row.run.id; }
   std::string state() const { return std::string(name_of(row.result.state)); }
+  /// Which versions of its training program made it.
+  std::string program() const { return fmt::format("{}", fmt::join(row.result.trained_by, "; ")); }
   const std::map<std::string, double>& scores() const { return row.result.scores; }
 };
 
@@ -94,6 +96,7 @@ void print_diff(const Side& left, const Side& right) {
     lines.push_back({key, setting_text(left, key), setting_text(right, key), ""});
   }
   if (lines.size() == 2) lines.push_back({"settings", "the same", "the same", ""});
+  if (left.program() != right.program()) lines.push_back({"trained by", left.program(), right.program(), ""});
   for (const std::string& key : differing(left.scores(), right.scores())) {
     lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
   }
@@ -106,6 +109,7 @@ json diff_json(const Side& left, const Side& right) {
   };
   json out = {{"runs", {left.id(), right.id()}},
               {"states", {left.state(), right.state()}},
+              {"trained_by", {left.program(), right.program()}},
               {"settings", json::object()},
               {"scores", json::object()}};
   for (const std::string& key : differing(left.settings, right.settings)) {

@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "base/print.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
+#include "harness/schedule/scheduler.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
 
@@ -22,7 +24,8 @@ struct Explained {
   Row row;
   std::string title;     // "model.placement=pre, seed 2", or ""
   std::string grid;      // the grid file that requested it, or ""
-  std::string why = {};  // not empty: why it is queued and not running, or where it runs
+  std::string why = {};    // not empty: why it is queued and not running, or where it runs
+  bool is_served = false;  // a service works here
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -30,10 +33,16 @@ std::string advice(const Explained& run, const std::string& options) {
   const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : shell_word(run.grid), options);
   if (!run.row.refusal.empty()) return "correct the grid file";
   if (!run.row.run.waiting_for.empty()) return "get the file, then: " + again;
-  if (state == RunState::kFailed)
-    return fmt::format("tearless log {}{}, then: {} --retry", run.row.result.id, options, again);
-  if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.row.result.id, options);
-  if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.row.result.id, options);
+  if (run.row.result.is_due) return again;
+  const auto of_run = [&](std::string_view command) {
+    return fmt::format("tearless {} {}{}", command, run.row.result.id, options);
+  };
+  if (state == RunState::kFailed) return fmt::format("{}, then: {}", of_run("log"), of_run("retry"));
+  if (state == RunState::kHeld) return run.row.result.reason == kHeldOnRequest ? of_run("resume") : again;
+  if (state == RunState::kDiverged) return of_run("log");
+  if (state == RunState::kRunning) return of_run("log -f");
+  if (state == RunState::kQueued && run.is_served) return "";
+  if (!run.row.result.stale.empty()) return again + " --retrain-stale";
   return state == RunState::kDone ? "" : again;
 }
 
@@ -45,8 +54,9 @@ std::string state_text(const Explained& run) {
   if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.step.value_or(0));
   if (!result.reason.empty()) text += ": " + result.reason;
   if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
-  if (result.stale) text += "; stale: the current training program computes other numbers";
+  if (!result.stale.empty()) text += "; stale: " + result.stale;
   if (result.trained_on.size() > 1) text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
+  if (result.trained_by.size() > 1) text += fmt::format("; mixed: trained by {}", fmt::join(result.trained_by, "; "));
   return text;
 }
 
@@ -54,8 +64,9 @@ void print_attempt(const AttemptRecord& attempt) {
   print("  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
         attempt.reason.empty() ? "" : ", " + attempt.reason);
   if (!attempt.started_at.empty())
-    print("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
+    print("; {} to {}", local_time(attempt.started_at), attempt.ended_at.empty() ? "…" : local_time(attempt.ended_at));
   if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
+  if (const std::string program = program_of(attempt); !program.empty()) print("; {}", program);
   if (attempt.lost && attempt.lost->updates > 0) print("; lost {}", text_of(*attempt.lost));
   print("\n");
 }
@@ -80,6 +91,8 @@ json run_json(const Explained& run) {
                         {"ended_at", a.ended_at},
                         {"host", a.host},
                         {"device", a.device},
+                        {"version", a.version},
+                        {"program_file", a.program_file},
                         {"measured", a.measured},
                         {"lost", a.lost ? to_json(*a.lost) : json()}});
   }
@@ -92,7 +105,7 @@ json run_json(const Explained& run) {
           {"waiting_for", run.row.run.waiting_for},
           {"why", run.why},
           {"stale", run.row.result.stale},
-          {"mixed", run.row.result.trained_on.size() > 1},
+          {"mixed", run.row.result.trained_on.size() > 1 || run.row.result.trained_by.size() > 1},
           {"scores", run.row.result.scores},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
@@ -153,9 +166,11 @@ void ask_why(std::vector<Explained>& runs, const Globals& globals) {
   if (request.runs.empty()) return;
   const Workspace workspace(globals.workspace);
   const std::optional<json> answer = ask_service(workspace, request);
-  const std::string unknown = has_writer(workspace) ? "" : "no service is running; `tearless run` starts one";
+  const bool is_served = has_writer(workspace);
+  const std::string unknown = is_served ? "" : "no service is running";
   for (Explained& run : runs) {
     if (!is_pending(run.row.result.state)) continue;
+    run.is_served = is_served;
     run.why = answer ? answer->at("why").value(run.row.result.id, "") : unknown;
   }
 }
@@ -169,7 +184,7 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
     for (const Explained& run : runs) all.push_back(run_json(run));
     print_json(all);
   } else {
-    for (const Explained& run : runs) print_run(run, workspace_option(globals));
+    for (const Explained& run : runs) print_run(run, options_again(globals));
   }
   return kOk;
 }

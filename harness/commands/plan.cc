@@ -41,6 +41,7 @@ using Counts = std::array<int64_t, kKinds>;
 Kind kind_of(const Row& row) {
   const std::optional<RunState>& state = row.result.state;
   if (!row.refusal.empty()) return kRefused;
+  if (row.result.is_due) return kToRun;
   if (state == RunState::kRunning) return kRunning;
   if (state == RunState::kDone) return kDone;
   if (state == RunState::kDiverged) return kDiverged;
@@ -226,7 +227,7 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
 
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
-  const std::string target = shell_word(grid.file.string()) + workspace_option(globals);
+  const std::string target = shell_word(grid.file.string()) + options_again(globals);
   print("{}\n\n", grid.title);
   print_counts(tally);
   print("\n");

@@ -36,8 +36,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
   if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
-  const std::string place = workspace_option(seen), grid = shell_word(options.grid);
-  const std::string again = fmt::format("tearless run {}{}{}", grid, workspace_option(globals),
+  const std::string place = options_again(seen), grid = shell_word(options.grid);
+  const std::string again = fmt::format("tearless run {}{}{}", grid, options_again(globals),
                                         options.calibrate          ? " --calibrate"
                                         : options.submission.smoke ? " --smoke"
                                                                    : "");
@@ -60,7 +60,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   }
   if (counts[RunState::kDone] > 0) {
     if (options.calibrate) {
-      print("Next, with an estimate of the time: tearless plan {}{}\n", grid, workspace_option(globals));
+      print("Next, with an estimate of the time: tearless plan {}{}\n", grid, options_again(globals));
     } else if (!options.submission.smoke) {
       print("Next: tearless table {}{}\n", grid, place);
     }
@@ -77,7 +77,7 @@ int run(const RunOptions& options, const Globals& globals) {
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);
   if (options.calibrate && submission.sweep.runs.empty()) {
     print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
-          shell_word(options.grid), workspace_option(globals));
+          shell_word(options.grid), options_again(globals));
     return kOk;
   }
   const Workspace workspace =
@@ -89,6 +89,7 @@ int run(const RunOptions& options, const Globals& globals) {
   {
     SweepWatch watch(workspace, sweep.id, sweep.policy, sweep.runs, start);
     notice_if_without_effect(options.service, require_service(workspace, start), globals);
+    discard_results(workspace, submission, options.submission, start);
     Request submit{.name = "submit", .sweeps = {sweep.id}, .priority = options.submission.priority};
     if (options.retry) submit.flags = {"retry"};
     const SubmissionFacts facts = request(workspace, submit, start).at("submitted").at(0);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/pattern.h"
 #include "base/settings.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
@@ -85,7 +86,7 @@ ColumnOfRuns score_column(const std::string& score) {
 }
 
 RunList::RunList(ResultSet runs, bool with_settings) {
-  read_results(runs.store.get(), runs.beside, std::nullopt);
+  read_results(runs.store.get(), runs.beside);
   for (const Row& row : runs.rows) (*steps_)[row.run.id] = updates_made(*runs.store, row.result);
   show_scores_with_trained_runs(runs);
   rows_ = std::move(runs.rows);

@@ -3,8 +3,10 @@
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/number_option.h"
 #include "harness/plan/grid_state.h"
+#include "harness/store/delete.h"
 #include "harness/store/selectors.h"
 
 namespace tearless::harness {
@@ -17,6 +19,11 @@ void SubmissionFlags::add_to(CLI::App& app) {
   app.add_flag(
       "--smoke", smoke,
       "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_option("--again", again,
+                 "axis=label: train these runs again, although they have a result (repeat for more labels and axes; "
+                 "seed=N, all)");
+  app.add_flag("--retrain-stale", retrain_stale,
+               "train stale runs again: another version or file of the training program has made them");
   app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)");
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
@@ -40,6 +47,24 @@ SubmissionOptions SubmissionFlags::options() const {
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);
   }
   return options;
+}
+
+void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
+                     const ServiceStart& start) {
+  if (flags.again.empty() && !flags.retrain_stale) return;
+  const bool all = flags.again == std::vector<std::string>{"all"};
+  const Only again(submission.grid, all ? std::vector<std::string>() : flags.again);
+  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  std::vector<std::string> ids;
+  for (const Run& run : submission.sweep.runs) {
+    if (!store || !store->run(run.id)) continue;
+    const bool named = !flags.again.empty() && again.admits(run.coordinates, run.seed);
+    const bool stale = flags.retrain_stale && !store->result_of(run.id, submission.now).stale.empty();
+    if (named || stale) ids.push_back(run.id);
+  }
+  if (!ids.empty()) request(workspace, {.name = "delete", .runs = ids}, start);
+  if (store) remove_deleted(*store, workspace);
+  notice(fmt::format("{} to be trained again", counted(std::ssize(ids), "run")));
 }
 
 void ServiceFlags::add_to(CLI::App& app) {
@@ -78,7 +103,7 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
   notice(
       fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
                   "was started with others; to change them: tearless stop{}, then this command again",
-                  service.pid, workspace_option(globals)));
+                  service.pid, options_again(globals)));
 }
 
 }  // namespace tearless::harness

@@ -10,6 +10,7 @@
 #include "harness/plan/globals.h"
 #include "harness/plan/submission.h"
 #include "harness/service/facts.h"
+#include "harness/service/start.h"
 
 namespace tearless::harness {
 
@@ -22,10 +23,17 @@ struct SubmissionFlags {
   std::optional<double> stall_minutes;
   std::optional<int> grace_seconds;
   std::string memory;  // "8GiB", "" if not given
+  std::vector<std::string> again;  // axis=label of runs whose results are taken away; "all"
+  bool retrain_stale = false;      // likewise, of the stale ones
 
   void add_to(CLI::App& app);
   SubmissionOptions options() const;
 };
+
+/// Takes away the results of those of the submission's runs that `flags` ask to train again. Tells how many. UserError
+/// if one of them is running.
+void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
+                     const ServiceStart& start);
 
 /// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
 struct ServiceFlags {

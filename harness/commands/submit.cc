@@ -39,6 +39,9 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   }
   const ServiceStart start{.engine = globals.engine, .arguments = options.service.arguments()};
   notice_if_without_effect(options.service, require_service(workspace, start), globals);
+  for (const Submission& submission : submissions) {
+    discard_results(workspace, submission, options.submission, start);
+  }
   const nlohmann::json answers = request(workspace, submit, start).at("submitted");
   if (globals.json) {
     print_json({{"sweeps", answers}});

@@ -42,7 +42,7 @@ int print_table(const TableOptions& options, const Globals& globals) {
   std::vector<Table> tables;
   for (const View& view : state.grid.views) {
     const auto show = [&](const auto& spec) {
-      tables.push_back(fill(state.grid, view.title, spec, state.results.rows, workspace_option(globals), note));
+      tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note));
     };
     std::visit(show, view.spec);
   }

@@ -84,7 +84,7 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
-           counted(left.pending, "run"), workspace.root().string(), workspace_option(globals));
+           counted(left.pending, "run"), workspace.root().string(), options_again(globals));
     }
     if (!served) require_service(workspace, {.engine = globals.engine});  // the other one was killed
     if (steady_seconds() - said >= kSayEvery) {

@@ -22,7 +22,7 @@ int watch(const std::vector<std::string>& words, const Globals& globals) {
   const WatchEnd end =
       SweepWatch(workspace, sweep.id, sweep.policy, {records.begin(), records.end()}, std::nullopt).follow();
   const StateCounts counts = print_outcome(*require_store(globals), sweep.id);
-  const std::string place = workspace_option(globals);
+  const std::string place = options_again(globals);
   if (end.interrupted) {
     print(
         "The watching has ended, the sweep continues. To see it: tearless watch {0}{1}. To stop it: tearless pause "

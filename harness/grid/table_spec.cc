@@ -16,7 +16,7 @@ std::vector<size_t> axes_named(TableReader& reader, const std::string& key, cons
   return axes;
 }
 
-TableSpec::Select load_select(const toml::table& table, const std::string& file, const Grid& grid) {
+TableSpec::Select load_select(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
   TableReader reader(table, "select", file);
   TableSpec::Select select;
   select.over = axes_named(reader, "over", grid);
@@ -26,6 +26,7 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
   if (select.over.empty() || select.by.empty()) {
     fail("{}: select needs `over` (the axes to choose on) and `by` (the score that chooses)", reader.location());
   }
+  spec.named.push_back({select.by, "select.by", reader.location("by")});
   return select;
 }
 
@@ -67,6 +68,7 @@ void load_cell(const toml::table& table, const std::string& file, TableSpec& spe
   if (const auto score = reader.text("score")) {
     if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.location("score"));
     spec.scores = {*score};
+    spec.named.push_back({*score, "cell.score", reader.location("score")});
   }
   spec.show = static_cast<TableSpec::Show>(reader.choice("show", {"mean ± std (n)", "mean ± std", "mean"}, 0));
   reader.refuse_leftovers();
@@ -81,7 +83,10 @@ void load_decimals(const toml::node& node, const TableReader& reader, TableSpec&
     spec.decimals[score] = static_cast<int>(*decimals);
   };
   if (const auto* by_score = node.as_table()) {
-    for (const auto& [score, value] : *by_score) add(std::string(score.str()), value);
+    for (const auto& [score, value] : *by_score) {
+      add(std::string(score.str()), value);
+      spec.named.push_back({std::string(score.str()), "decimals", reader.location(value)});
+    }
   } else {
     add("*", node);
   }
@@ -94,13 +99,15 @@ nlohmann::json published_value(const toml::node& node, const TableReader& reader
 }
 
 TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid,
-                                    const TableSpec& spec) {
+                                    TableSpec& spec) {
   TableReader reader(table, "published", file);
   TableSpec::Published published;
   published.source = reader.text("source").value_or("");
   if (published.source.empty())
     fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
-  published.score = reader.text("score").value_or(spec.scores.empty() ? "" : spec.scores.front());
+  const std::optional<std::string> score = reader.text("score");
+  if (score) spec.named.push_back({*score, "published.score", reader.location("score")});
+  published.score = score.value_or(spec.scores.empty() ? "" : spec.scores.front());
   const toml::array* rows = reader.list("values");
   if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", reader.location());
   reader.refuse_leftovers();
@@ -127,13 +134,14 @@ TableSpec::Published load_published(const toml::table& table, const std::string&
 void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const std::string& file = reader.file();
   spec.scores = reader.texts("scores");
+  for (const std::string& score : spec.scores) spec.named.push_back({score, "scores", reader.location("scores")});
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   spec.fail_below = reader.number("fail_below");
   spec.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
   spec.rows = axes_named(reader, "rows", grid);
   spec.columns = axes_named(reader, "columns", grid);
-  if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid);
+  if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid, spec);
   place_axes(reader, grid, spec);
   if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid, spec);
 }

@@ -35,6 +35,13 @@ struct TableSpec {
     std::vector<std::vector<nlohmann::json>> values;  // [row][column]; a number, or a text printed as it is ("": none)
   };
 
+  /// A score that the grid file names.
+  struct NamedScore {
+    std::string name;  // or a pattern
+    std::string key;   // "select.by"
+    std::string location;
+  };
+
   std::vector<size_t> rows;         // indices into Grid::axes, outermost first
   std::vector<size_t> columns;      // indices, too; each axis is in exactly one of rows, columns and select.over
   std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
@@ -44,6 +51,7 @@ struct TableSpec {
   bool count_diverged = false;          // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
   std::optional<Published> published;
+  std::vector<NamedScore> named;  // all scores that the sections above name
 };
 
 /// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.

@@ -175,7 +175,9 @@ int supervise(const Supervision& supervision) {
   lock->share_with_children();
   const int64_t number = run.make_attempt();
   const fs::path attempt = run.attempt(number);
-  write_start(run, number, supervision.stamp);
+  json stamp = supervision.stamp;
+  stamp["program_file"] = file_hash(supervision.program);
+  write_start(run, number, stamp);
   AttemptLog log(attempt / "log.txt", {});
   redirect(log);
   ::setenv(kAttemptVariable, std::to_string(number).c_str(), 1);

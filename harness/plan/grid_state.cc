@@ -7,10 +7,12 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/plan/program.h"
+#include "harness/plan/score_names.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/sweep_directory.h"
@@ -33,7 +35,7 @@ void report_unrecorded(const GridState& state, const Globals& globals) {
   for (const Row& row : state.results.rows) {
     if (!is_unrecorded(Workspace(globals.workspace), row.result)) continue;
     notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", row.run.id,
-                       shell_word(state.grid.file.string()), workspace_option(globals)));
+                       shell_word(state.grid.file.string()), options_again(globals)));
   }
 }
 
@@ -70,7 +72,8 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   std::erase_if(rows, [&, chosen = Only(state.grid, only)](const Row& row) {
     return !chosen.admits(row.run.coordinates, row.run.seed);
   });
-  read_results(state.results.store.get(), rows, std::nullopt);
+  read_results(state.results.store.get(), rows);
+  state.errors = errors_of_scores(state.grid, head->scores, rows);
   if (has < all) {
     notice(fmt::format("sweep {} was submitted with {} of the grid's {}", head->id, has, counted(all, "run")));
   }
@@ -99,7 +102,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
          workspace.root().string(), grid.file.string());
   }
   notice(
-      fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, best->submitted_at));
+      fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, local_time(best->submitted_at)));
   return state_of_sweep(*std::move(best), std::move(grid), std::move(store), only, globals);
 }
 
@@ -147,8 +150,8 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   state.errors = errors_of(state.grid, plan);
   state.results.rows = rows_of(plan);
   state.results.store = Store::open_reader(Workspace(globals.workspace));
-  const int64_t numerics = state.results.store ? program->probe().numerics : 0;
-  read_results(state.results.store.get(), state.results.rows, numerics);
+  read_results(state.results.store.get(), state.results.rows, program->now());
+  if (state.errors.empty()) state.errors = errors_of_scores(state.grid, scores_of(plan), state.results.rows);
   report_unrecorded(state, globals);
   report_earlier_results_of(state, globals);
   return state;
@@ -161,12 +164,15 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
   report_missing_grids(words);
   if (!fs::exists(workspace.sweep(id))) {
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
-         shell_word(store->sweep(id)->grid_file), workspace_option(globals));
+         shell_word(store->sweep(id)->grid_file), options_again(globals));
   }
   return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals);
 }
 
-std::string workspace_option(const Globals& globals) { return workspace_option(globals.workspace); }
+std::string options_again(const Globals& globals) {
+  const std::string engine = globals.engine.empty() ? "" : " --engine " + shell_word(globals.engine.string());
+  return workspace_option(globals.workspace) + engine;
+}
 
 std::unique_ptr<const Store> require_store(const Globals& globals) {
   std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));

@@ -49,8 +49,9 @@ std::optional<std::filesystem::path> grid_as_it_is_now(const std::vector<std::st
 /// Prints a line on standard error for each grid file among `words` that is not there any more.
 void report_missing_grids(const std::vector<std::string>& words);
 
-/// workspace_option() of the command's workspace.
-std::string workspace_option(const Globals& globals);
+/// The options that a command to type next must have, to mean the same workspace and training program:
+/// " --workspace w --engine ./my_trainer", "" if neither is needed.
+std::string options_again(const Globals& globals);
 
 /// Like Store::open_reader(). UserError if nothing was run in the workspace.
 std::unique_ptr<const Store> require_store(const Globals& globals);

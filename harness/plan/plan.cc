@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
+
+#include "harness/plan/identity.h"
 
 namespace tearless::harness {
 namespace {
@@ -17,7 +20,7 @@ const Setting* refused_in(const Grid& grid, const std::string& derivation, const
 }
 
 std::string location_of_refusal(const Grid& grid, const PlannedRun& run) {
-  const auto& [error, key, refused] = run.answer;
+  const auto& [error, key] = std::tie(run.answer.error, run.answer.key);
   const Setting* setting = refused_in(grid, run.derivation, key);
   if (!setting) setting = refused_setting(grid, run.combination, key, error);
   if (setting) return setting->location;
@@ -37,6 +40,7 @@ std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Prog
     spec.smoke = smoke;
     return spec;
   });
+  add_identity(answers, program.probe().identity);
   std::vector<PlannedRun> plan;
   for (size_t i = 0; i < answers.size(); ++i) {
     const Combination& combination = combinations[i % count];

@@ -25,6 +25,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::string_view kOwnEngine = "tearless-engine";
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -134,11 +136,17 @@ void require_id(const Run& run, bool is_ready) {
   }
 }
 
-CheckAnswer answer_from(const std::string_view line, const Run* like) {
+// `like`: an answer that was read before; what is equal is shared with it.
+CheckAnswer answer_from(const std::string_view line, const CheckAnswer* like) {
   const auto json = nlohmann::ordered_json::parse(line);
-  CheckAnswer answer{.error = json.value("error", ""), .key = json.value("key", ""), .run = {}};
+  CheckAnswer answer{.error = json.value("error", ""), .key = json.value("key", ""), .run = {}, .scores = {}};
   if (!answer.error.empty()) return answer;
-  answer.run = run_from(json, like);
+  answer.run = run_from(json, like ? &like->run : nullptr);
+  if (const auto scores = json.find("scores"); scores != json.end()) {
+    auto names = scores->get<std::vector<std::string>>();
+    const bool is_same = like && like->scores && *like->scores == names;
+    answer.scores = is_same ? like->scores : std::make_shared<const std::vector<std::string>>(std::move(names));
+  }
   const bool is_ready = json.value("state", "ready") != "waiting_data";
   require_id(answer.run, is_ready);
   Needs& needs = answer.run.needs;
@@ -189,7 +197,7 @@ std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpe
   const auto on_line = [&](std::string_view line) {
     if (answers.size() == count) return;
     try {
-      answers.push_back(answer_from(line, answers.empty() ? nullptr : &answers.back().run));
+      answers.push_back(answer_from(line, answers.empty() ? nullptr : &answers.back()));
     } catch (const std::exception& error) {
       fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, answers.size() + 1, error.what());
     }
@@ -199,7 +207,8 @@ std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpe
   return answers;
 }
 
-Probe Program::probe() const {
+const Probe& Program::probe() const {
+  if (probe_) return *probe_;
   std::string text;
   const auto ask_nothing = [] { return std::optional<std::string>(); };
   converse(path_, "probe", ask_nothing, [&](std::string_view line) { text += line; });
@@ -209,17 +218,26 @@ Probe Program::probe() const {
                 .version = answer.at("version"),
                 .runtime = answer.value("runtime", ""),
                 .numerics = answer.at("numerics"),
+                .identity = {},
                 .devices = {},
                 .files = {}};
+    if (probe.program != kOwnEngine) {
+      probe.identity = answer.value("identity", fmt::format("{} {}", probe.program, probe.version));
+      if (probe.identity.empty()) fail("`{} probe`: \"identity\" is empty; leave it out, or say what the program is", path_.string());
+    }
     if (answer.contains("files")) probe.files = answer["files"].get<std::vector<std::string>>();
     for (const json& device : answer.value("devices", json::array())) {
       probe.devices.push_back({device.at("kind"), device.value("uuid", ""), device.value("name", ""),
                                device.value("memory_bytes", int64_t{0})});
     }
-    return probe;
+    return probe_.emplace(std::move(probe));
   } catch (const json::exception& error) {
     fail("`{} probe`: the answer is not as docs/run_directory.md describes: {}", path_.string(), error.what());
   }
+}
+
+ProgramNow Program::now() const {
+  return {.numerics = probe().numerics, .file = probe().identity.empty() ? "" : file_hash(path_)};
 }
 
 }  // namespace tearless::harness

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "harness/grid/expand.h"
 #include "harness/runs/devices.h"
 #include "harness/runs/run.h"
+#include "harness/runs/run_result.h"
 
 namespace tearless::harness {
 
@@ -24,6 +26,7 @@ struct CheckAnswer {
   std::string error;  // one sentence; "" if the settings are accepted
   std::string key;    // the setting that `error` is about, or ""
   Run run;
+  std::shared_ptr<const std::vector<std::string>> scores;  // names or patterns; null: the program does not say
 };
 
 /// The answer of `probe`.
@@ -31,6 +34,9 @@ struct Probe {
   std::string program, version;
   std::string runtime;   // what it runs on, such as "LibTorch 2.11.0"; "" if it does not say
   int64_t numerics = 0;  // changes when the same settings give other results: such results are not comparable
+  // What the program is, as a part of what its runs are: the program's own text, else name and version. "" for
+  // tearless-engine, whose runs `numerics` tells apart.
+  std::string identity;
   std::vector<ProgramDevice> devices;
   // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
   // known.
@@ -52,11 +58,15 @@ class Program {
   /// else than JSON of the specified form, or leaves questions unanswered.
   std::vector<CheckAnswer> check(size_t count, const std::function<RunSpec(size_t)>& spec) const;
 
-  /// UserError as for check().
-  Probe probe() const;
+  /// Asked once. UserError as for check().
+  const Probe& probe() const;
+
+  /// As results are compared with it. Asks probe().
+  ProgramNow now() const;
 
  private:
   std::filesystem::path path_;
+  mutable std::optional<Probe> probe_;
 };
 
 }  // namespace tearless::harness

@@ -12,6 +12,8 @@
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/score_names.h"
+#include "harness/results/result_set.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
@@ -77,6 +79,18 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
+// For a program that does not say which scores its runs will have: those that are done show it.
+void require_seen_scores(const Workspace& workspace, const Submission& submission) {
+  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  if (!store) return;
+  std::vector<Row> rows;
+  for (const Run& run : submission.sweep.runs) rows.push_back({.run = run, .derivation = derivation_of(run)});
+  read_results(store.get(), rows);
+  if (const auto errors = errors_of_scores(submission.grid, std::nullopt, rows); !errors.empty()) {
+    fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  }
+}
+
 }  // namespace
 
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
@@ -85,7 +99,10 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   const Program program = Program::find(engine, grid.program);
   const Only only(grid, options.only);
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
-  if (const std::vector<std::string> errors = errors_of(grid, plan); !errors.empty()) {
+  const std::optional<std::vector<std::string>> scores = scores_of(plan);
+  std::vector<std::string> errors = errors_of(grid, plan);
+  if (errors.empty() && scores) errors = errors_of_scores(grid, scores, {});
+  if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
   if (options.smoke) take_classes(plan, plan_runs(grid, only, program));
@@ -94,7 +111,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   } else if (options.smoke) {
     keep_one_seed_of_each_cell(plan);
   }
-  const Probe probe = submission.program = program.probe();
+  const Probe& probe = submission.program = program.probe();
   Sweep& sweep = submission.sweep;
   sweep = {.id = "",
            .title = grid.title,
@@ -107,13 +124,17 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
                      {"version", probe.version},
                      {"runtime", probe.runtime},
                      {"numerics", probe.numerics}},
-           .policy = policy_of(options, grid.policy)};
+           .policy = policy_of(options, grid.policy),
+           .scores = scores};
+  submission.now = program.now();
+  if (!probe.identity.empty()) sweep.stamp["identity"] = probe.identity;
   sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;
 }
 
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
+  if (!submission.sweep.scores) require_seen_scores(workspace, submission);
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);

@@ -102,6 +102,13 @@ ResultSet select_rows(const Store& store, const Selection& selection, Duplicates
   return found;
 }
 
+ProgramNow program_of(const Sweep& sweep, const Store& store) {
+  ProgramNow program;
+  if (sweep.stamp.contains("numerics")) program.numerics = sweep.stamp.at("numerics");
+  if (sweep.stamp.contains("identity")) program.file = file_hash(store.root() / sweep.program);
+  return program;
+}
+
 }  // namespace
 
 void set_trained(std::vector<Row>& rows) {
@@ -127,13 +134,18 @@ std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::str
   return series;
 }
 
-void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics) {
+void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& program) {
+  std::map<const Sweep*, ProgramNow> programs;
+  const auto program_of_row = [&](const Row& row) -> const ProgramNow& {
+    if (!row.sweep) return program;
+    const auto [known, is_new] = programs.try_emplace(row.sweep.get());
+    if (is_new) known->second = program_of(*row.sweep, *store);
+    return known->second;
+  };
   const auto read = [&] {
     for (Row& row : rows) {
       row.result = {.id = row.run.id};
-      if (store && row.refusal.empty()) {
-        row.result = store->result_of(row.run.id, row.sweep ? numerics_of(*row.sweep) : numerics);
-      }
+      if (store && row.refusal.empty()) row.result = store->result_of(row.run.id, program_of_row(row));
       if (!row.run.waiting_for.empty()) row.result.state = RunState::kWaitingData;
       if (row.sweep && row.result.state == RunState::kWaitingData) row.run.waiting_for = row.result.reason;
     }
@@ -150,14 +162,10 @@ ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& sel
   ResultSet found;
   store->in_snapshot([&] {
     found = select_rows(*store, selection, duplicates);
-    if (read == Read::kResults) read_results(store.get(), found.rows, std::nullopt);
+    if (read == Read::kResults) read_results(store.get(), found.rows);
   });
   found.store = std::move(store);
   return found;
-}
-
-std::optional<int64_t> numerics_of(const Sweep& sweep) {
-  return sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
 }
 
 }  // namespace tearless::harness

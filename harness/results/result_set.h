@@ -39,9 +39,10 @@ enum class Read {
 /// Fills in Row::trained of the rows of a grid or a sweep, by their labels.
 void set_trained(std::vector<Row>& rows);
 
-/// Reads the results of rows whose runs are known, in one snapshot. Results of other numerics than `numerics`, or of a
-/// sweep's row than its sweep's, are stale. `store` may be null: nothing is known then.
-void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics);
+/// Reads the results of rows whose runs are known, in one snapshot. Results of another program than `program` are
+/// stale; those of a sweep's row, if they are of other numerics than the sweep was submitted with, or of another file
+/// than its program is now. `store` may be null: nothing is known then.
+void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& program = {});
 
 /// The rows of a sweep in the grid's order, as Read::kStates. `states`: only those that are in one of them; empty: all.
 std::vector<Row> rows_of(const Store& store, const Sweep& sweep, const std::vector<RunState>& states = {});
@@ -52,12 +53,8 @@ enum class Duplicates {
 };
 
 /// The rows of the selected runs, in the order of the sweeps and of their grids, after those of runs that no sweep has.
-/// A run that was named without a sweep is given as the newest sweep has it. Results are stale if their numerics are
-/// not those of the program that the sweep was submitted with.
+/// A run that was named without a sweep is given as the newest sweep has it. Results are stale as in read_results().
 ResultSet selected_rows(std::unique_ptr<const Store> store, const Selection& selection, Duplicates duplicates,
                         Read read);
-
-/// The numerics of the program that a sweep was submitted with, if it has any.
-std::optional<int64_t> numerics_of(const Sweep& sweep);
 
 }  // namespace tearless::harness

@@ -104,6 +104,7 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
           .version = field<std::string>(start, "version", ""),
           .numerics = field<int64_t>(start, "numerics", 0),
           .arithmetic = first_line(bytes_from(folder / "arithmetic", 0)),
+          .program_file = field<std::string>(start, "program_file", ""),
           .measured = measured.empty() ? json() : measured};
 }
 
@@ -111,6 +112,12 @@ std::string machine_of(const AttemptRecord& attempt) {
   std::string machine = attempt.device + ", " + attempt.processor;
   if (!attempt.arithmetic.empty()) machine += ", " + attempt.arithmetic;
   return machine;
+}
+
+std::string program_of(const AttemptRecord& attempt) {
+  std::string program = attempt.version.empty() ? "" : "version " + attempt.version;
+  if (!attempt.program_file.empty()) program += (program.empty() ? "file " : ", file ") + attempt.program_file;
+  return program;
 }
 
 std::string last_log_line(const RunDirectory& run, int64_t attempt) {

@@ -53,6 +53,10 @@ const std::string& label_on(const Labels& labels, const std::string& axis) {
   return found == labels.end() ? kNone : found->second;
 }
 
+bool names_program(std::string_view settings) {
+  return settings.find(fmt::format("\n{} = ", kProgramIdentity)) != std::string_view::npos;
+}
+
 std::string label_of(const Run& run) {
   std::string text;
   for (const auto& [axis, label] : run.coordinates) text += label + " · ";

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,10 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 /// The label on an axis; "" if there is no such axis.
 const std::string& label_on(const Labels& labels, const std::string& axis);
+
+/// The setting that says which program trains a run. Runs of tearless-engine do not have it (plan/identity.h).
+inline constexpr std::string_view kProgramIdentity = "program.identity";
+bool names_program(std::string_view settings);
 
 struct Run {
   std::string id;                               // 16 hex digits

@@ -14,6 +14,12 @@
 
 namespace tearless::harness {
 
+/// The training program as it is now, with which results are compared.
+struct ProgramNow {
+  std::optional<int64_t> numerics = {};  // Probe::numerics; unset: not compared
+  std::string file = {};                 // file_hash() of it; "": not compared
+};
+
 struct RunResult {
   std::string id = {};
   std::optional<RunState> state = {};          // unset for a run that the store does not know
@@ -23,8 +29,10 @@ struct RunResult {
   std::optional<int64_t> step = {};  // the update at which it ended; if diverged: whose loss or gradient was not
                                      // finite
   std::vector<AttemptRecord> attempts = {};  // in ascending order of their numbers
-  bool stale = false;                        // made with another numerics number than the current program's
+  std::string stale = {};                    // why its numbers are not those of the program now, one phrase; "": they are
+  bool is_due = false;  // it has a result, but `tearless run` makes it again: its folder is gone, or it is outdated
   std::set<std::string> trained_on = {};     // machine_of() the attempts that it comes from; mixed if more than one
+  std::set<std::string> trained_by = {};     // program_of() them; empty for tearless-engine's; mixed if more than one
   std::optional<ResumeCheck> resume = {};    // the newest outcome of `tearless verify-resume`
 };
 

@@ -84,6 +84,7 @@ bool Scheduler::reconcile(const RunRecord& job, Add how) {
     case RunState::kDiverged:
       if (done && done->state == RunState::kFailed)
         notify("warning", job.id, done->reason + " (the store keeps what it recorded)");
+      if (submitted && take_away_if_outdated(job)) break;
       if (done || !submitted) return false;
       requeue(job.id, "its run folder was deleted");
       break;

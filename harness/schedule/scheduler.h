@@ -80,7 +80,8 @@ class Scheduler {
   /// How add() treats jobs that ended, or that wait for a user.
   enum class Add {
     kRestart,  // leaves them alone: the sweep was added by an earlier process
-    kSubmit,   // queues those again whose result is gone or whose device is there now, and those that were cancelled
+    kSubmit,   // queues those again whose result is gone or outdated, or whose device is there now, and those that were
+               // cancelled
     kRetry     // as kSubmit, and failed runs, whose earlier failures no longer count as tries
   };
 
@@ -113,6 +114,10 @@ class Scheduler {
   /// Queues a failed or cancelled run again, unless all its sweeps are cancelled. Its earlier failures no longer count
   /// as tries.
   bool retry(const std::string& id);
+
+  /// Takes away what a run has left: result, checkpoints, attempts. It is then cancelled, and is trained again when one of
+  /// its sweeps is submitted. False for a run that is running or not known.
+  bool discard(const std::string& id);
 
   /// Higher goes first. Running attempts are not touched.
   void set_priority(const std::string& sweep, int64_t priority);
@@ -180,6 +185,8 @@ class Scheduler {
   void detach_job(ActiveSweep& sweep, const std::string& id);
   void attach_again(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);
+  bool take_away_if_outdated(const RunRecord& derived);
+  bool is_of_added_sweep(const std::string& id) const;
   void wait_for_origin(const RunRecord& record);
   void drop_job(const std::string& id);
   void follow_origin(const std::string& id);

@@ -7,6 +7,7 @@
 #include "base/run_directory.h"
 #include "harness/schedule/policy.h"
 #include "harness/schedule/scheduler.h"
+#include "harness/store/delete.h"
 
 namespace tearless::harness {
 namespace {
@@ -85,6 +86,16 @@ void Scheduler::wait_for_origin(const RunRecord& record) {
 void Scheduler::drop_job(const std::string& id) {
   jobs_.drop(id);
   for (const std::string& derived : jobs_.waiting_for(id)) follow_origin(derived);
+  for (const std::string& derived : store_.derived_from(id)) {
+    if (is_of_added_sweep(derived) && take_away_if_outdated(store_.known_run(derived))) enqueue_if_possible(derived);
+  }
+}
+
+bool Scheduler::is_of_added_sweep(const std::string& id) const {
+  return std::ranges::any_of(store_.sweeps_of(id), [&](const std::string& name) {
+    const auto sweep = jobs_.sweeps().find(name);
+    return sweep != jobs_.sweeps().end() && sweep->second.is_active();
+  });
 }
 
 // A job that derives from another run can be made once that has its result, and is put aside with it otherwise.
@@ -265,6 +276,30 @@ bool Scheduler::retry(const std::string& id) {
   requeue(id, "tried again on request");
   notify("queued again", id, "on request");
   start_if_wanted(id);
+  return true;
+}
+
+// The run is cancelled, not forgotten: its sweeps have it still, and submitting one of them trains it.
+bool Scheduler::discard(const std::string& id) {
+  const std::optional<RunRecord> record = store_.run(id);
+  if (!record || running_.contains(id)) return false;
+  take_folder_away(workspace_, id);
+  store_.in_transaction([&] {
+    store_.forget_attempts(id);
+    if (store_.sweeps_of(id).empty()) return store_.forget("", {id});
+    if (record->state == RunState::kCancelled) return;
+    if (!is_legal(record->state, RunState::kCancelled)) store_.move(id, record->state, RunState::kQueued);
+    put_aside(id, RunState::kCancelled, "deleted on request", store_.known_run(id).state);
+  });
+  fill();
+  return true;
+}
+
+// A derived run that was made from an earlier result of another run is made again from that which it has now.
+bool Scheduler::take_away_if_outdated(const RunRecord& derived) {
+  if (!has_result(derived.state) || running_.contains(derived.id) || !store_.is_outdated(derived)) return false;
+  take_folder_away(workspace_, derived.id);
+  requeue(derived.id, "the run from which it derives has another result now");
   return true;
 }
 

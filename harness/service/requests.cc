@@ -87,9 +87,12 @@ json clean(Service& service, const Request& request) {
   return free_unneeded(service.store(), service.workspace(), {.all = request.flags.contains("all")});
 }
 
-json delete_sweeps(Service& service, const Request& request) {
-  require_deletable(service.store(), service.workspace(), request.sweeps);
+// All of it, or nothing if one of the runs is in use.
+json delete_all(Service& service, const Request& request) {
+  require_deletable(service.store(), service.workspace(), runs_of_no_other(service.store(), request.sweeps));
+  require_deletable(service.store(), service.workspace(), request.runs);
   Outcome outcome;
+  for (const std::string& run : request.runs) outcome.add(run, service.scheduler().discard(run));
   for (const std::string& sweep : request.sweeps) {
     service.drop(sweep);
     delete_sweep(service.store(), service.workspace(), sweep, request.flags.contains("keep_results"));
@@ -114,7 +117,7 @@ constexpr auto kKinds = std::to_array<RequestKind>({
     {"cancel", RequestTarget::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay",
      true},
     {"retry", RequestTarget::kBoth, "", retry, "try failed runs again", true},
-    {"delete", RequestTarget::kSweeps, "keep_results", delete_sweeps},
+    {"delete", RequestTarget::kBoth, "keep_results", delete_all},
     {"clean", RequestTarget::kSweeps, "all", clean},  // of the whole workspace, whichever it names
     // now: attempts stop too. if_idle: only if nothing is to be done. hand_over: another service follows.
     {"stop", RequestTarget::kNothing, "now if_idle hand_over", stop},

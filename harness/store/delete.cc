@@ -79,16 +79,23 @@ std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<
   return {runs.begin(), runs.end()};
 }
 
-void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
+void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& runs) {
   for (const fs::path& folder : {workspace.deleted(), workspace.runs(), workspace.sweeps()}) {
     workspace.require_inside(folder);
   }
-  for (const std::string& id : runs_of_no_other(store, sweeps)) {
+  for (const std::string& id : runs) {
     if (store.known_run(id).state == RunState::kRunning || is_alive(workspace.run(id))) {
       fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}{}", id, id,
            workspace_option(workspace.root()));
     }
   }
+}
+
+void take_folder_away(const Workspace& workspace, const std::string& run) {
+  const fs::path deleted = workspace.deleted() / "again";
+  if (!fs::exists(workspace.run(run).root())) return;
+  move_aside(workspace.run(run).root(), deleted / run);
+  for (const fs::path& folder : {deleted, workspace.runs()}) sync_folder(folder);
 }
 
 void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results) {

@@ -1,5 +1,5 @@
-// What `tearless delete` deletes, sweeps with the runs that no other sweep has, and `tearless clean`, what nothing
-// needs. All of it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked removes that
+// What `tearless delete` deletes, single runs or sweeps with the runs that no other sweep has, and `tearless clean`,
+// what nothing needs. All of it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked removes that
 // folder, which takes long for large checkpoints. The workspace is consistent after a kill between any two steps, and a
 // repetition finishes what was begun. For a sweep:
 //
@@ -25,14 +25,19 @@ namespace tearless::harness {
 /// The runs of these sweeps that no other sweep has.
 std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<std::string>& sweeps);
 
-/// UserError if one of runs_of_no_other() is running, or if an earlier tearless or a person is training it by hand; and
-/// if a folder of the workspace is a link out of it.
-void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps);
+/// UserError if one of the runs is running, or if an earlier tearless or a person is training it by hand; and if a
+/// folder of the workspace is a link out of it.
+void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& runs);
 
 /// Steps 1 to 3; nothing for a sweep that is not in the store. `keep_results`: only those runs go that never began; the
 /// others are not queued any more. REQUIRES: `store` is open for writing, no scheduler knows the sweep,
-/// require_deletable().
+/// require_deletable() for runs_of_no_other().
 void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results);
+
+/// Takes away what a run has left, so that it can be trained again: renames its folder to deleted/again/<run>, durably.
+/// The database is the caller's: a run with a result and no folder is queued again when its grid is submitted.
+/// REQUIRES: no attempt of the run is alive.
+void take_folder_away(const Workspace& workspace, const std::string& run);
 
 struct Freed {
   int64_t runs = 0, checkpoints = 0;  // checkpoints: with FreeOptions::all models too

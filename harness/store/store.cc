@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "harness/store/checksums.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
@@ -34,6 +35,13 @@ std::optional<Value> if_set(const SQLite::Column& column) {
 std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::Column& seconds) {
   if (updates.isNull()) return std::nullopt;
   return LostWork{.updates = updates.getInt64(), .seconds = seconds.getDouble()};
+}
+
+// A member of a DONE, {} if it has none: a program need not write it.
+json member_of(const std::string& done, const char* name) {
+  const json record = json::parse(done, nullptr, /*allow_exceptions=*/false);
+  const json member = record.is_object() ? record.value(name, json()) : json();
+  return member.is_object() ? member : json::object();
 }
 
 constexpr const char* kRunColumns =
@@ -165,7 +173,7 @@ std::optional<RecordedResult> Store::recorded_result(const std::string& id) cons
   return RecordedResult{.done = row[0], .scores = if_set<std::string>(row[1])};
 }
 
-RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
+RunResult Store::result_of(const std::string& id, const ProgramNow& program) const {
   const Workspace workspace(root());
   const RunDirectory folder = workspace.run(id);
   RunResult result{.id = id};
@@ -189,10 +197,14 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
           "--workspace {}",
           id, file, workspace.root().string());
     }
+    result.is_due = !fs::exists(folder.root());
     if (recorded->scores) result.scores = scores_in(*recorded->scores, folder.scores());
   }
 
+  // The runs of tearless-engine have no identity: its numerics tell whether they are comparable.
+  const bool is_foreign = names_program(record->settings);
   std::optional<int64_t> oldest;
+  std::set<std::string> other_files;
   int64_t checkpoint = 0;
   result.attempts = attempts_of(id);
   for (const AttemptRecord& attempt : result.attempts) {
@@ -202,9 +214,39 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
     checkpoint = std::max(checkpoint, attempt.checkpoint);
     if (has_part && !attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
     oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
+    if (!is_foreign || !has_part) continue;
+    if (const std::string made = program_of(attempt); !made.empty()) result.trained_by.insert(made);
+    if (!program.file.empty() && !attempt.program_file.empty() && attempt.program_file != program.file) {
+      other_files.insert(program_of(attempt));
+    }
   }
-  result.stale = numerics_now && oldest && *oldest != *numerics_now;
+  if (program.numerics && oldest && *oldest != *program.numerics) {
+    result.stale = fmt::format("the training program computed other numbers (numerics {}, now {})", *oldest,
+                               *program.numerics);
+  } else if (!other_files.empty()) {
+    result.stale = fmt::format("trained by {}; the training program is file {} now", fmt::join(other_files, " and "),
+                               program.file);
+  }
+  if (is_outdated(*record)) {
+    result.stale = "the run from which it derives was trained again, with another result";
+    result.is_due = true;
+  }
   return result;
+}
+
+bool Store::is_outdated(const RunRecord& derived) const {
+  const std::string of = tearless::derived_from(derived.settings);
+  if (of.empty()) return false;
+  const std::optional<RecordedResult> own = recorded_result(derived.id), origin = recorded_result(of);
+  if (!own || !origin) return false;
+  const json inputs = member_of(own->done, "inputs"), files = member_of(origin->done, "files");
+  for (const auto& [name, checksum] : inputs.items()) {
+    if (!name.starts_with(of + "/")) continue;
+    const std::string file = name.substr(of.size() + 1);
+    const json now = file == "DONE" ? json(sha256(origin->done)) : files.value(file, json());
+    if (!now.is_null() && now != checksum) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> Store::derived_from(const std::string& id) const {
@@ -227,7 +269,7 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Statement row(*statements_,
                 "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
+                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, program_file FROM attempts_view "
                 "WHERE run = ? ORDER BY attempt",
                 id);
   std::vector<AttemptRecord> attempts;
@@ -248,6 +290,7 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .version = row[10],
                         .numerics = row[11],
                         .arithmetic = row[16],
+                        .program_file = row[17],
                         .measured = json::parse(row[12].getString()),
                         .lost = lost_from(row[14], row[15])});
   }

@@ -64,6 +64,8 @@ struct Sweep {
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
   SubmissionNumbers submission = {};
+  // Names and patterns of the scores that its runs can have; unset: not known, or read from the database.
+  std::optional<std::vector<std::string>> scores = {};
 };
 
 /// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.
@@ -122,12 +124,15 @@ class Store {
   /// Of the workspace.
   std::filesystem::path root() const;
 
-  /// A run's result. `state` is unset for a run that the store does not know. If `numerics_now` (Probe::numerics) is
-  /// given, results of other numerics are marked stale. UserError, with the command to type, if the run has a folder
-  /// and
+  /// A run's result. `state` is unset for a run that the store does not know. It is stale if it was made with another
+  /// training program than `program`, or is_outdated(). UserError, with the command to type, if the run has a folder and
   ///   - its DONE or scores.json is not what was recorded, or
   ///   - it has attempts, the store does not know the run, and no process writes the database.
-  RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
+  RunResult result_of(const std::string& id, const ProgramNow& program = {}) const;
+
+  /// Whether a derived run has a result that was made from another one than that which the run from which it derives
+  /// has now: DONE of the derived run names its inputs with their checksums.
+  bool is_outdated(const RunRecord& derived) const;
 
   /// Nullopt for a run without a result.
   std::optional<RecordedResult> recorded_result(const std::string& id) const;

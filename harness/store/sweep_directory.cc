@@ -110,7 +110,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   make_folders(folder);
   write_atomically(folder / "grid.toml", grid_text);
   write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
-  const json about = {{"format", kWorkspaceFormat},
+  json about = {{"format", kWorkspaceFormat},
                       {"title", sweep.title},
                       {"name", sweep.name},
                       {"grid_file", sweep.grid_file},
@@ -118,6 +118,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
                       {"program", sweep.program},
                       {"stamp", sweep.stamp},
                       {"policy", to_json(sweep.policy)}};
+  if (sweep.scores) about["scores"] = *sweep.scores;
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -144,6 +145,8 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
     if (!record) fail("{} is damaged; delete that folder and submit its grid again", file.string());
     const json& about = *record;
     if (about.at("format") != kWorkspaceFormat) fail("{} is of another build of tearless", file.string());
+    std::optional<std::vector<std::string>> scores;
+    if (about.contains("scores")) scores = about.at("scores").get<std::vector<std::string>>();
     return {.id = id,
             .title = about.at("title"),
             .name = about.at("name"),
@@ -155,7 +158,8 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .policy = sweep_policy_from(about.at("policy")),
             .state = SweepState::kActive,
             .reason = "",
-            .priority = 0};
+            .priority = 0,
+            .scores = std::move(scores)};
   } catch (const json::exception& error) {
     fail_damaged(workspace.sweep(id), error);
   }

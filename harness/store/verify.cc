@@ -349,7 +349,7 @@ class Verification {
     if (!is_unfinished(sweep.id)) return;
     const std::string fault = fault_of_program(workspace_, fs::absolute(workspace_.root() / sweep.program));
     if (fault.empty() || !is_unfinished(sweep.id)) return;
-    add({.subject = subject, .what = fault, .todo = fmt::format("tearless submit {}{}", sweep.grid_file, place_)});
+    add({.subject = subject, .what = fault, .todo = fmt::format("tearless submit {}{}", shell_word(sweep.grid_file), place_)});
   }
 
   void look_for_lost_sweeps() {
@@ -357,7 +357,7 @@ class Verification {
       if (sweeps_.contains(sweep.id) || fs::exists(workspace_.deleted() / sweep.id)) continue;
       add({.subject = "sweep " + sweep.id,
            .what = "its folder is missing",
-           .todo = fmt::format("tearless run {}{}", sweep.grid_file, place_)});
+           .todo = fmt::format("tearless run {}{}", shell_word(sweep.grid_file), place_)});
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/pattern.h"
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
@@ -87,12 +88,16 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     } else {
       cell.values.push_back({row.run.seed, it->second});
       cell.diverged_scored += diverged;
-      cell.stale += result.stale || trained.stale;
+      cell.stale += !result.stale.empty() || !trained.stale.empty();
+      for (const std::string& why : {trained.stale, result.stale}) {
+        if (!why.empty()) cell.stale_because.insert(why);
+      }
+      cell.trained_by.insert(trained.trained_by.begin(), trained.trained_by.end());
       trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
       derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  const size_t kinds = std::max(trained_on.size(), derived_on.size());
+  const size_t kinds = std::max({trained_on.size(), derived_on.size(), cell.trained_by.size()});
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   cell.mean = mean(numbers_of(cell.values));
   cell.spread = sample_deviation(numbers_of(cell.values));
@@ -242,6 +247,18 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   }
 }
 
+// What the cells say, each once.
+std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
+  constexpr size_t kMost = 4;  // in one note
+  std::set<std::string> all;
+  for (const Table::Row& row : table.rows) {
+    for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
+  }
+  const std::vector<std::string> first(all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMost))));
+  const std::string more = all.size() > kMost ? fmt::format(" and {} more", all.size() - kMost) : "";
+  return fmt::format("{}{}", fmt::join(first, "; "), more);
+}
+
 void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, const std::string& options,
                ResumeNote resume, Table& table) {
   const auto any = [&](auto&& what) {
@@ -277,12 +294,15 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
         fmt::format("fail: trained to the end with {} below {}", table.columns.front().score, *spec.fail_below));
   }
   if (any([](const Cell& cell) { return cell.stale > 0; })) {
-    table.notes.push_back(
-        "*: stale, from a version of the training program that computes other numbers than the current one");
+    table.notes.push_back("*: stale: " + all_of(table, &Cell::stale_because));
   }
   if (any([](const Cell& cell) { return cell.mixed > 0; })) {
     table.notes.push_back(
-        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library");
+        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
+        "or version of the training program");
+  }
+  if (any([](const Cell& cell) { return cell.trained_by.size() > 1; })) {
+    table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
   }
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);
@@ -291,30 +311,6 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
 }
 
 }  // namespace
-
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  // Greedy matching with backtracking to the last star only. Text that an earlier star could match can be matched by
-  // the last one as well, so no other backtracking is needed.
-  size_t p = 0;
-  size_t n = 0;
-  size_t after_star = std::string_view::npos;  // in the pattern
-  size_t taken = 0;                            // end, in the name, of the text that the star matches
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      after_star = ++p;
-      taken = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (after_star != std::string_view::npos) {
-      p = after_star;
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names) {
   std::vector<std::string> all;

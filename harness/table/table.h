@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct Cell {
   int below = 0;            // done, but below the grid's fail_below
   int failed = 0;           // ended without a result: crashed, refused …
   int scoreless = 0;        // done, but without this score (such as g for a norm that has no g)
-  int stale = 0;            // of those with a value: made with another numerics number
-  int mixed = 0;            // how many kinds of processor, device and matmul library made the values, if more than one
+  int stale = 0;            // of those with a value: RunResult::stale
+  int mixed = 0;            // by how many machines or versions of a program the values were made, if more than one
 
   std::vector<SeedValue> values;  // of the runs that are done and have the score; mean and spread are over these
   std::optional<double> mean;
@@ -33,6 +34,8 @@ struct Cell {
   nlohmann::json published;       // the published number or text, or null
   std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
   std::vector<std::string> runs;  // ids, as far as they are known
+  std::set<std::string> stale_because;  // RunResult::stale of the stale ones
+  std::set<std::string> trained_by;     // RunResult::trained_by of those with a value
 
   int n() const { return static_cast<int>(values.size()); }
   /// Runs without a result yet.
@@ -111,10 +114,7 @@ std::string render(const Table& table, TableFormat format);
 /// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.
 std::string render(const std::vector<Table>& tables, TableFormat format);
 
-/// True if `name` matches `pattern`, in which `*` stands for any text, including "".
-bool matches_pattern(std::string_view pattern, std::string_view name);
-
-/// Those of `names` that match a pattern, in the order of the patterns, of each in version order: layer 10 after
+/// Those of `names` that match a pattern (base/pattern.h), in the order of the patterns, of each in version order: layer 10 after
 /// layer 9. A pattern without a match is retained, so that its empty column is visible.
 std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
 

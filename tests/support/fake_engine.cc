@@ -240,7 +240,7 @@ class Run {
     write_atomically(files_.scores(), json{{name + ".test.score", score}}.dump(2) + "\n");
     write_atomically(files_.attempt(attempt_) / "measured.json", sealed({{"seconds", 2.0}, {"updates", 0}}));
     write_done(files_, "done", 0, "derived", {"scores.json", "outputs/test.hyp"},
-               {{"scores.json", sha256_of_file(origin().scores())}});
+               {{origin().id() + "/scores.json", sha256_of_file(origin().scores())}});
     return kExitDone;
   }
 

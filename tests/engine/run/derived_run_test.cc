@@ -217,7 +217,8 @@ TEST_F(DerivedRuns, AreMadeAgainAfterAKillWithTheSameBytes) {
 TEST_F(DerivedRuns, DoneSaysWhatTheResultWasMadeFrom) {
   const RunDirectory decoded = done({decoding()}), scored = done({scoring()});
   const json inputs = json::parse(read_text(decoded.done())).at("inputs");
-  EXPECT_EQ(inputs, (json{{trained_->id() + "/model.safetensors", sha256_of_file(trained_->model())},
+  EXPECT_EQ(inputs, (json{{trained_->id() + "/DONE", sha256_of_file(trained_->done())},
+                          {trained_->id() + "/model.safetensors", sha256_of_file(trained_->model())},
                           {"references", sha256_of_file(runs_->folder() / "test.tgt")}}));
   EXPECT_EQ(json::parse(read_text(scored.done())).at("inputs").at(trained_->id() + "/outputs/test.hyp"),
             sha256_of_file(trained_->outputs() / "test.hyp"));

@@ -1,0 +1,79 @@
+#include "harness/plan/score_names.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/nearest.h"
+#include "base/pattern.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kMostNames = 12;  // in one sentence
+
+// "" for the trained run, else the derivation by whose name a score begins.
+std::string derivation_of_score(const Grid& grid, const std::string& score) {
+  for (const Derivation& derivation : grid.derivations) {
+    if (score.starts_with(derivation.name + ".")) return derivation.name;
+  }
+  return "";
+}
+
+// Of the runs that are done, by the derivation that made them.
+std::map<std::string, std::set<std::string>> scores_by_derivation(const std::vector<Row>& rows) {
+  std::map<std::string, std::set<std::string>> scores;
+  for (const Row& row : rows) {
+    if (row.result.state != RunState::kDone) continue;
+    for (const auto& [name, value] : row.result.scores) scores[row.derivation].insert(name);
+  }
+  return scores;
+}
+
+std::string sentence_about(const TableSpec::NamedScore& named, const std::vector<std::string>& known) {
+  const std::string nearest = did_you_mean(named.name, known);
+  std::vector<std::string> shown = known;
+  std::ranges::sort(shown);
+  const size_t more = shown.size() > kMostNames ? shown.size() - kMostNames : 0;
+  shown.resize(shown.size() - more);
+  return fmt::format("{}: {}: no run of this grid has a score {}{}; they have: {}{}", named.location, named.key,
+                     named.name, nearest, fmt::join(shown, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan) {
+  std::set<std::string> all;
+  const std::vector<std::string>* added = nullptr;
+  for (const PlannedRun& planned : plan) {
+    if (!planned.answer.error.empty()) continue;
+    const auto* scores = planned.answer.scores.get();
+    if (!scores) return std::nullopt;
+    if (scores != added) all.insert(scores->begin(), scores->end());
+    added = scores;
+  }
+  if (!added) return std::nullopt;
+  return std::vector(all.begin(), all.end());
+}
+
+std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+                                          const std::vector<Row>& rows) {
+  std::vector<std::string> errors;
+  const auto seen = known ? std::map<std::string, std::set<std::string>>() : scores_by_derivation(rows);
+  for (const View& view : grid.views) {
+    for (const TableSpec::NamedScore& named : view.table().named) {
+      std::vector<std::string> names = known.value_or(std::vector<std::string>());
+      if (!known) {
+        const auto of_derivation = seen.find(derivation_of_score(grid, named.name));
+        if (of_derivation == seen.end()) continue;
+        names.assign(of_derivation->second.begin(), of_derivation->second.end());
+      }
+      const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
+      if (std::ranges::none_of(names, meets)) errors.push_back(sentence_about(named, names));
+    }
+  }
+  return errors;
+}
+
+}  // namespace tearless::harness

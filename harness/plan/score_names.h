@@ -1,0 +1,24 @@
+// The names of the scores that runs will have, and what a grid's views may therefore name. A mistyped name would give
+// an empty table, or one whose cells were chosen by nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/grid/grid.h"
+#include "harness/plan/plan.h"
+#include "harness/results/row.h"
+
+namespace tearless::harness {
+
+/// The names, and patterns of names, of all scores that the runs of a plan can have, as the training program has
+/// answered; unset if it did not say them of every run.
+std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan);
+
+/// A sentence, with the nearest names, for each score that a view names and that no run can have. Without `known` the
+/// names are those that the runs have which are done; before the first is done there are no mistakes.
+std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+                                          const std::vector<Row>& rows);
+
+}  // namespace tearless::harness
