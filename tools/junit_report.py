@@ -1,4 +1,4 @@
-"""Runs the unittest tests of a program and writes their results as the JUnit XML that tools/run_tests.py counts."""
+"""Writes results of tests as the JUnit XML that tools/run_tests.py counts, and runs the unittest tests of a program."""
 
 import sys
 import unittest
@@ -17,20 +17,22 @@ class Result(unittest.TextTestResult):
         self.passed.append(test)
 
     def write(self, file, name):
-        suite = xml.Element("testsuite", name=name.lower())
+        def case(test, kind="", text=""):
+            return name, test.id().split("test_")[-1], kind, text
 
-        def add(test, kind="", text=""):
-            case = xml.SubElement(suite, "testcase", classname=name, name=test.id().split("test_")[-1], status="run")
-            if kind:
-                xml.SubElement(case, kind, message=text)
+        write(file, name.lower(), [*(case(test) for test in self.passed),
+                                   *(case(test, "failure", text) for test, text in self.failures + self.errors),
+                                   *(case(test, "skipped", reason) for test, reason in self.skipped)])
 
-        for test in self.passed:
-            add(test)
-        for test, text in self.failures + self.errors:
-            add(test, "failure", text)
-        for test, reason in self.skipped:
-            add(test, "skipped", reason)
-        xml.ElementTree(suite).write(file)
+
+def write(file, name, cases):
+    """`cases`: class, name, kind ("" for passed, "failure", "skipped") and text of each test."""
+    suite = xml.Element("testsuite", name=name)
+    for classname, test, kind, text in cases:
+        case = xml.SubElement(suite, "testcase", classname=classname, name=test, status="run")
+        if kind:
+            xml.SubElement(case, kind, message=text)
+    xml.ElementTree(suite).write(file)
 
 
 def run(name, report=None):
