@@ -53,7 +53,7 @@ void discard_results(const Workspace& workspace, const Submission& submission, c
                      const ServiceStart& start) {
   if (flags.again.empty() && !flags.retrain_stale) return;
   const bool all = flags.again == std::vector<std::string>{"all"};
-  const Only again(submission.grid, all ? std::vector<std::string>() : flags.again);
+  const Only again(submission.grid, all ? std::vector<std::string>() : flags.again, "--again");
   const std::unique_ptr<const Store> store = Store::open_reader(workspace);
   std::vector<std::string> ids;
   for (const Run& run : submission.sweep.runs) {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/spelling.h"
 
 namespace tearless::harness {
 namespace {
@@ -40,14 +40,13 @@ std::vector<std::string> labels_of(const Axis& axis) {
   return labels;
 }
 
-int64_t parse_seed(const Grid& grid, const std::string& text) {
-  int64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || std::find(grid.seeds.begin(), grid.seeds.end(), seed) == grid.seeds.end()) {
-    fail("--only: {} has no seed {}; it has: {}", grid.file.string(), text, fmt::join(grid.seeds, ", "));
+int64_t parse_seed(const Grid& grid, const std::string& text, const std::string& option) {
+  const auto seed =
+      std::ranges::find_if(grid.seeds, [&](int64_t one) { return is_same_value(std::to_string(one), text); });
+  if (seed == grid.seeds.end()) {
+    fail("{}: {} has no seed {}; it has: {}", option, grid.file.string(), text, fmt::join(grid.seeds, ", "));
   }
-  return seed;
+  return *seed;
 }
 
 /// The words of a sentence that may be keys. One in quotes keeps them and so is no key: it may be a suggestion, as in
@@ -103,27 +102,29 @@ std::vector<Combination> runs_of(const Grid& grid, const Only& only) {
   return runs;
 }
 
-Only::Only(const Grid& grid, const std::vector<std::string>& texts) {
+Only::Only(const Grid& grid, const std::vector<std::string>& texts, const std::string& option) {
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos) fail("--only \"{}\" must have the form axis=label", text);
+    if (equals == std::string::npos) fail("{} \"{}\" must have the form axis=label", option, text);
     const std::string name = text.substr(0, equals);
     const std::string label = text.substr(equals + 1);
     if (name == "seed") {
-      seeds_.push_back(parse_seed(grid, label));
+      seeds_.push_back(parse_seed(grid, label, option));
       continue;
     }
-    const size_t axis = grid.axis_index(name, "--only");
+    const size_t axis = grid.axis_index(name, option);
     const std::vector<std::string> labels = labels_of(grid.axes[axis]);
-    const auto it = std::find(labels.begin(), labels.end(), label);
+    auto it = std::find(labels.begin(), labels.end(), label);
+    if (it == labels.end())
+      it = std::ranges::find_if(labels, [&](const auto& one) { return is_same_value(one, label); });
     if (it == labels.end()) {
-      fail("--only: the axis {} has no value \"{}\"{}; it has: {}", name, label, did_you_mean(label, labels),
+      fail("{}: the axis {} has no value \"{}\"{}; it has: {}", option, name, label, did_you_mean(label, labels),
            fmt::join(labels, ", "));
     }
     std::vector<bool>& wanted = points_[axis];
     wanted.resize(labels.size());
     wanted[static_cast<size_t>(it - labels.begin())] = true;
-    labels_[name].insert(label);
+    labels_[name].insert(*it);
   }
 }
 

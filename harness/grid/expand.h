@@ -21,14 +21,15 @@ struct Combination {
   int64_t seed = 0;
 };
 
-/// The filter `--only axis=label`, which restricts a grid to some points of some axes. Several labels of one axis are
-/// alternatives; conditions on different axes must all hold. "seed=2" restricts the seeds.
+/// The filter of options such as `--only axis=label`, which restricts a grid to some points of some axes. Several
+/// labels of one axis are alternatives; conditions on different axes must all hold. "seed=2" restricts the seeds.
 class Only {
  public:
   Only() = default;  ///< admits every combination
 
-  /// UserError for a text that is not axis=label, and for an axis, label or seed that the grid does not have.
-  Only(const Grid& grid, const std::vector<std::string>& texts);
+  /// UserError for a text that is not axis=label, and for an axis, label or seed that the grid does not have. A label
+  /// that no point has may be another spelling of its number.
+  Only(const Grid& grid, const std::vector<std::string>& texts, const std::string& option = "--only");
 
   bool admits(const Combination& combination) const;
   /// For the labels of a run of the grid: axis → label.

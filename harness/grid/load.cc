@@ -139,7 +139,6 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, const 
   add_bases(reader.texts("base"), grid.file, reader.location("base"), point.set);
   add_set(reader, grid, point.set);
   reader.refuse_leftovers();
-  if (point.set.empty()) fail("{}: \"{}\" of the axis {} sets nothing", reader.location(), point.label, name);
   return point;
 }
 
@@ -202,6 +201,24 @@ void refuse_shared_keys(const Grid& grid) {
         if (key == grid.seed_key) fail("{}: {} is set by seeds, no axis can set it", setting.location, key);
       }
     }
+  }
+}
+
+/// `a = 1` and `a.b = 2` are a setting and a table of one name: no run can have both.
+void refuse_keys_below_keys(const Grid& grid) {
+  std::map<std::string_view, const Setting*> all;
+  for (const auto& [key, setting] : grid.base) all.emplace(key, &setting);
+  for (const Axis& axis : grid.axes) {
+    for (const AxisPoint& point : axis.points) {
+      for (const auto& [key, setting] : point.set) all.emplace(key, &setting);
+    }
+  }
+  for (const auto& [key, setting] : all) {
+    const std::string table = std::string(key) + ".";
+    const auto below = all.lower_bound(table);
+    if (below == all.end() || !below->first.starts_with(table)) continue;
+    fail("{}: {} is set, and {} is a setting below it (at {}); remove one of the two", setting->location, key,
+         below->first, below->second->location);
   }
 }
 
@@ -407,6 +424,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   }
   add_axes(*axes, "", grid);
   refuse_shared_keys(grid);
+  refuse_keys_below_keys(grid);
   load_derivations(derivations, tests, file.string(), grid);
   refuse_senseless_size(grid);
   refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/spelling.h"
 #include "base/utf8.h"
 #include "base/words.h"
 
@@ -36,6 +37,11 @@ std::optional<int64_t> number_in(std::string_view text) {
 }
 
 constexpr size_t kMaxNamed = 8;  // runs in a message
+
+bool is_same_without_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
 
 struct Places {
   int64_t first, last;
@@ -82,7 +88,7 @@ std::optional<Condition> condition_in(const std::string& word) {
   if (!is_label_word(word)) return std::nullopt;
   const size_t equals = word.find('=');
   const auto holds = [axis = word.substr(0, equals), label = word.substr(equals + 1)](const RunRecord& run, int64_t) {
-    return axis == "seed" ? std::to_string(run.seed) == label : label_on(run.coordinates, axis) == label;
+    return is_same_value(axis == "seed" ? std::to_string(run.seed) : label_on(run.coordinates, axis), label);
   };
   return Condition{word, word.substr(0, equals + 1), holds, /*has_meaning=*/false};
 }
@@ -126,10 +132,10 @@ class Filter {
 // The sweeps that a word names if it names none by its id.
 std::vector<std::string> named_by_people(const Store& store, const std::vector<Sweep>& sweeps,
                                          const std::string& word) {
+  for (const Sweep& sweep : sweeps) {
+    if (is_of_grid(sweep, word)) return {sweep.id};  // the newest is first
+  }
   if (is_grid_word(word)) {
-    for (const Sweep& sweep : sweeps) {
-      if (is_of_grid(sweep, word)) return {sweep.id};  // the newest is first
-    }
     if (!fs::exists(word)) fail("there is no file {}, and it was not submitted in this workspace", word);
     fail("{} was not submitted in this workspace; to do so: tearless submit {}{}", word, shell_word(word),
          workspace_option(store.root()));
@@ -194,7 +200,15 @@ std::vector<std::string> fixed_words() {
 }
 
 bool is_label_word(const std::string& word) { return word.find('=') != std::string::npos; }
-bool is_grid_word(const std::string& word) { return !is_label_word(word) && word.ends_with(".toml"); }
+bool is_grid_word(const std::string& word) {
+  if (is_label_word(word)) return false;
+  const std::string ending = fs::path(word).extension().string();
+  if (is_same_without_case(ending, ".toml")) return true;
+  const std::vector<std::string> fixed = fixed_words();
+  const bool means_more = places_in(word) || std::find(fixed.begin(), fixed.end(), word) != fixed.end();
+  std::error_code unreachable;
+  return !means_more && fs::is_regular_file(word, unreachable);
+}
 
 void require_sweep_name(const std::string& name) {
   const std::vector<std::string> fixed = fixed_words();
@@ -202,6 +216,7 @@ void require_sweep_name(const std::string& name) {
   const char* const what = split_words(name).empty()                                    ? "is empty"
                            : printable(name) != name                                    ? "cannot be printed"
                            : name.starts_with('-')                                      ? "looks like an option"
+                           : name.starts_with('[')                                      ? "looks like a list"
                            : is_number || places_in(name)                               ? "is a place"
                            : is_label_word(name)                                        ? "looks like axis=label"
                            : is_grid_word(name)                                         ? "looks like a grid file"

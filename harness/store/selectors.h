@@ -37,7 +37,7 @@ void require_sweep_name(const std::string& name);
 
 /// True for axis=label.
 bool is_label_word(const std::string& word);
-/// True for a word that can name nothing but a grid file.
+/// True for a word that can name nothing but a grid file: it ends in .toml, or there is a file of that name.
 bool is_grid_word(const std::string& word);
 
 /// UserError for a word that names nothing, or several things.

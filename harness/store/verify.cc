@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -69,6 +70,29 @@ std::string damage_of_beginning(const fs::path& file, const fs::path& checkpoint
 std::string damage_of_beginnings(const RunDirectory& run, const fs::path& checkpoint) {
   const std::string damage = damage_of_beginning(run.metrics(), checkpoint, "metrics");
   return damage.empty() ? damage_of_beginning(run.gradient_norms(), checkpoint, "gradient_norms") : damage;
+}
+
+// What is wrong with a model.safetensors; "" if nothing is. tearless-engine writes a checksum of the tensors into the
+// header; other programs may write none.
+std::string damage_of_model(const fs::path& file) {
+  constexpr uint64_t kMostHeader = 100 << 20;  // by the format
+  std::ifstream in(file, std::ios::binary);
+  uint64_t length = 0;
+  std::string header;
+  if (in.read(reinterpret_cast<char*>(&length), sizeof length) && length <= kMostHeader) {
+    header.resize(length);
+    in.read(header.data(), static_cast<std::streamsize>(length));
+  }
+  const json read = in ? json::parse(header, nullptr, /*allow_exceptions=*/false) : json();
+  if (!read.is_object()) return "it has no header of safetensors";
+  const json checksum = read.value("__metadata__", json::object()).value("sha256", json());
+  if (!checksum.is_string()) return "";
+  Sha256 tensors;
+  for (std::string bytes(1 << 20, '\0'); in;) {
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    tensors.update(std::string_view(bytes).substr(0, static_cast<size_t>(in.gcount())));
+  }
+  return checksum == tensors.hex() ? "" : "its tensors are not what was written";
 }
 
 class Verification {
@@ -161,6 +185,7 @@ class Verification {
     check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
     check_checkpoints(run, subject);
+    check_model(run, subject);
     check_resume(run, subject);
     if (!store_) return;
     if (!known) {
@@ -234,6 +259,17 @@ class Verification {
     }
   }
 
+  // DONE does not name the model, so that it may be deleted. It has a checksum of its own (docs/run_directory.md).
+  void check_model(const RunDirectory& run, const std::string& subject) {
+    if (!fs::exists(run.model())) return;
+    const std::string damage = damage_of_model(run.model());
+    if (damage.empty()) return;
+    add({.subject = subject,
+         .what = "model.safetensors: " + damage,
+         .todo = fmt::format("restore {} from a copy, or train the run again: tearless delete {}{}; {}",
+                             run.model().string(), run.id(), place_, run_command())});
+  }
+
   void check_resume(const RunDirectory& run, const std::string& subject) {
     try {
       read_resume_check(run);
@@ -256,6 +292,11 @@ class Verification {
     const std::optional<Verdict> done = verdict_of_done(run);
     if (done && has_result(done->state) && !has_result(known.state)) {
       blame(fmt::format("the database says {}, its folder {}", name_of(known.state), name_of(done->state)));
+    }
+    if (store_->is_outdated(known)) {
+      add({.subject = subject,
+           .what = "it is stale: the run from which it derives was trained again, with another result",
+           .todo = run_command()});
     }
     if (attempts_in(run) != attempts_recorded(known.id)) {
       blame("the database and attempts/ differ");  // then the metrics differ for the same reason
@@ -349,7 +390,9 @@ class Verification {
     if (!is_unfinished(sweep.id)) return;
     const std::string fault = fault_of_program(workspace_, fs::absolute(workspace_.root() / sweep.program));
     if (fault.empty() || !is_unfinished(sweep.id)) return;
-    add({.subject = subject, .what = fault, .todo = fmt::format("tearless submit {}{}", shell_word(sweep.grid_file), place_)});
+    add({.subject = subject,
+         .what = fault,
+         .todo = fmt::format("tearless submit {}{}", shell_word(sweep.grid_file), place_)});
   }
 
   void look_for_lost_sweeps() {

@@ -61,6 +61,91 @@ class DerivedTest : public RunTest {
   }
 };
 
+// A program whose trained runs have another result from now on, whatever the grid says.
+class AnotherResult : public DerivedTest {
+ protected:
+  AnotherResult() {
+    test::write_text(folder_ / "program", "#!/bin/sh\nFAKE_EXTRA=$(cat '" + (folder_ / "extra").string() + "') exec " +
+                                              test::program("fake-engine").string() + " \"$@\"\n");
+    fs::permissions(folder_ / "program", fs::perms::owner_all);
+    set_extra("0");
+    write(kDerivations, "program = \"program\"\n");
+  }
+  void write(const std::string& derivations, const std::string& more) const {
+    test::write_text(folder_ / "grid.toml", more +
+                                                "seeds = 1\n[set]\n\"fake.updates\" = 12\n[axis]\n"
+                                                "\"model.kind\" = [\"a\"]\n[table]\nscores = [\"*score\"]\n" +
+                                                derivations);
+  }
+  void set_extra(const std::string& number) const { test::write_text(folder_ / "extra", number + "\n"); }
+  test::Finished ok(std::vector<std::string> arguments) const {
+    test::Command with = command(std::move(arguments));
+    with.environment.erase("TEARLESS_ENGINE");
+    const test::Finished finished = finish(with);
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    return finished;
+  }
+  void remove_trained_run() const {
+    for (const RunDirectory& run : runs()) {
+      if (derived_from(test::read_text(run.settings())).empty()) fs::remove_all(run.root());
+    }
+  }
+  // Of the trained run, and of the two that derive from it one after the other.
+  std::vector<double> scores() const {
+    std::vector<double> values;
+    for (const json& row : json::parse(ok({"sql", "--json",
+                                           "SELECT value FROM scores_view WHERE name LIKE '%.score' "
+                                           "ORDER BY length(derived) > 0, value"})
+                                           .output)) {
+      values.push_back(row.at("value"));
+    }
+    return values;
+  }
+};
+
+TEST_F(AnotherResult, OfATrainedRunHasItsDerivedRunsMadeAgain) {
+  ok({"run", "grid.toml"});
+  const std::vector<double> before = scores();
+  ASSERT_EQ(before.size(), 3u);
+  set_extra("5");
+  remove_trained_run();
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("To run: 1 run"));
+  ok({"run", "grid.toml"});
+  const std::vector<double> after = scores();
+  ASSERT_EQ(after.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(after[i], before[i] + 5) << i;
+  EXPECT_THAT(ok({"table", "grid.toml"}).output, Not(HasSubstr("stale")));
+  EXPECT_THAT(ok({"verify"}).output, Not(HasSubstr("stale")));
+}
+
+TEST_F(AnotherResult, MarksTheDerivedRunsOfTheEarlierOneUntilTheyAreMadeAgain) {
+  ok({"run", "grid.toml"});
+  const std::vector<double> before = scores();
+  set_extra("5");
+  remove_trained_run();
+  write("", "program = \"program\"\n");
+  ok({"run", "grid.toml"});  // nothing here asks for them
+  write(kDerivations, "program = \"program\"\n");
+  const std::string table = ok({"table", "grid.toml"}).output;
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("*: stale: the run from which it derives was trained again, with another result"),
+                    HasSubstr(fmt::format("{:.2f}*", before[1])), HasSubstr(fmt::format("{:.2f}  ", before[0] + 5))));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("Derived wide: 1 to run"));
+  const test::Finished verified = test::run(command({"verify"}));
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("it is stale: the run from which it derives was trained again"));
+  ok({"run", "grid.toml"});
+  for (size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(scores().at(i), before[i] + 5) << i;
+  EXPECT_EQ(test::run(command({"verify"})).code, 0);
+}
+
+TEST_F(AnotherResult, ThatIsEqualLeavesTheDerivedRunsAsTheyAre) {
+  ok({"run", "grid.toml"});
+  remove_trained_run();
+  ok({"run", "grid.toml"});
+  for (const RunDirectory& run : derived()) EXPECT_EQ(run.newest_attempt(), 1) << run.id();
+}
+
 TEST_F(DerivedTest, AddedToAGridOfFinishedRunsTrainNothing) {
   ok({"run", "grid.toml"});
   EXPECT_THAT(table(), HasSubstr("–"));

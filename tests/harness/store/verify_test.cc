@@ -56,6 +56,49 @@ RunDirectory write_run(const Workspace& workspace) {
   return run;
 }
 
+// --- model.safetensors -----------------------------------------------------------------------------------------------
+
+std::string model_of(const std::string& header, const std::string& tensors) {
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + tensors;
+}
+
+std::vector<std::string> said_of_model(const std::string& bytes) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder.path());
+  const RunDirectory run = write_run(workspace);
+  test::write_text(run.model(), bytes);
+  std::vector<std::string> said;
+  for (const Difference& difference : verify(workspace).differences) {
+    EXPECT_THAT(difference.todo, testing::HasSubstr("tearless delete " + run.id())) << difference.what;
+    said.push_back(difference.what);
+  }
+  return said;
+}
+
+TEST(Verify, FindsChangesOfAModel) {
+  const std::string header = R"({"__metadata__": {"sha256": ")" + sha256("tensors") + R"("}, "w": {}})";
+  const testing::Matcher<std::vector<std::string>> changed =
+      testing::ElementsAre("model.safetensors: its tensors are not what was written");
+  EXPECT_THAT(said_of_model(model_of(header, "tensors")), testing::IsEmpty());
+  EXPECT_THAT(said_of_model(model_of(header, "tensorz")), changed);
+  EXPECT_THAT(said_of_model(model_of(header, "tensor")), changed) << "cut off";
+  EXPECT_THAT(said_of_model(model_of(header, "tensors ")), changed);
+  EXPECT_THAT(said_of_model(model_of(R"({"w": {}})", "anything")), testing::IsEmpty()) << "another program's";
+  for (const std::string& other : {std::string(), std::string("abc"), model_of("{", ""), std::string(200, '\xff')}) {
+    EXPECT_THAT(said_of_model(other), testing::ElementsAre("model.safetensors: it has no header of safetensors"));
+  }
+}
+
+TEST(Verify, ReadsAModelLargerThanItsBuffer) {
+  const std::string tensors(3 << 20, 'x');
+  const std::string header = R"({"__metadata__": {"sha256": ")" + sha256(tensors) + R"("}})";
+  EXPECT_THAT(said_of_model(model_of(header, tensors)), testing::IsEmpty());
+  EXPECT_THAT(said_of_model(model_of(header, tensors + "x")), testing::SizeIs(1));
+}
+
+// --- repair ----------------------------------------------------------------------------------------------------------
+
 TEST(Repair, OfACheckpointSurvivesAPowerCut) {
   const test::TempFolder folder;
   const fs::path left = test::after_power_cut(folder.path(), [](const fs::path& root) {

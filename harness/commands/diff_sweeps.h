@@ -1,0 +1,16 @@
+// The differences of two sweeps, or of a grid's sweeps before and after an edit.
+#pragma once
+
+#include <string>
+
+#include "harness/plan/globals.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+/// Prints in which settings the runs of two sweeps differ that have the same labels and seed, and in which cells their
+/// scores. Returns the exit code.
+int diff_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
+                const Globals& globals);
+
+}  // namespace tearless::harness

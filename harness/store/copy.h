@@ -1,0 +1,31 @@
+// `tearless copy`: a copy of a workspace that may be in work, for another machine or as a backup.
+//
+//   1. The folders of sweeps, training programs and runs are copied to TARGET.partial. A run that is being trained is
+//      left out: its files change, and the copy would take its attempt for alive. Its sweep still asks for it.
+//   2. TARGET.partial is renamed to TARGET.
+//   3. The database of the copy is made from its folders, as `tearless rebuild` does: a copied database would be of
+//      another moment than the folders.
+//
+// A copy that was killed leaves TARGET.partial, which the next one replaces, or a TARGET without a database, which
+// `tearless rebuild` makes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+
+struct CopyReport {
+  int64_t runs = 0, sweeps = 0;
+  std::vector<std::string> in_work;  // ids of the runs that were left out
+};
+
+/// UserError if `target` exists and is not an empty folder, or lies in the workspace; and if something cannot be read or
+/// written: then nothing is left of the copy.
+CopyReport copy_workspace(const Workspace& workspace, const std::filesystem::path& target);
+
+}  // namespace tearless::harness

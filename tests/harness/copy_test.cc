@@ -1,0 +1,79 @@
+// `tearless copy`: a workspace that can be used elsewhere, of one that is in work or at rest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::copy_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class CopyTest : public ServedRunTest {};
+
+TEST_F(CopyTest, OfAWorkspaceHasTheSameTablesAndTrainsNothingAgain) {
+  ok({"run", "grid.toml"});
+  const std::string table = ok({"table", "last"}).output;
+  EXPECT_THAT(ok({"copy", "laptop"}).output,
+              AllOf(HasSubstr("laptop: 1 sweep, 4 runs\n"), HasSubstr("Next: tearless status --workspace laptop\n")));
+  fs::rename(folder_ / "results", folder_ / "gone");
+  EXPECT_EQ(ok({"table", "last", "--workspace", "laptop"}).output, table);
+  ok({"verify", "--workspace", "laptop"});
+  EXPECT_THAT(ok({"plan", "grid.toml", "--workspace", "laptop"}).output, HasSubstr("Nothing to run"));
+  EXPECT_FALSE(fs::exists(folder_ / "laptop.partial"));
+}
+
+TEST_F(CopyTest, OfAWorkspaceInWorkLeavesOutWhatIsBeingTrained) {
+  write_grid("\"succeed\"", 40);
+  ok({"daemon", "--background"});
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const json report = json::parse(ok({"--json", "copy", "laptop"}).output);
+  EXPECT_THAT(report.at("in_work").get<std::vector<std::string>>(), testing::Contains(some.id()));
+  EXPECT_FALSE(fs::exists(folder_ / "laptop/runs" / some.id()));
+  ok({"verify", "--workspace", "laptop"});
+  EXPECT_EQ(json::parse(ok({"--json", "runs", "last", "--workspace", "laptop"}).output).size(), 4u);
+  ok({"stop", "--now", "--wait"});
+  const test::Finished continued = ok({"run", "grid.toml", "--workspace", "laptop"});
+  EXPECT_THAT(continued.output, HasSubstr("4 runs: 4 done"));
+}
+
+TEST_F(CopyTest, IsRefusedWhereSomethingIsAndInTheWorkspaceItself) {
+  ok({"run", "grid.toml"});
+  test::write_text(folder_ / "file", "mine");
+  fs::create_directories(folder_ / "full/of");
+  for (const auto& [target, why] : {std::pair("file", "exists already"), {"full", "exists already"},
+                                    {"results/inside", "lies in the workspace"}, {"results", "exists already"}}) {
+    const test::Finished refused = tearless({"copy", target});
+    EXPECT_EQ(refused.code, 2) << target;
+    EXPECT_THAT(refused.errors, HasSubstr(why)) << target;
+  }
+  EXPECT_EQ(test::read_text(folder_ / "file"), "mine");
+  fs::create_directories(folder_ / "empty");
+  ok({"copy", "empty"});
+  ok({"verify", "--workspace", "empty"});
+}
+
+TEST_F(CopyTest, ThatFailsLeavesNothing) {
+  ok({"run", "grid.toml"});
+  fs::create_directories(folder_ / "closed");
+  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  const test::Finished refused = tearless({"copy", "closed/laptop"});
+  if (::geteuid() != 0) {
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("cannot copy"));
+  }
+  test::write_text(folder_ / "plain", "");
+  const test::Finished below_a_file = tearless({"copy", "plain/laptop"});
+  EXPECT_EQ(below_a_file.code, 2);
+  EXPECT_THAT(below_a_file.errors, HasSubstr("plain/laptop"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::copy_test
