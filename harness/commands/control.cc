@@ -26,7 +26,7 @@ std::string what_it_is(const Store& store, const std::string& id) {
   const std::optional<RunRecord> run = store.run(id);
   if (!run) return "was deleted meanwhile";
   if (store.sweeps_of(id).empty()) return "is in no sweep any more; submit its grid again";
-  return fmt::format("is {}", name_of(run->state));
+  return fmt::format("is {}{}", name_of(run->state), run->reason.empty() ? "" : ": " + run->reason);
 }
 
 int ask(const std::string& name, const std::vector<std::string>& words, const Globals& globals) {

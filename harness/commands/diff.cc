@@ -1,4 +1,4 @@
-// `tearless diff RUN RUN`: the settings and scores in which two runs differ.
+// `tearless diff RUN RUN`, `diff SWEEP SWEEP`: the settings and scores in which two runs or sweeps differ.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/diff_sweeps.h"
 #include "harness/plan/grid_state.h"
 #include "harness/store/selectors.h"
 #include "harness/table/table.h"
@@ -121,7 +122,18 @@ json diff_json(const Side& left, const Side& right) {
   return out;
 }
 
+// Nullopt unless the word means one whole sweep.
+std::optional<std::string> sweep_meant(const Store& store, const std::string& word) {
+  const Selection chosen = select(store, {word});
+  return chosen.sweeps.size() == 1 && chosen.runs.empty() ? std::optional(chosen.sweeps.front()) : std::nullopt;
+}
+
 int diff(const DiffOptions& options, const Globals& globals) {
+  std::unique_ptr<const Store> store = require_store(globals);
+  const std::optional<std::string> before = sweep_meant(*store, options.left),
+                                   after = sweep_meant(*store, options.right);
+  if (before && after) return diff_sweeps(std::move(store), *before, *after, globals);
+  store.reset();
   const Side left = side_of(globals, options.left), right = side_of(globals, options.right);
   if (globals.json) {
     print_json(diff_json(left, right));
@@ -136,9 +148,9 @@ int diff(const DiffOptions& options, const Globals& globals) {
 Action command_diff(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DiffOptions>();
   app.add_option("left", options->left,
-                 "a run: its id or the beginning of it, its place, or another word that means one run")
+                 "a run: its id or the beginning of it, its place, or another word that means one run; or a sweep")
       ->required();
-  app.add_option("right", options->right, "the run to compare it with")->required();
+  app.add_option("right", options->right, "the run, or the sweep, to compare it with")->required();
   return [options, &globals] { return diff(*options, globals); };
 }
 

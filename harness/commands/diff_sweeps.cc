@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using Values = std::map<std::string, json>;  // of a run's settings
 
-struct Side {
+struct ComparedSweep {
   std::string id;
   std::vector<Row> rows;
 };
@@ -96,7 +96,7 @@ std::map<Labels, std::map<std::string, std::vector<double>>> cells_of(const std:
   return cells;
 }
 
-Differences compare(const Side& left, const Side& right) {
+Differences compare(const ComparedSweep& left, const ComparedSweep& right) {
   Differences found;
   const std::vector<std::string> axes = common(axes_of(left.rows), axes_of(right.rows));
   std::multimap<std::pair<Labels, int64_t>, const Row*> others;
@@ -133,7 +133,7 @@ std::string cell_text(const Labels& labels) {
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, " · "));
 }
 
-void print_differences(const Side& left, const Side& right, const Differences& found) {
+void print_differences(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
   print("{} of both, {} of {} alone, {} of {} alone\n", counted(found.pairs, "run"), found.only_left, left.id,
         found.only_right, right.id);
   std::vector<std::vector<std::string>> lines = {{"setting", left.id, right.id, "runs"}};
@@ -154,7 +154,7 @@ void print_differences(const Side& left, const Side& right, const Differences& f
   print_columns(std::move(lines));
 }
 
-json differences_json(const Side& left, const Side& right, const Differences& found) {
+json differences_json(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
   json settings = json::array(), cells = json::array();
   for (const auto& [change, runs] : found.settings) {
     const auto& [key, before, after] = change;
@@ -169,8 +169,8 @@ json differences_json(const Side& left, const Side& right, const Differences& fo
           {"cells", cells}};
 }
 
-Side side_of(const Store& store, const std::string& id) {
-  Side side{.id = id, .rows = rows_of(store, *store.sweep(id))};
+ComparedSweep compared_sweep(const Store& store, const std::string& id) {
+  ComparedSweep side{.id = id, .rows = rows_of(store, *store.sweep(id))};
   read_results(&store, side.rows);
   return side;
 }
@@ -179,7 +179,7 @@ Side side_of(const Store& store, const std::string& id) {
 
 int diff_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
                 const Globals& globals) {
-  const Side before = side_of(*store, left), after = side_of(*store, right);
+  const ComparedSweep before = compared_sweep(*store, left), after = compared_sweep(*store, right);
   const Differences found = compare(before, after);
   if (globals.json) {
     print_json(differences_json(before, after, found));

@@ -1,6 +1,7 @@
 // The differences of two sweeps, or of a grid's sweeps before and after an edit.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "harness/plan/globals.h"

@@ -22,8 +22,8 @@ using nlohmann::json;
 
 struct Explained {
   Row row;
-  std::string title;     // "model.placement=pre, seed 2", or ""
-  std::string grid;      // the grid file that requested it, or ""
+  std::string title;       // "model.placement=pre, seed 2", or ""
+  std::string grid;        // the grid file that requested it, or ""
   std::string why = {};    // not empty: why it is queued and not running, or where it runs
   bool is_served = false;  // a service works here
 };
@@ -60,7 +60,7 @@ std::string state_text(const Explained& run) {
   return text;
 }
 
-void print_attempt(const AttemptRecord& attempt) {
+void print_attempt(const AttemptRecord& attempt, const RunDirectory& run) {
   print("  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
         attempt.reason.empty() ? "" : ", " + attempt.reason);
   if (!attempt.started_at.empty())
@@ -68,14 +68,18 @@ void print_attempt(const AttemptRecord& attempt) {
   if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
   if (const std::string program = program_of(attempt); !program.empty()) print("; {}", program);
   if (attempt.lost && attempt.lost->updates > 0) print("; lost {}", text_of(*attempt.lost));
+  const std::filesystem::path log = run.attempt(attempt.number) / "log.txt";
+  if (std::filesystem::exists(log)) print("; {}", log.string());
   print("\n");
 }
 
-void print_run(const Explained& run, const std::string& options) {
+void print_run(const Explained& run, const Workspace& workspace, const std::string& options) {
   print("{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
   if (!run.grid.empty()) print("  of {}\n", run.grid);
   print("  {}\n", state_text(run));
-  for (const AttemptRecord& attempt : run.row.result.attempts) print_attempt(attempt);
+  for (const AttemptRecord& attempt : run.row.result.attempts) {
+    print_attempt(attempt, workspace.run(run.row.result.id));
+  }
   for (const auto& [name, value] : run.row.result.scores) print("  {} = {:.6g}\n", name, value);
   if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
@@ -184,7 +188,9 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
     for (const Explained& run : runs) all.push_back(run_json(run));
     print_json(all);
   } else {
-    for (const Explained& run : runs) print_run(run, options_again(globals));
+    for (const Explained& run : runs) {
+      print_run(run, Workspace(globals.workspace), options_again(globals));
+    }
   }
   return kOk;
 }

@@ -93,7 +93,7 @@ int run(const RunOptions& options, const Globals& globals) {
     Request submit{.name = "submit", .sweeps = {sweep.id}, .priority = options.submission.priority};
     if (options.retry) submit.flags = {"retry"};
     const SubmissionFacts facts = request(workspace, submit, start).at("submitted").at(0);
-    if (const std::vector<std::string> changes = changes_of(facts); facts.kept_place) {
+    if (const std::vector<std::string> changes = changes_of(facts); facts.kept_place || !facts.beside.empty()) {
       watch.say(fmt::format("{}: {}", sweep.id, fmt::join(changes, ", ")));
     }
     ending = watch.follow();

@@ -30,7 +30,9 @@ int watch(const std::vector<std::string>& words, const Globals& globals) {
         sweep.id, place);
     return kInterrupted;
   }
-  if (!end.paused.empty()) {
+  if (require_store(globals)->sweep(sweep.id)->state == SweepState::kCancelled) {
+    print("It was cancelled. To train what is left: tearless run {}{}\n", shell_word(sweep.grid_file), place);
+  } else if (!end.paused.empty()) {
     print("It stands still: {}. To continue: tearless resume {}{}\n", end.paused, sweep.id, place);
   }
   const bool all_have_results = std::all_of(

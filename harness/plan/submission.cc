@@ -79,6 +79,21 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
+// A name that means something else already could not be typed.
+void require_free_name(const Workspace& workspace, const Sweep& sweep) {
+  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  if (!store || sweep.name.empty()) return;
+  const auto refuse = [&](const std::string& what) { fail("--name \"{}\" {}; choose another one", sweep.name, what); };
+  for (const Sweep& other : store->sweeps()) {
+    if (other.id == sweep.id) continue;
+    if (other.name == sweep.name) refuse(fmt::format("is the name of the sweep {}", other.id));
+    if (other.id == sweep.name) refuse("is the id of another sweep");
+  }
+  if (const std::vector<std::string> runs = store->ids_starting_with(sweep.name); !runs.empty()) {
+    refuse(fmt::format("is the beginning of the id of the run {}", runs.front()));
+  }
+}
+
 // For a program that does not say which scores its runs will have: those that are done show it.
 void require_seen_scores(const Workspace& workspace, const Submission& submission) {
   const std::unique_ptr<const Store> store = Store::open_reader(workspace);
@@ -135,6 +150,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
   if (!submission.sweep.scores) require_seen_scores(workspace, submission);
+  require_free_name(workspace, submission.sweep);
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);

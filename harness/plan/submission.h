@@ -41,7 +41,8 @@ struct SubmissionOptions {
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// UserError if a view names a score that none of the grid's runs has, as far as those that are done show.
+/// UserError if a view names a score that none of the grid's runs has, as far as those that are done show, and for a
+/// name that another sweep has or a run's id begins with.
 /// Takes the name that the sweep had if it is to have no other. Copies the training program to the workspace
 /// (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads it. Does
 /// not touch the database.

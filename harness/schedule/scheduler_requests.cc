@@ -266,17 +266,18 @@ bool Scheduler::release(const std::string& id) {
   requeue(id, "");
   notify("released", id, "");
   start_if_wanted(id);
-  return true;
+  return store_.known_run(id).state != RunState::kHeld;  // with the run from which it derives it is held again
 }
 
 bool Scheduler::retry(const std::string& id) {
   const std::optional<RunRecord> record = store_.run(id);
-  if (!record || (record->state != RunState::kFailed && record->state != RunState::kCancelled)) return false;
-  if (!store_.is_wanted(id)) return false;
+  if (!record || !store_.is_wanted(id)) return false;
+  if (record->state == RunState::kQueued) return true;  // such as one that the run from which it derives took along
+  if (record->state != RunState::kFailed && record->state != RunState::kCancelled) return false;
   requeue(id, "tried again on request");
   notify("queued again", id, "on request");
   start_if_wanted(id);
-  return true;
+  return !is_inactive(store_.known_run(id).state);  // it is put aside again with the run from which it derives
 }
 
 // The run is cancelled, not forgotten: its sweeps have it still, and submitting one of them trains it.

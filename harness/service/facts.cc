@@ -53,6 +53,12 @@ std::vector<std::string> changes_of(const SubmissionFacts& facts) {
     changes.push_back(fmt::format("{} {} queued again", runs, state));
   if (facts.new_build) changes.emplace_back("is trained by the present build from now on");
   for (const std::string& other : facts.replaced) changes.push_back(fmt::format("replaces {}", other));
+  for (const std::string& other : facts.beside) {
+    changes.push_back(
+        fmt::format("{0} of the same file is not over (`tearless cancel {0}` ends it, as `submit --replace` "
+                    "does)",
+                    other));
+  }
   return changes;
 }
 

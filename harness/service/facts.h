@@ -49,6 +49,7 @@ struct SubmissionFacts {
   std::map<std::string, int64_t> queued_again = {};  // state that runs were in → their number
   std::map<std::string, int64_t> states = {};        // state → runs that are in it now
   std::vector<std::string> replaced = {};            // sweeps that were cancelled for it
+  std::vector<std::string> beside = {};              // other sweeps of the grid file that are not over
 };
 
 struct ServiceFacts {
@@ -72,7 +73,8 @@ void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running, held,
                                    seconds_left, attempts)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced,
+                                   beside)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)
 
 /// What the submission of a sweep changed, one phrase each: "keeps its place in the queue", "2 cancelled queued again".

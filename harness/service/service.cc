@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "base/build_stamp.h"
 #include "base/error.h"
@@ -148,21 +149,24 @@ SubmissionFacts Service::submit(const std::string& id, Scheduler::Add how, bool 
     const int64_t fewer = runs - (still == now.end() ? 0 : still->second);
     if (is_inactive(state) && fewer > 0) facts.queued_again[std::string(name_of(state))] = fewer;
   }
-  if (replace) facts.replaced = cancel_others_of(sweep);
+  facts.beside = others_of(sweep);
+  if (replace) facts.replaced = std::exchange(facts.beside, {});
+  for (const std::string& other : facts.replaced) {
+    require({other});
+    scheduler_.cancel(other);
+  }
   note_ended_sweeps();  // it may end before the next tick
   return facts;
 }
 
-// After `sweep` was added: runs that both have go on.
-std::vector<std::string> Service::cancel_others_of(const Sweep& sweep) {
-  std::vector<std::string> cancelled;
+// Sweeps of the same grid file that are not over. If they are cancelled, runs that both have go on.
+std::vector<std::string> Service::others_of(const Sweep& sweep) const {
+  std::vector<std::string> others;
   for (const Sweep& other : store_.sweeps()) {
     if (other.id == sweep.id || other.grid_file != sweep.grid_file || store_.is_over(other.id)) continue;
-    require({other.id});
-    scheduler_.cancel(other.id);
-    cancelled.push_back(other.id);
+    others.push_back(other.id);
   }
-  return cancelled;
+  return others;
 }
 
 void Service::require(const std::vector<std::string>& sweeps) {

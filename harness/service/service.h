@@ -94,7 +94,7 @@ class Service {
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
-  std::vector<std::string> cancel_others_of(const Sweep& sweep);
+  std::vector<std::string> others_of(const Sweep& sweep) const;
 
   Store& store_;
   Workspace workspace_;

@@ -83,6 +83,53 @@ TEST(FlattenToml, NamesBothLinesOfAKeyThatIsDottedOnceAndQuotedOnce) {
   }
 }
 
+TEST(ParseToml, SaysWhatToWriteInPlaceOfWhatIsNoToml) {
+  const auto said = [](const std::string& line) {
+    const std::string sentence = error_of("a = 1\n" + line + "\nb = 2\n");
+    EXPECT_EQ(sentence.rfind("f.toml:2: ", 0), 0u) << sentence;
+    return sentence.substr(std::min<size_t>(sentence.size(), 10));
+  };
+  for (const std::string word : {"null", "None", "none", "nil", "NULL", "~"}) {
+    EXPECT_EQ(said("x = " + word), word + " is no value in TOML; leave the key out");
+    EXPECT_EQ(said("x = [1, " + word + "]  # why"), word + " is no value in TOML; leave the key out");
+  }
+  for (const std::string word : {"True", "yes", "on"}) {
+    EXPECT_EQ(said("x = " + word), word + " is no value in TOML; write true");
+  }
+  for (const std::string word : {"False", "no", "off"}) {
+    EXPECT_EQ(said("x = { y = " + word + " }"), word + " is no value in TOML; write false");
+  }
+  EXPECT_EQ(said("x = .5"), ".5 is no number in TOML; write 0.5");
+  EXPECT_EQ(said("x = [1.0, -.5e-3]"), "-.5e-3 is no number in TOML; write -0.5e-3");
+  EXPECT_EQ(said("x = 5."), "5. is no number in TOML; write 5.0");
+  EXPECT_EQ(said("x = 1.e-4"), "1.e-4 is no number in TOML; write 1.0e-4");
+  EXPECT_EQ(said("x = 007"), "007 is no number in TOML; write 7");
+  EXPECT_EQ(said("x = relu"), "a text needs quotes: \"relu\"");
+  EXPECT_EQ(said("x = [\"gelu\", relu]"), "a text needs quotes: \"relu\"");
+  EXPECT_EQ(said("x = /data/train.en"), "a text needs quotes: \"/data/train.en\"");
+  for (const std::string line : {"seeds: 3", "axis:", "- 1", "lr : 0.1", "---"}) {
+    EXPECT_EQ(said(line), "this is YAML; a grid is TOML, with lines such as key = value and [section]") << line;
+  }
+}
+
+TEST(ParseToml, LeavesWordsInTextsAndCommentsAlone) {
+  EXPECT_EQ(error_of("x = \"None\"  # True, .5 and null\ny = 'yes'\n\"no\" = [\"off\"]\nnull = 1\n"), "");
+  const std::string sentence = error_of("x = \"None, True\" .5.5.\n");
+  EXPECT_EQ(sentence.find("None"), std::string::npos) << sentence;
+}
+
+TEST(FlattenToml, RefusesNumbersThatJsonCannotHoldAndEmptyTables) {
+  const auto said = [](const std::string& text) {
+    return tearless::test::error_of([&] { flatten_toml(parse_toml(text, "f.toml"), "f.toml"); });
+  };
+  EXPECT_THAT(said("a = 1\nb = inf\n"), testing::StartsWith("f.toml:2: b is inf, which JSON cannot hold"));
+  EXPECT_THAT(said("[a]\nb = [1.0, -inf]\n"), testing::StartsWith("f.toml:2: a.b is inf, "));
+  EXPECT_THAT(said("a.b = nan\n"), testing::StartsWith("f.toml:1: a.b is nan, "));
+  EXPECT_EQ(said("a = {}\n"), "f.toml:1: a = {} sets nothing; leave the key out");
+  EXPECT_EQ(said("a = { b = {} }\n"), "f.toml:1: a.b = {} sets nothing; leave the key out");
+  EXPECT_EQ(said("[a]\n[b]\nc = 1\n"), "") << "a section without settings";
+}
+
 TEST(ParseToml, NamesTheLineOfBytesThatAreNotText) {
   for (const std::string& text : {std::string("a = 1\nb = \"\0\"", 12), std::string("a = 1\nb = \"\xff\""),
                                   std::string("a = 1\nb = 99999999999999999999")}) {

@@ -243,6 +243,7 @@ TEST_F(FrozenSweep, IsNamedOnceForATable) {
   EXPECT_THAT(refusal({"table", "all"}), HasSubstr("means 2 sweeps"));
   EXPECT_THAT(refusal({"table", "gri"}), HasSubstr("could be any of 2 sweeps"));
   EXPECT_THAT(refusal({"table", "grid.toml", "model.kind=a"}), HasSubstr("means runs"));
+  ASSERT_EQ(tearless({"wait", "all"}).code, 0);
   EXPECT_EQ(tearless({"table", "grid"}).output, tearless({"table", "last"}).output) << "the newest of this name";
 }
 

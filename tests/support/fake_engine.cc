@@ -2,7 +2,8 @@
 // harness. Its "training" is arithmetic on the settings, so that a resumed run must leave the same
 // bytes.
 //
-//   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write |
+//   fake.behaviour  succeed | diverge | crash | crash_once | stall | stall_once | out_of_memory | out_of_memory_once |
+//   half_write |
 //                   stop_once | refuse_late | flood (prints 100 MB) | big_file (writes 8 MB after its first checkpoint)
 //                   | resume_differs (other losses after a checkpoint was read)
 //   fake.updates    how many (default 5)
@@ -282,7 +283,7 @@ class Run {
   }
 
   void misbehave(bool first) const {
-    if (behaviour_ == "stall") {
+    if (behaviour_ == "stall" || (behaviour_ == "stall_once" && first)) {
       signal(SIGTERM, SIG_DFL);
       while (true) ::pause();
     }
