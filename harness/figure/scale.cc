@@ -8,7 +8,8 @@
 namespace tearless::harness {
 namespace {
 
-constexpr double kSameAs = 1e-9;  // relative: values that differ less are drawn as equal
+constexpr double kSameAs = 1e-9;   // relative: values that differ less are drawn as equal
+constexpr double kLeast = 1e-300;  // what is smaller is drawn as 0: its fractions are no doubles
 
 }  // namespace
 
@@ -34,6 +35,8 @@ double round_step(long double range, int most) {
 }
 
 Scale round_scale(double low, double high, int most_ticks) {
+  if (std::abs(low) < kLeast) low = 0;
+  if (std::abs(high) < kLeast) high = 0;
   const double greatest = std::max(std::abs(low), std::abs(high));
   long double range = static_cast<long double>(high) - low;
   if (range <= greatest * kSameAs) {
