@@ -178,7 +178,8 @@ TEST(Scale, OfRandomValuesEnclosesThemWithFewTicksAtRoundMultiples) {
 
 // A scale with a step that no double has would have ticks without end.
 TEST(Scale, OfTheLeastAndTheGreatestNumbersHasFewTicks) {
-  const double values[] = {0, 5e-324, 1e-323, 2.5e-323, 1e-310, 2.3e-308, 1e-301, 1e-300, 2e-300, 1, 1e300};
+  const double values[] = {0,      5e-324, 1e-323, 2.5e-323, 1e-310, 2.3e-308, 1e-301,
+                           1e-300, 2e-300, 1e-290, 1.1e-290, 1,      1e300};
   for (const double a : values) {
     for (const double b : values) {
       for (const auto& [low, high] : {std::pair(a, b), std::pair(-a, b), std::pair(-a, -b)}) {
