@@ -24,7 +24,8 @@ void SubmissionFlags::add_to(CLI::App& app) {
                  "seed=N, all)");
   app.add_flag("--retrain-stale", retrain_stale,
                "train stale runs again: another version or file of the training program has made them");
-  app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)");
+  app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)")
+      ->check(whole_number());
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
                  "[policy], else 30)")

@@ -27,6 +27,7 @@ std::map<std::string, std::set<std::string>> scores_by_derivation(const std::vec
   for (const Row& row : rows) {
     if (row.result.state != RunState::kDone) continue;
     for (const auto& [name, value] : row.result.scores) scores[row.derivation].insert(name);
+    for (const auto& [name, instead] : row.result.no_numbers) scores[row.derivation].insert(name);
   }
   return scores;
 }

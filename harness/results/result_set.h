@@ -39,6 +39,9 @@ enum class Read {
 /// Fills in Row::trained of the rows of a grid or a sweep, by their labels.
 void set_trained(std::vector<Row>& rows);
 
+/// Leaves out the derived runs whose trained run is among the rows of the same sweep.
+void leave_out_derived(std::vector<Row>& rows);
+
 /// Reads the results of rows whose runs are known, in one snapshot. Results of another program than `program` are
 /// stale; those of a sweep's row, if they are of other numerics than the sweep was submitted with, or of another file
 /// than its program is now. `store` may be null: nothing is known then.
