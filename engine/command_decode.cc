@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
-#include "base/words.h"
 #include "engine/commands.h"
+#include "engine/data/text_lines.h"
 #include "engine/device.h"
 #include "engine/run/run_options.h"
 #include "engine/task/translate.h"
@@ -26,6 +26,8 @@ struct DecodeArguments {
   std::optional<double> alpha;
 };
 
+std::string name_of(const std::filesystem::path& input) { return input.empty() ? "standard input" : input.string(); }
+
 std::vector<std::string> read_lines(const std::filesystem::path& input) {
   std::string text;
   if (input.empty()) {
@@ -35,7 +37,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& input) {
   } else {
     text = read_file(input);
   }
-  const std::vector<std::string_view> lines = split_lines(text);
+  refuse_compressed(text, name_of(input));
+  const std::vector<std::string_view> lines = text_lines(text);
   return {lines.begin(), lines.end()};
 }
 
@@ -52,8 +55,9 @@ int decode(const DecodeArguments& args) {
                  prepare(translation.data, translation.text, [](const std::string&) {}));
   read_finished_model(run, options.train, task);
   std::string text;
-  for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
-    text += line + "\n";
+  const ParallelTokens source =
+      encode_file(task.prepared(), translation.text.kind, read_lines(args.input), name_of(args.input));
+  for (const std::string& line : task.hypotheses(source)) text += line + "\n";
   if (args.output.empty()) {
     fmt::print("{}", text);
   } else {

@@ -40,14 +40,14 @@ Action command_probe(CLI::App& app) {
                                         {"version", std::string(build_stamp())},
                                         {"runtime", "LibTorch " TORCH_VERSION},
                                         {"numerics", kNumerics},
-                                        {"arithmetic", matmul_library_name()},
+                                        {"arithmetic", arithmetic_name()},
                                         {"devices", list},
                                         {"files", files}}
                              .dump());
       return static_cast<int>(kExitDone);
     }
     fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", build_stamp(),
-               kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), matmul_library_name(),
+               kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), arithmetic_name(),
                missing_matmul_library());
     for (const TearlessCudaDevice& d : devices) {
       fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major,

@@ -17,8 +17,8 @@
 #include "base/nearest.h"
 #include "base/run_directory.h"
 #include "base/utf8.h"
-#include "base/words.h"
 #include "engine/commands.h"
+#include "engine/data/text_lines.h"
 #include "engine/score/bleu.h"
 #include "engine/score/metric.h"
 
@@ -34,13 +34,29 @@ struct Arguments {
   std::map<std::string, std::string> options;  // those given, of any metric: key → value
 };
 
+std::string read_text(const std::filesystem::path& file) {
+  std::string bytes = read_file(file);
+  refuse_compressed(bytes, file.string());
+  return bytes;
+}
+
+/// On standard error, because the score is for other programs too.
+void warn_of_missing_spaces(const std::vector<std::string_view>& references, const std::filesystem::path& file) {
+  if (!has_hardly_a_space(references)) return;
+  fmt::print(
+      stderr,
+      "tearless-engine: {} has hardly a space, and this score counts what spaces separate as words: use --metric "
+      "sacrebleu with --tokeniser zh for Chinese, --tokeniser char for other text without spaces\n",
+      printable(file.string()));
+}
+
 /// The lines of two files that hold the same sentences.
 struct Sentences {
   Sentences(const std::filesystem::path& hypothesis, const std::filesystem::path& reference)
-      : hypothesis_text(read_file(hypothesis)),
-        reference_text(read_file(reference)),
-        hypotheses(split_lines(hypothesis_text)),
-        references(split_lines(reference_text)) {
+      : hypothesis_text(read_text(hypothesis)),
+        reference_text(read_text(reference)),
+        hypotheses(text_lines(hypothesis_text)),
+        references(text_lines(reference_text)) {
     if (hypotheses.size() != references.size()) {
       fail("{} has {} lines, {} has {}: both must hold the same sentences, one a line", hypothesis.string(),
            hypotheses.size(), reference.string(), references.size());
@@ -54,6 +70,7 @@ struct Sentences {
 
 int score_as_trained(const Arguments& args) {
   const Sentences sentences(args.hypotheses, args.references);
+  warn_of_missing_spaces(sentences.references, args.references);
   BleuStats sum;
   for (size_t i = 0; i < sentences.hypotheses.size(); ++i) {
     const std::string_view ours = sentences.hypotheses[i], theirs = sentences.references[i];
@@ -124,6 +141,7 @@ int score_by_metric(const Arguments& args) {
   const Sentences sentences(args.hypothesis, args.reference);
   refuse_other_bytes(sentences.hypotheses, args.hypothesis);
   refuse_other_bytes(sentences.references, args.reference);
+  if (metric->needs_spaces()) warn_of_missing_spaces(sentences.references, args.reference);
   const TextScore score = score_text(*metric, sentences.hypotheses, sentences.references);
   fmt::print("{}\n", args.json ? score_json(score) : score.line);
   return kExitDone;

@@ -20,6 +20,7 @@
 #include "engine/data/raw_files.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
+#include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 
 namespace {
@@ -113,10 +114,9 @@ int command(int argc, char** argv) {
   } catch (const UserError& error) {
     return refuse(error.what(), kExitSettingsRefused);
   } catch (const std::bad_alloc&) {
-    return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
+    return refuse(engine::out_of_memory(engine::phase_of_process()), kExitOutOfMemory);
   } catch (const c10::Error& error) {
-    if (is_out_of_memory(error))
-      return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
+    if (is_out_of_memory(error)) return refuse(engine::out_of_memory(engine::phase_of_process()), kExitOutOfMemory);
     const std::string text = error.what_without_backtrace();  // the first line of a CUDA error says what happened
     return refuse(text.substr(0, text.find('\n')) + hint(text), EXIT_FAILURE);
   } catch (const std::exception& error) {

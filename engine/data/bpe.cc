@@ -11,8 +11,6 @@
 namespace tearless::engine {
 namespace {
 
-constexpr std::string_view kWordEnd = "</w>";
-
 /// The characters of a word, the last one with the mark "</w>".
 std::vector<std::string> characters(std::string_view word) {
   std::vector<std::string> units;
@@ -29,13 +27,6 @@ std::vector<std::string> characters(std::string_view word) {
 std::string written(std::string_view unit) {
   if (unit.ends_with(kWordEnd)) return std::string(unit.substr(0, unit.size() - kWordEnd.size()));
   return std::string(unit) + "@@";
-}
-
-/// A word that contains "</w>" could yield a unit that ends with it inside the word, which would read as a word's end.
-void refuse_word_end(std::string_view word, const char* side) {
-  if (word.find(kWordEnd) == std::string_view::npos) return;
-  fail("data.train: the {} side has a word with {} in it, with which BPE marks the end of a word; remove it", side,
-       kWordEnd);
 }
 
 std::string merge_key(std::string_view left, std::string_view right) { return fmt::format("{} {}", left, right); }
@@ -182,7 +173,6 @@ Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
   for (const auto* side : sides) {
     for (const std::string& line : *side) {
       for (const std::string_view word : split_words(line)) {
-        refuse_word_end(word, side == &train.source ? "source" : "target");
         const auto it = counts.find(word);
         if (it == counts.end()) {
           counts.emplace(word, 1);

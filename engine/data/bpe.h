@@ -16,6 +16,8 @@
 
 namespace tearless::engine {
 
+inline constexpr std::string_view kWordEnd = "</w>";
+
 /// Two adjacent units that are merged: ("l", "ow</w>").
 using Merge = std::pair<std::string, std::string>;
 
@@ -29,7 +31,7 @@ std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>
 /// not allowed is split recursively until its parts are allowed or single characters (which may be UNK).
 class Bpe final : public Subwords {
  public:
-  /// Throws UserError if a word of the text contains "</w>".
+  /// REQUIRES: the text has none of BPE's marks (refuse_subword_marks()).
   static Bpe learn(const ParallelText& train, int64_t merges);
   /// Throws std::runtime_error if `bytes` is not the output of bytes().
   static Bpe from_bytes(std::string_view bytes);

@@ -5,18 +5,19 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "engine/data/text_lines.h"
 
 namespace tearless::engine {
 
-std::vector<std::string> text_lines(const std::string& bytes, const std::string& file) {
-  if (bytes.empty()) fail("{} is empty: put one sentence a line into it", file);
+std::vector<std::string> sentences_of(const std::string& bytes, const std::string& file) {
   std::vector<std::string> lines;
-  for (const std::string_view line : split_lines(bytes)) {
+  for (const std::string_view line : text_lines(bytes)) {
     lines.emplace_back(line);
     if (!valid_utf8(line)) {
       fail("{}:{}: not valid UTF-8; convert the file, for example with iconv", file, lines.size());
     }
   }
+  if (lines.empty()) fail("{} is empty: put one sentence a line into it", file);
   return lines;
 }
 
@@ -35,7 +36,7 @@ ParallelText read_parallel(const DataSet& set) {
   const std::vector<std::string> files = set.files();
   // The cache entry is named by the files' checksums, so it must be made from exactly those bytes.
   const std::vector<std::string> bytes = read_files(set);
-  ParallelText text{text_lines(bytes[0], files[0]), text_lines(bytes[1], files[1])};
+  ParallelText text{sentences_of(bytes[0], files[0]), sentences_of(bytes[1], files[1])};
   if (text.source.size() != text.target.size()) {
     fail("{} has {} lines but {} has {}: line n of one must translate line n of the other", files[0],
          text.source.size(), files[1], text.target.size());

@@ -20,12 +20,12 @@ struct ParallelText {
 DataFiles data_files(DataOptions& data);
 
 /// Reads both sides of a set of data_files(). Every line is returned, empty ones too, so that hypotheses and references
-/// stay aligned. Only '\n' ends a line: CR, U+0085 and U+2028 are text. Throws UserError for an empty file, sides of
-/// different length, invalid UTF-8 (names file and line), and bytes that do not match the set's checksum.
+/// stay aligned. Lines are those of text_lines(). Throws UserError for an empty file, sides of different length,
+/// invalid UTF-8 (names file and line), and bytes that do not match the set's checksum.
 ParallelText read_parallel(const DataSet& set);
 
 /// The lines of one of these files, or of a reference. Throws as read_parallel() does.
-std::vector<std::string> text_lines(const std::string& bytes, const std::string& file);
+std::vector<std::string> sentences_of(const std::string& bytes, const std::string& file);
 
 /// The pairs to train on: drops pairs where a side has no word or more than `max_words` words (0: no limit). Throws
 /// UserError, naming `prefix`, if none is left.

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "engine/data/shuffle.h"
+#include "engine/data/text_lines.h"
 
 namespace tearless::engine {
 namespace {
@@ -37,19 +38,28 @@ void require_words(std::string_view line, const std::string& location) {
   if (split_words(line).empty()) fail("{}: there is no text; remove the line, or write the sentence there", location);
 }
 
+/// Of dev and test, whose sentences are all used.
+void refuse_overlong(std::string_view line, const std::string& location) {
+  const size_t words = split_words(line).size();
+  if (words > kMaxEvaluatedTokens) {
+    fail("{} has {} words, and a sentence of dev or test may have {}; {}", location, words, kMaxEvaluatedTokens,
+         kOverlongAdvice);
+  }
+}
+
 /// The sentences of a file of labelled lines.
 LabelledText labelled_lines(const std::string& bytes, const std::string& file, TextEncoding encoding, size_t classes,
                             bool in_training) {
-  if (bytes.empty()) fail("{} is empty: put one sentence a line into it, after its label and a space", file);
   LabelledText set;
-  for (const std::string_view raw : split_lines(bytes)) {
+  for (const std::string_view raw : text_lines(bytes)) {
     const std::string location = fmt::format("{}:{}", file, set.text.size() + 1);
     const std::string line = to_utf8(raw, encoding, location);
     std::string_view rest = line;
     set.label.push_back(take_label(rest, location, classes));
-    if (in_training) require_words(rest, location);
+    in_training ? require_words(rest, location) : refuse_overlong(rest, location);
     set.text.emplace_back(rest);
   }
+  if (set.text.empty()) fail("{} is empty: put one sentence a line into it, after its label and a space", file);
   return set;
 }
 
@@ -77,9 +87,10 @@ ClassFiles read_class_files(const DataSet& set, TextEncoding encoding, const std
   ClassFiles all{.sentences = {}, .files = set.files(), .first = {}};
   const std::vector<std::string> contents = read_files(set);
   for (size_t i = 0; i < contents.size(); ++i) {
-    if (contents[i].empty()) fail("{} is empty: the class {} has no sentence", all.files[i], classes[i]);
     all.first.push_back(all.sentences.text.size());
-    for (const std::string_view raw : split_lines(contents[i])) {
+    const std::vector<std::string_view> lines = text_lines(contents[i]);
+    if (lines.empty()) fail("{} is empty: the class {} has no sentence", all.files[i], classes[i]);
+    for (const std::string_view raw : lines) {
       const std::string location = fmt::format("{}:{}", all.files[i], all.sentences.text.size() - all.first.back() + 1);
       all.sentences.text.push_back(to_utf8(raw, encoding, location));
       all.sentences.label.push_back(static_cast<int32_t>(i));
@@ -105,20 +116,21 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
   shuffle(order, RandomStream(static_cast<uint32_t>(data.split_seed.value()), "split"), /*pass=*/0, /*which=*/0);
 
   auto next = order.begin();
-  const auto take = [&](int64_t sentences) {
+  const auto take = [&](int64_t sentences, bool evaluated_whole) {
     const auto begin = std::exchange(next, next + sentences);
     std::sort(begin, next);
     LabelledText set;
     for (auto it = begin; it != next; ++it) {
+      if (evaluated_whole) refuse_overlong(all.sentences.text[static_cast<size_t>(*it)], all.location(*it));
       set.text.push_back(all.sentences.text[static_cast<size_t>(*it)]);
       set.label.push_back(all.sentences.label[static_cast<size_t>(*it)]);
     }
     return set;
   };
   LabelledSets sets;
-  sets.test = take(data.test_count);
-  sets.dev = take(data.dev_count);
-  sets.train = take(data.train_count == 0 ? order.end() - next : data.train_count);
+  sets.test = take(data.test_count, true);
+  sets.dev = take(data.dev_count, true);
+  sets.train = take(data.train_count == 0 ? order.end() - next : data.train_count, false);
   if (const auto left = order.end() - next; left == 1) {
     say(fmt::format("{}: 1 of {} sentences is in no set: {}", named("corpus", data.name), count, all.location(*next)));
   } else if (left > 1) {

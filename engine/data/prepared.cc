@@ -11,7 +11,9 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/data/text_lines.h"
 #include "engine/data/token_file.h"
 
 namespace tearless::engine {
@@ -109,18 +111,32 @@ TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final
   return out;
 }
 
+void refuse_overlong(const TokenLines& tokens, std::span<const std::string> lines, const std::string& file) {
+  for (int64_t i = 0; i < tokens.size(); ++i) {
+    if (tokens.length(i) <= static_cast<int64_t>(kMaxEvaluatedTokens)) continue;
+    fail("{}:{} has {} words, {} subwords, and a line of dev or test may have {} subwords; {}", file, i + 1,
+         split_words(lines[static_cast<size_t>(i)]).size(), tokens.length(i), kMaxEvaluatedTokens, kOverlongAdvice);
+  }
+}
+
+void refuse_overlong(const ParallelTokens& tokens, const ParallelText& text, const std::vector<std::string>& files) {
+  refuse_overlong(tokens.source, text.source, files.at(0));
+  refuse_overlong(tokens.target, text.target, files.at(1));
+}
+
 Prepared build(const DataOptions& data, const DataFiles& files, const TextOptions& text, const Say& say) {
   const ParallelText whole = read_parallel(files.sets[0]);
   const size_t all_pairs = whole.source.size();
   const ParallelText train = usable_pairs(whole, text.max_words, data.train);
   ParallelText dev = read_parallel(files.sets[1]);
   ParallelText test = read_parallel(files.sets[2]);
+  const std::vector<const ParallelText*> sets = {&whole, &dev, &test};
+  for (size_t i = 0; i < sets.size(); ++i) refuse_subword_marks(text.kind, *sets[i], files.sets[i].files());
   say(fmt::format("preparing {}: {} of {} training pairs, {} dev, {} test; learning subwords ({})", data.name,
                   train.source.size(), all_pairs, dev.source.size(), test.source.size(),
                   kTextKindNames[static_cast<size_t>(text.kind)]));
 
   Prepared out;
-  out.raw_text = text.kind == TextKind::kSentencepiece;
   out.subwords = learn_subwords(text, train);
   const bool joint = text.vocabulary == VocabularyKind::kJoint;
   PieceCounter counter, of_source;
@@ -146,6 +162,8 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
   };
   out.dev = encode(dev);
   out.test = encode(test);
+  refuse_overlong(out.dev, dev, files.sets[1].files());
+  refuse_overlong(out.test, test, files.sets[2].files());
   out.dev_reference = reference_lines(std::move(dev.target), text.kind);
   out.test_reference = reference_lines(std::move(test.target), text.kind);
   return out;
@@ -187,6 +205,14 @@ ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const
   empty.offsets.assign(lines.size() + 1, 0);
   return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces_of(Side::kSource))),
           std::move(empty)};
+}
+
+ParallelTokens encode_file(const Prepared& corpus, TextKind kind, std::span<const std::string> lines,
+                           const std::string& file) {
+  refuse_subword_marks(kind, lines, file);
+  ParallelTokens tokens = corpus.encode_source(lines);
+  refuse_overlong(tokens.source, lines, file);
+  return tokens;
 }
 
 std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind) {

@@ -49,13 +49,16 @@ struct Prepared {
   ParallelTokens dev, test;                                // every line; an empty source line is EOS alone
   std::vector<std::string> dev_reference, test_reference;  // target lines; segmented text is joined
   std::unique_ptr<Subwords> subwords;                      // encodes and joins text
-  bool raw_text = false;                                   // untokenised text, scored with bleu_13a
 
   /// The plain text of `ids`, tokens of that side. PAD, BOS and EOS are skipped; UNK is written <unk>.
   std::string to_text(std::span<const int32_t> ids, Side side = Side::kTarget) const;
   /// New source lines, encoded as dev and test are. The target sides are empty.
   ParallelTokens encode_source(std::span<const std::string> lines) const;
 };
+
+/// encode_source() of the lines of a file. Throws UserError as prepare() does for lines of dev and test.
+ParallelTokens encode_file(const Prepared& corpus, TextKind kind, std::span<const std::string> lines,
+                           const std::string& file);
 
 /// The lines of a target side as hypotheses are scored against them: segmented text is joined, as hypotheses are.
 std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind);
@@ -75,8 +78,8 @@ std::optional<VocabularySizes> prepared_vocabulary_sizes(const std::string& key)
 
 /// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
 /// once. A damaged entry is recreated, and `say` receives why. Throws UserError if a raw file differs from its checksum
-/// in `data` (missing raw files are no error while the cache has the entry), for every fault of the text, and if the
-/// cache cannot be written.
+/// in `data` (missing raw files are no error while the cache has the entry), for every fault of the text, such as
+/// subword marks in it or an overlong line of dev or test, and if the cache cannot be written.
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say);
 
 }  // namespace tearless::engine

@@ -16,8 +16,6 @@
 namespace tearless::engine {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 // Longest word in the training text, without its space mark: the library stores positions in 15 bits and aborts beyond.
 constexpr size_t kMaxCharacters = 32767;
 

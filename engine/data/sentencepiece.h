@@ -8,6 +8,8 @@
 
 namespace tearless::engine {
 
+inline constexpr std::string_view kSpaceMark = "\u2581";
+
 /// Learns a model. `vocabulary_size` includes PAD, BOS, EOS and UNK. Throws UserError if the text has more characters
 /// than that, yields fewer pieces, or has a word of more than 32,767 characters.
 std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size);

@@ -38,6 +38,16 @@ class Segmented final : public Subwords {
   std::string bytes() const override { return ""; }
 };
 
+/// Throws UserError, naming file and line, if a line has a mark that is the kind's own, so that joined subwords would
+/// not give the line: for bpe a word that ends with "@@" or has "</w>" in it, for sentencepiece U+2581. Segmented text
+/// is made of marks.
+void refuse_subword_marks(TextKind kind, std::span<const std::string> lines, const std::string& file);
+/// As refuse_subword_marks(), for both sides of a set.
+void refuse_subword_marks(TextKind kind, const ParallelText& text, const std::vector<std::string>& files);
+
+/// Whether a line looks as if it was cut by another kind: a word before its last ends with "@@", or begins with U+2581.
+bool looks_cut(TextKind kind, std::string_view line);
+
 /// Learns the model that `options` requests. Throws UserError if the text does not allow it.
 std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const ParallelText& train);
 /// The model from its bytes(). Throws std::runtime_error if they are damaged.

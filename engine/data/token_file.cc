@@ -198,7 +198,6 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   Reader in(rest);
   Prepared prepared;
   prepared.subwords = read_subwords(kind, in.text());
-  prepared.raw_text = kind == TextKind::kSentencepiece;
   prepared.vocabulary = read_vocabulary(in, header);
   const bool narrow = is_narrow(prepared.vocabulary);
   for (ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {

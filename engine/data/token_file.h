@@ -13,7 +13,7 @@
 namespace tearless::engine {
 
 /// Increase it whenever the file format, or the way text becomes tokens, changes. Entries of older formats are ignored.
-inline constexpr int kTokenFileFormat = 2;
+inline constexpr int kTokenFileFormat = 3;
 
 /// The bytes of the file.
 std::string token_file_bytes(const Prepared& prepared);

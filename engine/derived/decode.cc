@@ -15,6 +15,9 @@
 namespace tearless::engine {
 namespace {
 
+/// Of a set: file systems take 255 bytes, and files are named after it, also while they are written.
+constexpr size_t kMaxName = 200;
+
 /// The settings of [decode] that differ from the trained run's.
 class DecodeOverlay {
  public:
@@ -98,6 +101,10 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     }
     if (of) fail("derived.kind = \"decode\" needs a trained run; it cannot derive from another derived run");
     if (!is_plain_name(set_)) fail("derived.set = \"{}\" must be letters, digits, \"_\" and \"-\"", set_);
+    if (set_.size() > kMaxName) {
+      fail("derived.set = \"{}…\" has {} letters, too many for the names of its files; use {} at most",
+           set_.substr(0, 20), set_.size(), kMaxName);
+    }
     if (is_of_corpus() && !(source_.empty() && reference_.empty())) {
       fail("derived.source and derived.reference are for a test set of its own; derived.set = \"{}\" is the corpus'",
            set_);
@@ -113,6 +120,10 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
       fail("derived.n_best = {} is above the beam of {}: a search has no more outputs than hypotheses", options.n_best,
            options.beam);
     }
+  }
+
+  std::vector<std::string> score_names(const TaskKind& task) const override {
+    return {set_ + "." + bleu_name(dynamic_cast<const TranslateKind&>(task).options)};
   }
 
   DataFiles data_files() override {
@@ -140,8 +151,10 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
       derived.results = task.scored_translations(set_, set_ == "dev" ? corpus.dev : corpus.test, references);
     } else {
       ParallelText text = read_parallel(own_set());
+      refuse_subword_marks(options.text.kind, text.target, reference_);
       references = reference_lines(std::move(text.target), options.text.kind);
-      derived.results = task.scored_translations(set_, task.prepared().encode_source(text.source), references);
+      derived.results = task.scored_translations(
+          set_, encode_file(task.prepared(), options.text.kind, text.source, source_), references);
     }
     derived.inputs = {{model.lexically_relative(from.of.root().parent_path()).string(), sha256_of_file(model)},
                       {"references", lines_sha256(references)}};

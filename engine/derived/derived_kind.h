@@ -52,6 +52,9 @@ class DerivedKind {
   /// from, whose set it takes over; null: that is a trained run.
   virtual void check_consistent(const TaskKind& task, const DerivedKind* of) = 0;
 
+  /// The names of the numbers that it gives: "test.bleu".
+  virtual std::vector<std::string> score_names(const TaskKind& task) const = 0;
+
   /// The files of a set of its own, by the settings that name them. Borrows this.
   virtual DataFiles data_files() = 0;
   /// Whether it needs the model, and so the device and memory of the trained run.

@@ -36,6 +36,8 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     if (reference_.empty() && of) reference_ = of->reference();
   }
 
+  std::vector<std::string> score_names(const TaskKind&) const override { return {set_ + "." + metric_}; }
+
   DataFiles data_files() override {
     DataFiles files{.what = named("test set", set_)};
     if (is_of_corpus()) return files;
@@ -55,7 +57,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
       Prepared corpus = prepare(options.data, options.text, from.say);
       references = std::move(set_ == "dev" ? corpus.dev_reference : corpus.test_reference);
     } else {
-      references = reference_lines(text_lines(read_files(own_reference()).front(), reference_), options.text.kind);
+      references = reference_lines(sentences_of(read_files(own_reference()).front(), reference_), options.text.kind);
     }
     const std::vector<std::string_view> hypotheses = split_lines(text);
     if (hypotheses.size() != references.size() || hypotheses.empty()) {
@@ -65,7 +67,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     const TextScore score = score_text(metrics_.at(metric_), hypotheses, {references.begin(), references.end()});
     from.say(score.line);
     const std::filesystem::path read = from.of.root().filename() / file;
-    return {.results = {.numbers = {{set_ + "." + metric_, score.value}}, .files = {}},
+    return {.results = {.numbers = {{score_names(from.task).front(), score.value}}, .files = {}},
             .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", lines_sha256(references)}}};
   }
 

@@ -3,7 +3,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
-#include "engine/model/parameter_count.h"
+#include "engine/model/declared_parameters.h"
 #include "engine/ops/add_norm.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
@@ -109,10 +109,22 @@ CrossEntropySums Classifier::loss(const ForwardContext& context, const ReadySent
                                 context.on_device ? &context.on_device->loss : nullptr);
 }
 
-int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
-  return count_once(options, {vocab_size, classes}, [&](Parameters& declared) {
-    const Classifier model(declared, options, vocab_size, classes, /*dropout_seed=*/0);
+namespace {
+
+DeclaredParameters declared(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
+  return declared_once(options, {vocab_size, classes}, [&](Parameters& parameters) {
+    const Classifier model(parameters, options, vocab_size, classes, /*dropout_seed=*/0);
   });
+}
+
+}  // namespace
+
+int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
+  return declared(options, vocab_size, classes)->count();
+}
+
+DeclaredParameters declared_parameters(const ClassifierOptions& options) {
+  return declared(options, /*vocab_size=*/kFirstPiece, /*classes=*/2);
 }
 
 int64_t saved_numbers(const ClassifierOptions& o, int64_t batch_tokens) {

@@ -70,6 +70,8 @@ class Classifier {
 
 /// The number of parameters of the model. Allocates none.
 int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes);
+/// The parameters with data of some size, on which neither their names nor which of them are a norm's length depend.
+DeclaredParameters declared_parameters(const ClassifierOptions& options);
 /// About how many numbers of a batch of `batch_tokens` rows training holds at a time.
 int64_t saved_numbers(const ClassifierOptions& options, int64_t batch_tokens);
 

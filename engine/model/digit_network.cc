@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/declared_parameters.h"
 #include "engine/model/initialisation.h"
-#include "engine/model/parameter_count.h"
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
@@ -81,9 +81,15 @@ void check_consistent(const DigitNetworkOptions& o) {
   }
 }
 
+namespace {
+
+/// The height and width that images have at least: the second pooling needs windows of 2 × 2 pixels.
+int64_t least_pixels(const DigitNetworkOptions& o) { return 2 * (2 + o.kernel - 1) + o.kernel - 1; }
+
+}  // namespace
+
 void check_image_size(const DigitNetworkOptions& o, int64_t height, int64_t width) {
-  // The second pooling needs windows of 2 × 2 pixels.
-  const int64_t least = 2 * (2 + o.kernel - 1) + o.kernel - 1;
+  const int64_t least = least_pixels(o);
   if (height >= least && width >= least) return;
   fail("images of {} × {} pixels are too small for model.kernel = {}, which needs {} × {}", height, width, o.kernel,
        least, least);
@@ -212,10 +218,23 @@ CrossEntropySums DigitNetwork::loss(const ForwardContext& context, const ReadyIm
                                 context.on_device ? &context.on_device->loss : nullptr);
 }
 
-int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width) {
-  return count_once(options, {height, width}, [&](Parameters& declared) {
-    const DigitNetwork model(declared, options, height, width, /*dropout_seed=*/0);
+namespace {
+
+DeclaredParameters declared(const DigitNetworkOptions& options, int64_t height, int64_t width) {
+  return declared_once(options, {height, width}, [&](Parameters& parameters) {
+    const DigitNetwork model(parameters, options, height, width, /*dropout_seed=*/0);
   });
+}
+
+}  // namespace
+
+int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width) {
+  return declared(options, height, width)->count();
+}
+
+DeclaredParameters declared_parameters(const DigitNetworkOptions& options) {
+  const int64_t pixels = 2 * least_pixels(options);
+  return declared(options, pixels, pixels);
 }
 
 int64_t saved_numbers(const DigitNetworkOptions& o, int64_t height, int64_t width, int64_t images) {

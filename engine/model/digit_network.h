@@ -109,6 +109,8 @@ class DigitNetwork {
 
 /// The number of parameters of the model. Allocates none.
 int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width);
+/// The parameters with images of some size, on which neither their names nor which of them are a norm's length depend.
+DeclaredParameters declared_parameters(const DigitNetworkOptions& options);
 /// About how many numbers of a batch of `images` images training holds at a time.
 int64_t saved_numbers(const DigitNetworkOptions& options, int64_t height, int64_t width, int64_t images);
 

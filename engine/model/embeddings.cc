@@ -65,11 +65,12 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
-  const bool zero_pad = decoder_start_ == kPad;
+  const PadRow pad = decoder_start_ == kPad ? PadRow::kZero : PadRow::kOfInit;
+  const bool drawn = is_fairseq(options.init) && options.init_output_pad == ModelOptions::OutputPad::kRandom;
   require(tying_ != Tying::kAll || source_vocab_size == vocab_size,
           "embeddings: one matrix for vocabularies of different sizes");
-  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, zero_pad); };
-  const auto source_matrix = [&] { return declare_embedding(root, "embedding.source", source_vocab_size, zero_pad); };
+  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, pad); };
+  const auto source_matrix = [&] { return declare_embedding(root, "embedding.source", source_vocab_size, pad); };
   switch (tying_) {
     case Tying::kAll:
       source_ = target_ = output_ = matrix("embedding.shared");
@@ -79,7 +80,7 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       target_ = output_ = matrix("embedding.target");
       break;
     case Tying::kNone:
-      output_ = matrix("output.weight");
+      output_ = declare_embedding(root, "output.weight", vocab_size, drawn ? PadRow::kRandom : pad);
       source_ = source_matrix();
       target_ = matrix("embedding.target");
       break;

@@ -10,8 +10,6 @@ namespace {
 
 bool is_qkv(MatrixRole role) { return role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv; }
 
-bool is_fairseq(Init init) { return init == Init::kFairseq || init == Init::kFairseq09; }
-
 /// How many projections of attention Xavier's fan-out counts as one stacked matrix.
 int64_t fused(QkvFan fan, MatrixRole role) {
   const bool qkv = is_qkv(role);

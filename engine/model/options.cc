@@ -16,6 +16,7 @@ constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
 constexpr auto kPositionForms = std::to_array<std::string_view>({"interleaved", "halves", "sin_only"});
 constexpr auto kDecoderStarts = std::to_array<std::string_view>({"bos", "eos", "zero"});
+constexpr auto kOutputPads = std::to_array<std::string_view>({"zero", "random"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 /// Whether the bound of attention's matrices depends on their fan-out.
@@ -141,6 +142,12 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
+  v.choice({.key = "init_output_pad",
+            .meaning = "with init `fairseq` or `fairseq_0_9` and no matrix shared, PAD's row of the output matrix: "
+                       "`random` as the other rows, as in fairseq; `zero`, as runs of earlier builds have it",
+            .neutral = "zero",
+            .applies = is_fairseq(o.init) && o.tied_embeddings == Tying::kNone},
+           o.init_output_pad, kOutputPads);
   v.choice(
       {.key = "decoder_start",
        .meaning = "the decoder's first input, in training and in decoding: the embedding of BOS (`bos`), that of "

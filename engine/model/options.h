@@ -34,6 +34,7 @@ enum class Init {
   kFairseq,
   kFairseq09  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
 };
+inline bool is_fairseq(Init init) { return init == Init::kFairseq || init == Init::kFairseq09; }
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
 /// use the stacked size (docs/spec/knobs.md §7).
 enum class QkvFan {
@@ -115,6 +116,9 @@ struct ModelOptions : LayerOptions {
   std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
   std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
+  /// Of `fairseq` and an output matrix of its own: the initial row of PAD.
+  enum class OutputPad { kZero, kRandom };
+  OutputPad init_output_pad = OutputPad::kRandom;
   DecoderStart decoder_start = DecoderStart::kBos;
   bool language_embedding = false;     // a learned vector for each side, added to its input rows
   bool output_bias = true;             // one bias per token of the output vocabulary

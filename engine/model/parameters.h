@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,10 @@
 #include "engine/ops/tape.h"
 
 namespace tearless::engine {
+
+class Parameters;
+/// Those of a model that has been constructed and not allocated.
+using DeclaredParameters = std::shared_ptr<const Parameters>;
 
 /// The data type of activations. Parameters, gradients and the optimiser's moments are fp32 in both cases.
 enum class RowPrecision { kFp32, kBf16 };

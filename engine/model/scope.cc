@@ -29,13 +29,17 @@ NormOp Scope::norm(const ChosenNorm& norm, int64_t width) const {
   return kind.make(std::move(gain), std::move(bias), denominator, width);
 }
 
-std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
+std::string learned_length(const ParameterSpec& spec) {
   constexpr std::string_view kSuffix = ".norm.gain";
+  if (!spec.name.ends_with(kSuffix) || spec.size() != 1) return "";
+  return "g." + spec.name.substr(0, spec.name.size() - kSuffix.size());
+}
+
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
   std::vector<std::pair<std::string, double>> lengths;
   for (const ParameterSpec& spec : parameters.specs()) {
-    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
-    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
-                         parameters.get(spec.name).data().item<double>());
+    const std::string name = learned_length(spec);
+    if (!name.empty()) lengths.emplace_back(name, parameters.get(spec.name).data().item<double>());
   }
   return lengths;
 }

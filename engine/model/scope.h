@@ -56,6 +56,9 @@ class Scope {
   std::string name_;
 };
 
+/// What a parameter is called as a learned length, "g.encoder.1.ffn"; "" if it is not the scalar gain of a norm.
+std::string learned_length(const ParameterSpec& spec);
+
 /// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
 /// (docs/spec/training.md §7.2).
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);

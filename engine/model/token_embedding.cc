@@ -25,9 +25,9 @@ NormOp unit_rows() {
 
 }  // namespace
 
-Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, bool zero_pad) {
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, PadRow pad) {
   Initial initial = initial_embedding(scope.options());
-  if (zero_pad) initial.zero_row = kPad;
+  if (pad != PadRow::kOfInit) initial.zero_row = pad == PadRow::kZero ? kPad : -1;
   return scope.declare(name, {vocab_size, scope.options().d_model}, initial);
 }
 

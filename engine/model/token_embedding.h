@@ -9,8 +9,14 @@
 
 namespace tearless::engine {
 
-/// Declares an embedding matrix [V, D]. With `zero_pad` the row of PAD starts at 0.
-Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, bool zero_pad = false);
+/// How the row of PAD starts.
+enum class PadRow {
+  kOfInit,  // as the initialisation has it
+  kZero,
+  kRandom
+};
+/// Declares an embedding matrix [V, D].
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, PadRow pad = PadRow::kOfInit);
 
 /// The rows of an embedding matrix as the model uses them: with FixNorm of unit length. Gradients flow through it.
 Value embedding_rows(const ForwardContext& context, const LayerOptions& options, const Value& matrix);

@@ -2,18 +2,29 @@
 
 #include <algorithm>
 
-#include "engine/model/parameter_count.h"
+#include "engine/model/declared_parameters.h"
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {
 
-int64_t parameter_count(const ModelOptions& options, int64_t vocab_size, std::optional<int64_t> source_vocab_size) {
-  const int64_t of_source = source_vocab_size.value_or(vocab_size);
-  return count_once(options, {vocab_size, of_source}, [&](Parameters& declared) {
+namespace {
+
+DeclaredParameters declared(const ModelOptions& options, int64_t vocab_size, int64_t source_vocab_size) {
+  return declared_once(options, {vocab_size, source_vocab_size}, [&](Parameters& parameters) {
     const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
-    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0,
-                            of_source);
+    const Transformer model(parameters, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0,
+                            source_vocab_size);
   });
+}
+
+}  // namespace
+
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size, std::optional<int64_t> source_vocab_size) {
+  return declared(options, vocab_size, source_vocab_size.value_or(vocab_size))->count();
+}
+
+DeclaredParameters declared_parameters(const ModelOptions& options) {
+  return declared(options, kFirstPiece, kFirstPiece);
 }
 
 int64_t saved_numbers(const ModelOptions& o, int64_t vocab_size, int64_t batch_tokens) {

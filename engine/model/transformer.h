@@ -19,6 +19,8 @@ namespace tearless::engine {
 /// The number of parameters of the model. Allocates none. `source_vocab_size`: of the source side; unset: vocab_size.
 int64_t parameter_count(const ModelOptions& options, int64_t vocab_size,
                         std::optional<int64_t> source_vocab_size = std::nullopt);
+/// The parameters with data of some size, on which neither their names nor which of them are a norm's length depend.
+DeclaredParameters declared_parameters(const ModelOptions& options);
 
 /// About how many numbers of a batch of `batch_tokens` rows per side training holds at a time.
 int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);

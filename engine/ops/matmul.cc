@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tearless::engine {
 namespace {
@@ -228,12 +230,44 @@ std::string matmul_library_name() {
   return fmt::format("MKL {}", word_after(text, "Version "));
 }
 
-void fix_matmul_order() {
+namespace {
+
+/// What MKL_CBWR must be; null: it must not be set.
+const char* order_of_mkl() {
   // On AMD processors MKL gives the same bits without the variable, and does not with it (matrices of width 8 and 12,
   // measured on an EPYC).
   const Processor processor = this_processor();
-  if (processor.vendor != Processor::Vendor::kIntel) return;
-  ::setenv("MKL_CBWR", processor.avx512 ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
+  if (processor.vendor != Processor::Vendor::kIntel) return nullptr;
+  return processor.avx512 ? "AVX512,STRICT" : "AVX2,STRICT";
+}
+
+}  // namespace
+
+void fix_matmul_order() {
+  if (const char* const order = order_of_mkl()) ::setenv("MKL_CBWR", order, /*overwrite=*/0);
+}
+
+std::string arithmetic_settings() {
+  // Of MKL, oneDNN under both of its names, LibTorch's own kernels, the C library's functions, and CUDA's libraries.
+  constexpr auto kVariables = std::to_array<const char*>(
+      {"MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA",
+       "ONEDNN_CPU_ISA_HINTS", "DNNL_CPU_ISA_HINTS", "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE",
+       "ATEN_CPU_CAPABILITY", "GLIBC_TUNABLES", "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+       "CUBLAS_WORKSPACE_CONFIG"});
+  std::string text;
+  for (const std::string_view name : kVariables) {
+    const char* const value = std::getenv(name.data());
+    if (!value || !*value) continue;
+    if (name == "MKL_CBWR" && order_of_mkl() && value == std::string_view(order_of_mkl())) continue;
+    if (name == "GLIBC_TUNABLES" && std::string_view(value).find("hwcaps") == std::string_view::npos) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, printable(value));
+  }
+  return text;
+}
+
+std::string arithmetic_name() {
+  const std::string settings = arithmetic_settings();
+  return matmul_library_name() + (settings.empty() ? "" : " " + settings);
 }
 
 void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,

@@ -45,9 +45,14 @@ bool uses_bf16_matmuls();
 bool has_matmul_library();
 
 /// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2",
-/// "OpenBLAS 0.3.34 SkylakeX", "oneDNN 3.10.2 bf16", "oneDNN 3.10.2 bf16 AMX". Runs that were trained with different
-/// names are mixed.
+/// "OpenBLAS 0.3.34 SkylakeX", "oneDNN 3.10.2 bf16", "oneDNN 3.10.2 bf16 AMX".
 std::string matmul_library_name();
+
+/// The variables of the environment that are set and change the sums of a library, "ONEDNN_MAX_CPU_ISA=AVX2"; "": none.
+std::string arithmetic_settings();
+/// Library and variables. Runs that were trained with different ones are mixed: what the last bits of a number depend
+/// on besides the processor.
+std::string arithmetic_name();
 
 /// Why OpenBLAS cannot be used on this machine; "" if it can.
 std::string why_no_openblas();

@@ -79,9 +79,10 @@ ExitCode attempt_with(const RunDirectory& run, const ExecutionOptions& execution
 
 void prepare_device(const RunDirectory& run, int64_t attempt, const ExecutionOptions& execution) {
   prepare_processor(execution);
-  if (execution.device != ExecutionOptions::Device::kCpu) return;
-  write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
-  spdlog::info("matmuls by {}", matmul_library_name());
+  const bool on_cpu = execution.device == ExecutionOptions::Device::kCpu;
+  const std::string arithmetic = on_cpu ? arithmetic_name() : arithmetic_settings();
+  if (!arithmetic.empty()) write_atomically(run.attempt(attempt) / "arithmetic", arithmetic + "\n");
+  if (on_cpu) spdlog::info("matmuls by {}", arithmetic);
 }
 
 ExitCode train(const RunOptions& options, const RunDirectory& run, int64_t attempt) {

@@ -8,6 +8,7 @@
 #include "base/run_directory.h"
 #include "base/words.h"
 #include "engine/train/execution.h"
+#include "engine/train/result_names.h"
 
 namespace tearless::engine {
 using nlohmann::json;
@@ -32,10 +33,10 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
 // Prefixes of keys that change neither a run's memory nor its speed. A key that is missing here only splits a resource
 // class in two.
 constexpr auto kNotOfShape = std::to_array<std::string_view>(
-    {"model.decoder_start", "model.ds_init.", "model.embedding_scale", "model.init", "model.positions.", "train.adam.",
-     "train.dropout_seed", "train.early_stop", "train.init_seed", "train.label_smoothing", "train.loss_mean",
-     "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed", "train.schedule.",
-     "train.seed"});
+    {"model.decoder_start", "model.ds_init.", "model.embedding_scale", "model.init", "model.positions.", "text.bleu",
+     "train.adam.", "train.diverged_loss", "train.dropout_seed", "train.early_stop", "train.init_seed",
+     "train.label_smoothing", "train.loss_mean", "train.max_", "train.min_lr", "train.optimiser.weight_decay",
+     "train.order_seed", "train.schedule.", "train.seed"});
 
 std::string resource_class_of(const RunOptions& options, std::string_view canonical) {
   std::string text = fmt::format("{} {}\n", options.run.device == ExecutionOptions::Device::kCuda, options.run.threads);
@@ -86,6 +87,10 @@ json answer_for(const RunOptions& options) {
                  {"evaluations", known(options.train.evaluation_limit())},
                  {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
                  {"threads", options.run.threads}};
+  const ResultNames names =
+      result_names(options.task->numbers(), *options.task->model_parameters(), options.train, options.run);
+  answer["scores"] = names.scores;
+  answer["metrics"] = names.metrics;
   if (waiting_for.empty()) {
     files.fingerprint();
     answer["data"] = checksums_of(files);
@@ -118,6 +123,8 @@ void become_derived(json& answer, DerivedRun& run) {
     if (answer.contains("data")) answer["data"].update(checksums_of(files));
   }
   answer["updates"] = answer["evaluations"] = 0;
+  answer["scores"] = run.score_names();
+  answer["metrics"] = json::array();
   if (run.kind().needs_model()) return;
   const ExecutionOptions needs = run.execution();
   answer["memory_bytes"] = nullptr;

@@ -145,10 +145,22 @@ DerivedRun read_derived_run(const RunDirectory& run) {
 
 namespace {
 
+std::string score_name(const DerivedOptions& own, const std::string& number) { return own.name + "." + number; }
+
+}  // namespace
+
+std::vector<std::string> DerivedRun::score_names() const {
+  std::vector<std::string> names;
+  for (const std::string& number : kind().score_names(*trained.task)) names.push_back(score_name(chain.back(), number));
+  return names;
+}
+
+namespace {
+
 /// Writes outputs, scores.json and DONE. Returns kExitStopped, and writes no DONE, if a newer attempt has begun.
 ExitCode publish(const RunDirectory& run, int64_t attempt, const DerivedOptions& own, const Derivation& made) {
   json scores = json::object();
-  for (const auto& [name, value] : made.results.numbers) scores[fmt::format("{}.{}", own.name, name)] = value;
+  for (const auto& [name, value] : made.results.numbers) scores[score_name(own, name)] = value;
   if (run.newest_attempt() != attempt) return kExitStopped;
   write_phase(run, attempt, Phase::kPublishing);
   const std::vector<std::string> files = write_results(run, scores, made.results.files);

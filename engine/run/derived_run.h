@@ -34,6 +34,8 @@ struct DerivedRun {
   std::vector<DerivedOptions> chain;  // the first derives from the trained run, each other one from the one before
 
   DerivedKind& kind() const { return chain.back().chosen(); }
+  /// The names that its scores.json will have.
+  std::vector<std::string> score_names() const;
   /// The device and threads that it needs.
   ExecutionOptions execution() const { return kind().needs_model() ? trained.run : ExecutionOptions(); }
 };

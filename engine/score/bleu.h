@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/score/tokenise.h"
+
 namespace tearless::engine {
 
 /// Sufficient statistics of a sentence or, summed, of a corpus. Index n - 1 is for n-grams.
@@ -41,12 +43,8 @@ double bleu(const BleuStats& stats);
 /// match has precision 1 / (2^i · total). 0 for orders without n-grams, and all 0 if nothing matches
 /// (docs/spec/training.md §6.2).
 std::array<double, 4> exp_smoothed_precisions(const BleuStats& stats, double scale);
-/// BLEU with these precisions, for bleu_13a.
+/// BLEU with these precisions, for raw text.
 double bleu_exp_smoothed(const BleuStats& stats);
-
-/// The 13a tokeniser (mteval-v13a, as in sacreBLEU). Returns words separated by single spaces. White space is Unicode's
-/// here, as in Python.
-std::string tokenise_13a(std::string_view line);
 
 /// The file outputs/<set>.stats, so that significance tests need no second decoding: a line of column names, then one
 /// line of tab-separated numbers per sentence.

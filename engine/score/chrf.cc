@@ -89,6 +89,8 @@ class ChrF final : public TextMetricOf<ChrF> {
                     word_order_);
   }
 
+  bool needs_spaces() const override { return false; }
+
   Statistics statistics(std::string_view hypothesis, std::string_view reference) const override {
     Statistics statistics;
     statistics.reserve(3 * (kCharacterOrder + kMaxWordOrder));

@@ -41,6 +41,8 @@ class TextMetric {
 
   /// Describes the metric's options as settings: `--word-order` sets word_order.
   virtual void describe(SettingsVisitor& /*visitor*/) {}
+  /// Whether words are what spaces separate, so that text without spaces scores near 0.
+  virtual bool needs_spaces() const { return true; }
   /// The statistics of one sentence with one reference; their number is the same for all sentences. Bytes that are not
   /// UTF-8 count as characters.
   virtual Statistics statistics(std::string_view hypothesis, std::string_view reference) const = 0;

@@ -1,5 +1,4 @@
-// sacreBLEU (Post 2018) with its defaults: 13a tokeniser, case kept, "exp" smoothing (docs/spec/training.md §6.2). The
-// only Unicode property that it needs is white space (ngrams.h).
+// sacreBLEU (Post 2018): case kept, "exp" smoothing, and 13a or another of its tokenisers (docs/spec/training.md §6.2).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,15 +15,22 @@ namespace {
 
 class SacreBleu final : public TextMetricOf<SacreBleu> {
  public:
-  SacreBleu() { meaning = "BLEU of raw text, as sacreBLEU: 13a tokeniser, exp smoothing"; }
+  SacreBleu() { meaning = "BLEU of raw text, as sacreBLEU: 13a or another tokeniser, exp smoothing"; }
 
   void describe(SettingsVisitor& visitor) override {
     visitor.integer({.key = "signature", .meaning = "the form of sacreBLEU 1 or 2 (default)", .min = 1, .max = 2},
                     signature_);
+    describe_tokeniser(visitor,
+                       {.key = "tokeniser",
+                        .meaning = "what makes words of raw text: 13a (default), zh for Chinese, char for other text "
+                                   "without spaces",
+                        .neutral = "13a"},
+                       tokeniser_, kTokeniserNames);
   }
+  bool needs_spaces() const override { return tokeniser_ == Tokeniser::k13a; }
 
   Statistics statistics(std::string_view hypothesis, std::string_view reference) const override {
-    return bleu_stats(tokenise_13a(hypothesis), tokenise_13a(reference)).numbers();
+    return bleu_stats(tokenise(tokeniser_, hypothesis), tokenise(tokeniser_, reference)).numbers();
   }
 
   // In sacreBLEU's order of operations, so that ties are rounded as there.
@@ -41,8 +47,10 @@ class SacreBleu final : public TextMetricOf<SacreBleu> {
         fmt::format("{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", fmt::join(percents, "/"),
                     brevity_penalty(stats), ratio, stats.hypothesis_length, stats.reference_length);
     const bool old = signature_ == 1;
-    score.signature = old ? "case.mixed+numrefs.1+smooth.exp+tok.13a+version." + signed_version()
-                          : signature_of({{"case", "mixed"}, {"eff", "no"}, {"tok", "13a"}, {"smooth", "exp"}});
+    const std::string tokeniser(kTokeniserNames[static_cast<size_t>(tokeniser_)]);
+    score.signature =
+        old ? fmt::format("case.mixed+numrefs.1+smooth.exp+tok.{}+version.{}", tokeniser, signed_version())
+            : signature_of({{"case", "mixed"}, {"eff", "no"}, {"tok", tokeniser}, {"smooth", "exp"}});
     score.line =
         fmt::format("{}{}{} = {:.2f} {}", score.name, old ? '+' : '|', score.signature, score.value, score.details);
     return score;
@@ -50,6 +58,7 @@ class SacreBleu final : public TextMetricOf<SacreBleu> {
 
  private:
   int64_t signature_ = 2;
+  Tokeniser tokeniser_ = Tokeniser::k13a;
 };
 
 }  // namespace

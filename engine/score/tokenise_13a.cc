@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/score/bleu.h"
 #include "engine/score/ngrams.h"
+#include "engine/score/tokenise.h"
 
 namespace tearless::engine {
 namespace {
@@ -46,17 +46,9 @@ std::string space_pairs(std::string_view text, First first, Second second, std::
 
 }  // namespace
 
-std::string tokenise_13a(std::string_view line) {
-  std::string text(line);
-  replace_all(text, "<skipped>", "");
-  replace_all(text, "-\n", "");
-  replace_all(text, "\n", " ");
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kEntities = {
-      {{"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}};
-  for (const auto& [entity, character] : kEntities) replace_all(text, entity, character);
-
+std::string tokenise_western(std::string_view line) {
   std::string spaced;
-  for (const char c : " " + text + " ") {
+  for (const char c : line) {
     if (stands_alone(c)) {
       spaced.append(1, ' ').append(1, c).append(1, ' ');
     } else {
@@ -69,6 +61,17 @@ std::string tokenise_13a(std::string_view line) {
   spaced = space_pairs(spaced, is_stop, not_digit, " ", " ", "");
   spaced = space_pairs(spaced, is_digit, is_hyphen, "", " ", " ");
   return fmt::format("{}", fmt::join(split_unicode_words(spaced), " "));
+}
+
+std::string tokenise_13a(std::string_view line) {
+  std::string text(line);
+  replace_all(text, "<skipped>", "");
+  replace_all(text, "-\n", "");
+  replace_all(text, "\n", " ");
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kEntities = {
+      {{"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}};
+  for (const auto& [entity, character] : kEntities) replace_all(text, entity, character);
+  return tokenise_western(" " + text + " ");
 }
 
 }  // namespace tearless::engine

@@ -32,6 +32,14 @@ std::string ClassPredictions::lines(std::span<const std::string> names) const {
   return text;
 }
 
+TaskNumbers class_numbers() {
+  return {.training = {},
+          .dev = ClassPredictions::score_names("dev"),
+          .final = ClassPredictions::score_names("test"),
+          .selection = {.score = "dev.accuracy"},
+          .dev_loss = "dev.loss"};
+}
+
 FinalScores final_class_scores(const ClassPredictions& dev, const ClassPredictions& test,
                                std::span<const std::string> names) {
   return {.numbers = test.scores("test"),

@@ -19,6 +19,7 @@ class ClassPredictions {
 
   /// `set`.accuracy in percent, and `set`.loss, the mean cross-entropy without label smoothing.
   NamedNumbers scores(const std::string& set) const;
+  static std::vector<std::string> score_names(const std::string& set) { return {set + ".accuracy", set + ".loss"}; }
   /// The class with the largest logit, of equal ones the first.
   const std::vector<int32_t>& classes() const { return classes_; }
   /// One class a line, by its name in `names`.
@@ -29,6 +30,9 @@ class ClassPredictions {
   int64_t right_ = 0;
   double nll_ = 0;  // Σ -log p(label)
 };
+
+/// The names of a classifier's numbers.
+TaskNumbers class_numbers();
 
 /// The scores of the test set and the classes of both. The scores of dev are known from the evaluation.
 FinalScores final_class_scores(const ClassPredictions& dev, const ClassPredictions& test,

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/data/text_lines.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -62,6 +63,8 @@ int64_t ClassifyKind::pass_batches(const TrainOptions& train) const {
 }
 
 std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say) const {
+  LabelledTextOptions described = options.data;
+  say_left_out(engine::data_files(described), say);
   const auto data = data_of(train, say);
   return fmt::format("{}: {} training, {} dev, {} test sentences of {} classes; vocabulary {}; nothing needs a cache",
                      options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),

@@ -34,6 +34,8 @@ class ClassifyKind final : public TaskKindOf<ClassifyKind> {
   void check_consistent(const TrainOptions& train) const override;
   bool data_follow_seed() const override { return !options.data.split_seed; }
   DataFiles data_files() override { return engine::data_files(options.data); }
+  TaskNumbers numbers() const override { return class_numbers(); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
   std::optional<Size> size(const TrainOptions& train) const override;
   int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
@@ -53,7 +55,8 @@ class Classify final : public TaskOf<ClassifyOptions, ReadySentences> {
            std::shared_ptr<const LabelledTokens> data);
 
   int64_t schedule_width() const override { return options_.model.d_model; }
-  Selection selection() const override { return {.score = "dev.accuracy"}; }
+  Selection selection() const override { return class_numbers().selection; }
+  std::string dev_loss() const override { return class_numbers().dev_loss; }
   NamedNumbers evaluate() override;
   FinalScores final_scores() override;
 

@@ -28,6 +28,8 @@ class DigitsKind final : public TaskKindOf<DigitsKind> {
   void describe_own(SettingsVisitor& visitor) override;
   void check_consistent(const TrainOptions& train) const override;
   DataFiles data_files() override { return engine::data_files(options.data); }
+  TaskNumbers numbers() const override { return class_numbers(); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
   std::optional<Size> size(const TrainOptions& train) const override;
   int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
@@ -44,7 +46,8 @@ class DigitsTask final : public TaskOf<DigitsTaskOptions, ReadyImages> {
              Digits digits);
 
   int64_t schedule_width() const override { return 1; }
-  Selection selection() const override { return {.score = "dev.accuracy"}; }
+  Selection selection() const override { return class_numbers().selection; }
+  std::string dev_loss() const override { return class_numbers().dev_loss; }
   NamedNumbers evaluate() override;
   FinalScores final_scores() override;
 

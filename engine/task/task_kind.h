@@ -47,6 +47,13 @@ class TaskKind {
   /// Whether the data depend on train.seed.
   virtual bool data_follow_seed() const { return false; }
 
+  // --- results
+
+  /// The names of the numbers of the task that make() makes.
+  virtual TaskNumbers numbers() const = 0;
+  /// The parameters of its model with data of some size.
+  virtual DeclaredParameters model_parameters() const = 0;
+
   // --- data
 
   /// The data files, by the settings that name them: those settings are paths, of which relative ones are made

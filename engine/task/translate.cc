@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/data/text_lines.h"
 
 namespace tearless::engine {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 /// Batch size for perplexities. Not decode.batch_tokens: that setting is local, and the cut changes the last bits of a
 /// sum.
 constexpr int64_t kPerplexityTokens = 4096;
+
+constexpr auto kBleuNames = std::to_array<std::string_view>({"auto", "zh", "char"});
 
 /// What one side of the training pairs comes to, to be compared with a paper's table (docs/spec/tables.md, Table 1).
 /// EOS is not counted. Words are those before the text was cut into subwords.
@@ -45,6 +48,39 @@ OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& m
                                 smoothing.over_whole_vocabulary());
 }
 
+std::vector<std::string> perplexity_names(const std::string& set) { return {set + ".ppl_smoothed", set + ".ppl"}; }
+
+std::string labels_outside_name(const std::string& set) { return set + ".labels_outside"; }
+
+/// Says how many lines of each file look as if they were cut into subwords of another kind.
+void say_looks_cut(DataOptions data, TextKind kind, const Say& say) {
+  for (const DataSet& set : engine::data_files(data).sets) {
+    const ParallelText text = read_parallel(set);
+    for (const auto& [file, lines] : {std::pair(set.files()[0], &text.source), {set.files()[1], &text.target}}) {
+      const auto cut = std::ranges::count_if(*lines, [&](const std::string& line) { return looks_cut(kind, line); });
+      if (cut == 0) continue;
+      say(fmt::format(
+          "warning: {} of {} have subwords' marks ({}); if the text is cut already, BLEU is of subwords: {}",
+          counted(cut, "line"), file, kind == TextKind::kSentencepiece ? "@@" : "\u2581",
+          kind == TextKind::kSentencepiece ? "set text.kind = \"segmented\""
+                                           : "join it with spm_decode, and set text.kind = \"sentencepiece\""));
+    }
+  }
+}
+
+/// Says what of the text makes its scores doubtful.
+void say_doubts(const Prepared& corpus, const TranslateOptions& options, const Say& say) {
+  const std::optional<Tokeniser> tokeniser = bleu_tokeniser(options);
+  if (tokeniser == Tokeniser::kZh || tokeniser == Tokeniser::kChar) return;
+  for (const auto& [set, lines] : {std::pair("dev", &corpus.dev_reference), {"test", &corpus.test_reference}}) {
+    if (!has_hardly_a_space({lines->begin(), lines->end()})) continue;
+    say(fmt::format(
+        "warning: the references of {} have hardly a space, and {} counts what spaces separate as words: set "
+        "text.bleu = \"zh\" for Chinese, \"char\" for other text without spaces",
+        set, bleu_name(options)));
+  }
+}
+
 std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocabulary) {
   const auto count = [&](const ParallelTokens& set) { return vocabulary.outside(set.target.tokens); };
   return fmt::format("labels outside the target vocabulary, which count as UNK: {} training, {} dev, {} test",
@@ -52,6 +88,18 @@ std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocab
 }
 
 }  // namespace
+
+std::optional<Tokeniser> bleu_tokeniser(const TranslateOptions& options) {
+  using Bleu = TranslateOptions::Bleu;
+  if (options.bleu == Bleu::kZh) return Tokeniser::kZh;
+  if (options.bleu == Bleu::kChar) return Tokeniser::kChar;
+  return options.text.kind == TextKind::kSentencepiece ? std::optional(Tokeniser::k13a) : std::nullopt;
+}
+
+std::string bleu_name(const TranslateOptions& options) {
+  const std::optional<Tokeniser> tokeniser = bleu_tokeniser(options);
+  return tokeniser ? fmt::format("bleu_{}", kTokeniserNames[static_cast<size_t>(*tokeniser)]) : "bleu";
+}
 
 std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
 
@@ -64,6 +112,16 @@ TranslateKind::TranslateKind() {
 void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("data", options.data);
   v.table("text", options.text);
+  v.table_of("text", [&] {
+    describe_tokeniser(v,
+                       {.key = "bleu",
+                        .meaning = "BLEU of dev, which selects checkpoints, and of test: `auto`, of tokenised text "
+                                   "`bleu` (multi-bleu), of raw text `bleu_13a`; or with another tokeniser of "
+                                   "sacreBLEU: `zh` for Chinese, each character a word (`bleu_zh`); `char` for other "
+                                   "text without spaces (`bleu_char`)",
+                        .neutral = "auto"},
+                       options.bleu, kBleuNames);
+  });
   v.table("model", options.model);
   v.table_of("train", [&] { v.table("batch", options.batch); });
   v.table("decode", options.decode);
@@ -83,6 +141,21 @@ void TranslateKind::check_consistent(const TrainOptions& train) const {
         "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
         "train.label_smoothing_form = \"twt\"");
   }
+}
+
+TaskNumbers TranslateKind::numbers() const {
+  TaskNumbers numbers{.training = perplexity_names("train"),
+                      .dev = perplexity_names("dev"),
+                      .final = perplexity_names("test"),
+                      .selection = {.score = "dev." + bleu_name(options)},
+                      .dev_loss = "dev.ppl_smoothed"};  // e^loss
+  numbers.dev.push_back(numbers.selection.score);
+  numbers.final.push_back("test." + bleu_name(options));
+  // A vocabulary of the target side alone has no other tokens.
+  if (options.model.mask_target_vocabulary && options.text.vocabulary == VocabularyKind::kJoint) {
+    for (const char* set : {"dev", "test"}) numbers.final.push_back(labels_outside_name(set));
+  }
+  return numbers;
 }
 
 std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
@@ -109,7 +182,11 @@ int64_t TranslateKind::pass_batches(const TrainOptions&) const {
 std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
   check_fits(corpus.train, options.batch);
+  DataOptions data = options.data;
   const OutputVocabulary vocabulary = output_vocabulary(corpus, options.model, train.smoothing());
+  say_left_out(engine::data_files(data), say);
+  say_looks_cut(data, options.text.kind, say);
+  say_doubts(corpus, options, say);
   say(side_counts(Side::kSource, corpus, corpus.train.source));
   say(side_counts(Side::kTarget, corpus, corpus.train.target));
   say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
@@ -125,6 +202,7 @@ std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const Execu
                                           const Say& say) const {
   Prepared prepared = prepare(options.data, options.text, say);
   check_fits(prepared.train, options.batch);
+  say_doubts(prepared, options, say);
   auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
   say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
                   sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
@@ -158,9 +236,13 @@ ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) 
   return ready;
 }
 
+NamedNumbers perplexity_numbers(const std::string& name, double loss, double nll, int64_t tokens) {
+  const std::vector<std::string> names = perplexity_names(name);
+  return {{names[0], perplexity(loss, tokens)}, {names[1], perplexity(nll, tokens)}};
+}
+
 NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
-  return {{"train.ppl_smoothed", perplexity(epoch.values[0], epoch.predictions)},
-          {"train.ppl", perplexity(epoch.values[1], epoch.predictions)}};
+  return perplexity_numbers("train", epoch.values[0], epoch.values[1], epoch.predictions);
 }
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
@@ -170,8 +252,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
     Tape tape(Tape::Kind::kForward, ops_of(execution_));
     sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.smoothing());
   }
-  return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
-          {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
+  return perplexity_numbers(name, sums.loss, sums.nll, sums.tokens);
 }
 
 std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
@@ -184,10 +265,11 @@ std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
 
 std::vector<BleuStats> Translate::sentence_stats(const std::vector<std::string>& hypotheses,
                                                  const std::vector<std::string>& references) const {
+  const std::optional<Tokeniser> tokeniser = bleu_tokeniser(options_);
   std::vector<BleuStats> sentences;
   for (size_t i = 0; i < hypotheses.size(); ++i) {
-    sentences.push_back(prepared_.raw_text ? bleu_stats(tokenise_13a(hypotheses[i]), tokenise_13a(references[i]))
-                                           : bleu_stats(hypotheses[i], references[i]));
+    sentences.push_back(tokeniser ? bleu_stats(tokenise(*tokeniser, hypotheses[i]), tokenise(*tokeniser, references[i]))
+                                  : bleu_stats(hypotheses[i], references[i]));
   }
   return sentences;
 }
@@ -195,12 +277,12 @@ std::vector<BleuStats> Translate::sentence_stats(const std::vector<std::string>&
 double Translate::corpus_bleu(const std::vector<BleuStats>& sentences) const {
   BleuStats sum;
   for (const BleuStats& sentence : sentences) sum += sentence;
-  return prepared_.raw_text ? bleu_exp_smoothed(sum) : bleu(sum);
+  return bleu_tokeniser(options_) ? bleu_exp_smoothed(sum) : bleu(sum);
 }
 
 NamedNumbers Translate::evaluate() {
   NamedNumbers numbers = perplexities("dev", prepared_.dev);
-  numbers["dev." + bleu_name()] = corpus_bleu(sentence_stats(hypotheses(prepared_.dev), prepared_.dev_reference));
+  numbers[selection().score] = corpus_bleu(sentence_stats(hypotheses(prepared_.dev), prepared_.dev_reference));
   return numbers;
 }
 
@@ -216,7 +298,7 @@ FinalScores Translate::scored_translations(const std::string& set, const Paralle
     text += lines.back() + "\n";
   }
   const std::vector<BleuStats> sentences = sentence_stats(lines, references);
-  FinalScores scores{.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
+  FinalScores scores{.numbers = {{set + "." + bleu_name(options_), corpus_bleu(sentences)}},
                      .files = {{"outputs/" + set + ".hyp", std::move(text)},
                                {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
   if (options_.decode.n_best > 1) scores.files.emplace("outputs/" + set + ".nbest", std::move(lists));
@@ -227,7 +309,7 @@ FinalScores Translate::final_scores() {
   FinalScores scores{.numbers = perplexities("test", prepared_.test), .files = {}};
   for (const auto& [name, set] : {std::pair("dev", &prepared_.dev), {"test", &prepared_.test}}) {
     const int64_t outside = output_vocabulary().outside(set->target.tokens);
-    if (outside > 0) scores.numbers[fmt::format("{}.labels_outside", name)] = static_cast<double>(outside);
+    if (outside > 0) scores.numbers[labels_outside_name(name)] = static_cast<double>(outside);
   }
   FinalScores dev = scored_translations("dev", prepared_.dev, prepared_.dev_reference);
   FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);

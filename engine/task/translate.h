@@ -23,7 +23,19 @@ struct TranslateOptions {
   ModelOptions model;
   BatchOptions batch;  // [train.batch]
   DecodeOptions decode;
+  /// BLEU of dev, of the selection, and of test.
+  enum class Bleu {
+    kAuto,  // of tokenised text multi-bleu, of raw text with sacreBLEU's tokeniser 13a
+    kZh,    // with sacreBLEU's other tokenisers
+    kChar
+  };
+  Bleu bleu = Bleu::kAuto;  // [text] bleu; no prepared corpus depends on it
 };
+
+/// The tokeniser of BLEU; none: multi-bleu, whose words are those of the text.
+std::optional<Tokeniser> bleu_tokeniser(const TranslateOptions& options);
+/// The score of translations: "bleu" of tokenised text, "bleu_13a" of raw text, "bleu_zh", "bleu_char".
+std::string bleu_name(const TranslateOptions& options);
 
 class TranslateKind final : public TaskKindOf<TranslateKind> {
  public:
@@ -32,6 +44,8 @@ class TranslateKind final : public TaskKindOf<TranslateKind> {
   void describe_own(SettingsVisitor& visitor) override;
   void check_consistent(const TrainOptions& train) const override;
   DataFiles data_files() override { return engine::data_files(options.data); }
+  TaskNumbers numbers() const override;
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
   std::optional<Size> size(const TrainOptions& train) const override;
   int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
@@ -48,7 +62,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
             Prepared prepared);
 
   int64_t schedule_width() const override { return options_.model.d_model; }
-  Selection selection() const override { return {.score = "dev." + bleu_name()}; }
+  Selection selection() const override { return {.score = "dev." + bleu_name(options_)}; }
   std::string dev_loss() const override { return "dev.ppl_smoothed"; }  // e^loss
   NamedNumbers training_numbers(const LossSums& epoch) const override;
   NamedNumbers evaluate() override;
@@ -67,9 +81,6 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   const Prepared& prepared() const { return prepared_; }
   const OutputVocabulary& output_vocabulary() const { return model_.output_vocabulary(); }
 
-  /// The score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
-  std::string bleu_name() const { return prepared_.raw_text ? "bleu_13a" : "bleu"; }
-
  private:
   std::vector<Examples> cut(int64_t pass) const override;
   ReadyBatch ready_examples(const Examples& examples, uint32_t update) const override;
@@ -87,6 +98,9 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   Transformer model_;
   Translator translator_;
 };
+
+/// The perplexities of a set or of training, from sums over its labels.
+NamedNumbers perplexity_numbers(const std::string& name, double loss, double nll, int64_t tokens);
 
 /// exp(sum / tokens), limited to e^700 so that JSON can represent it; 0 without tokens.
 double perplexity(double sum, int64_t tokens);

@@ -103,6 +103,14 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
                        "(of translation) of the mean of each (DS). Logged losses and perplexities are per token",
             .neutral = "tokens"},
            o.loss_mean, kLossMeans);
+  v.number(
+      {.key = "diverged_loss",
+       .meaning = "the run has diverged, and ends, at the first update whose loss (as `train.loss`, of that update) "
+                  "is above this; 0: when a loss or gradient is not finite",
+       .min = 0,
+       .max = 1e30,
+       .neutral = 0.0},
+      o.diverged_loss);
   v.number({.key = "clip_norm",
             .meaning = "gradients are scaled down to this global L2 norm; 0: not",
             .min = 0,

@@ -38,7 +38,8 @@ struct TrainOptions {
   };
   int64_t accumulate = 1;  // batches of an update
   AccumulateBy accumulate_by = AccumulateBy::kPredictions;
-  double clip_norm = 1.0;  // maximum global L2 norm of the gradient; 0: no clipping
+  double diverged_loss = 0;  // an update with a larger loss is a divergence; 0: none that is finite
+  double clip_norm = 1.0;    // maximum global L2 norm of the gradient; 0: no clipping
   SelectOptions select;
   ScheduleOptions schedule;
   OptimiserOptions optimiser;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "base/run_directory.h"
 
@@ -18,5 +20,9 @@ enum class Phase {
 
 /// Writes the file. Errors are ignored.
 void write_phase(const RunDirectory& run, int64_t attempt, Phase phase);
+/// The phase that this process wrote last; none if it works on no run.
+std::optional<Phase> phase_of_process();
+/// The sentence for a process that ran out of memory: what to do depends on what it was doing.
+std::string out_of_memory(std::optional<Phase> phase);
 
 }  // namespace tearless::engine

@@ -36,6 +36,11 @@ void describe(SettingsVisitor& v, SelectOptions& o, bool compares) {
       o.by, kSelectBy);
 }
 
+Selection compared_by(const SelectOptions& options, const Selection& score, const std::string& dev_loss) {
+  if (options.by == SelectOptions::By::kScore) return score;
+  return {.score = dev_loss, .higher_is_better = false, .decimals = 4};
+}
+
 void select(const SelectOptions& options, bool ends_epoch, SelectedStep next, std::vector<SelectedStep>& selected) {
   using Kind = SelectOptions::Kind;
   if (options.kind == Kind::kLastEpochs && !ends_epoch) return;

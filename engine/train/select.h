@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "base/settings.h"
@@ -26,6 +27,9 @@ struct SelectOptions {
 };
 /// `compares`: evaluations are compared even if `kind` is not best.
 void describe(SettingsVisitor& visitor, SelectOptions& options, bool compares);
+
+/// The dev number by which evaluations are compared: the task's score, or its loss.
+Selection compared_by(const SelectOptions& options, const Selection& score, const std::string& dev_loss);
 
 /// A selected evaluation, whose checkpoint is retained.
 struct SelectedStep {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/train/trainable.h"
 
@@ -23,10 +24,22 @@ struct Selection {
   double rounded(double value) const;
 };
 
+/// The metric of an early stop that was not made (observe.early_stop).
+std::string would_stop_metric(const Selection& selection);
+
 /// The final results of a run.
 struct FinalScores {
   NamedNumbers numbers;
   std::map<std::string, std::string> files;  // path relative to the run directory → content
+};
+
+/// The names of a task's numbers, as its settings tell them.
+struct TaskNumbers {
+  std::vector<std::string> training;  // of training_numbers()
+  std::vector<std::string> dev;       // of evaluate()
+  std::vector<std::string> final;     // of final_scores(); of some data not all of them
+  Selection selection;
+  std::string dev_loss;
 };
 
 class Task : public Trainable {
@@ -35,7 +48,7 @@ class Task : public Trainable {
   virtual int64_t schedule_width() const = 0;
   virtual Selection selection() const = 0;
   /// The number of evaluate() that compares evaluations with train.select.by = "loss"; lower is better.
-  virtual std::string dev_loss() const { return "dev.loss"; }
+  virtual std::string dev_loss() const = 0;
 
   /// Cuts pass `pass` (from 0) over the training set into batches and returns their number. A pure function of the
   /// pass.

@@ -38,6 +38,8 @@ class Superseded : public std::exception {};
 
 }  // namespace
 
+std::string would_stop_metric(const Selection& selection) { return "would_stop." + selection.score; }
+
 double Selection::rounded(double value) const {
   return std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr);
 }
@@ -50,9 +52,7 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
       run_(run),
       attempt_(attempt),
       loss_names_(task.loss_names()),
-      selection_(train.select.by == SelectOptions::By::kScore
-                     ? task.selection()
-                     : Selection{.score = task.dev_loss(), .higher_is_better = false, .decimals = 4}),
+      selection_(compared_by(train.select, task.selection(), task.dev_loss())),
       checkpoints_(run),
       schedule_(new_schedule()),
       optimiser_(train.optimiser.chosen(), task.parameters().values()),
@@ -128,14 +128,21 @@ bool Trainer::make_updates() {
   }
   const std::vector<UpdateResult> results = updater_->collect();
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].finite()) {
-      divergence_ = fmt::format("the {} is not finite", std::isfinite(results[i].sums.mean()) ? "gradient" : "loss");
-      return false;
-    }
+    divergence_ = divergence_of(results[i]);
+    if (!divergence_.empty()) return false;
     account_for(results[i], learning_rates[i]);
   }
   training_seconds_ += seconds_since(start);
   return true;
+}
+
+std::string Trainer::divergence_of(const UpdateResult& result) const {
+  const double loss = result.sums.mean();
+  if (!std::isfinite(loss)) return "the loss is not finite";
+  if (!result.finite()) return "the gradient is not finite";
+  const double limit = train_.diverged_loss;
+  return limit > 0 && loss > limit ? fmt::format("the loss {:.4g} is above train.diverged_loss = {:.4g}", loss, limit)
+                                   : "";
 }
 
 int64_t Trainer::next_batch() {
@@ -228,7 +235,7 @@ void Trainer::observe_early_stop() {
   const int64_t patience = execution_.observe.early_stop;
   if (train_.early_stop > 0 || patience == 0 || state_.since_best < patience || state_.would_stop_at > 0) return;
   state_.would_stop_at = state_.update;
-  write_metric("would_stop." + selection_.score,
+  write_metric(would_stop_metric(selection_),
                selection_.higher_is_better ? state_.best_selection : -state_.best_selection);
 }
 

@@ -93,6 +93,8 @@ class Trainer {
   bool make_updates();
   /// The index of the next batch in its pass; starts the pass if needed.
   int64_t next_batch();
+  /// Why an update is a divergence; "" if it is none.
+  std::string divergence_of(const UpdateResult& result) const;
   void account_for(const UpdateResult& result, double learning_rate);
   /// Logs that observe.early_stop would have ended the training here, if it is the first time.
   void observe_early_stop();

@@ -536,6 +536,7 @@ class TinyTask final : public Task {
   std::vector<std::string> loss_names() const override { return tiny_->loss_names(); }
   int64_t schedule_width() const override { return 16; }
   Selection selection() const override { return {.score = "dev.bleu"}; }
+  std::string dev_loss() const override { return "dev.ppl"; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     if (update == crash_at) throw std::runtime_error("crash");
     return tiny_->ready(index, update);

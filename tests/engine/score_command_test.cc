@@ -54,6 +54,92 @@ TEST_F(ScoreCommand, SumsTheMatchesOfAllLines) {
             "bleu 49.62, 86.7/69.2/45.5/22.2 (hypothesis 15 words, reference 15)\n");
 }
 
+// As sacreBLEU 2.6.0 prints for -l en-zh.
+TEST_F(ScoreCommand, ScoresChineseByItsCharacters) {
+  const std::string hypotheses = "今天天气不错，我们去公园散步。\n这是二十一世纪的新战争。\n";
+  const std::string references = "今天天气很好，我们去公园散步。\n这是21世纪的新战争。\n";
+  const std::string line = metric(hypotheses, references, {"sacrebleu", "--tokeniser", "zh"});
+  EXPECT_THAT(line, HasSubstr("|tok:zh|"));
+  EXPECT_THAT(line, MatchesRegex(".* = 65.76 .*\n"));
+}
+
+TEST_F(ScoreCommand, WarnsThatAScoreThatNeedsSpacesHasNone) {
+  const std::string chinese = "今天天气不错，我们去公园散步。\n", english = "we sat in the park today .\n";
+  const auto errors_of = [&](const std::string& text, const std::vector<std::string>& options) {
+    test::write_text(folder_ / "text", text);
+    std::vector<std::string> arguments = {test::program("tearless-engine").string(), "score"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const test::Finished finished = test::run({.arguments = arguments, .folder = folder_.path()});
+    EXPECT_EQ(finished.code, 0);
+    return finished.errors;
+  };
+  const std::vector<std::string> files = {"--hypothesis", "text", "--reference", "text", "--metric"};
+  const auto by = [&](const std::vector<std::string>& metric) {
+    std::vector<std::string> options = files;
+    options.insert(options.end(), metric.begin(), metric.end());
+    return options;
+  };
+  for (const auto& needs_spaces :
+       {by({"sacrebleu"}), by({"multi-bleu"}), {"text", "text"}, {"--raw", "text", "text"}}) {
+    EXPECT_THAT(errors_of(chinese, needs_spaces),
+                MatchesRegex("tearless-engine: text has hardly a space.*--tokeniser zh.*\n"));
+    EXPECT_EQ(errors_of(english, needs_spaces), "");
+  }
+  for (const auto& other :
+       {by({"sacrebleu", "--tokeniser", "zh"}), by({"sacrebleu", "--tokeniser", "char"}), by({"chrf"})}) {
+    EXPECT_EQ(errors_of(chinese, other), "");
+  }
+}
+
+TEST_F(ScoreCommand, NamesAFileThatIsCompressedAndHowToUnpackIt) {
+  const std::pair<std::string, std::string> kinds[] = {{"\x1f\x8b\x08", "gzip; unpack it with gunzip"},
+                                                       {"\xfd\x37zXZ", "xz; unpack it with unxz"},
+                                                       {"\x28\xb5\x2f\xfd", "zstd; unpack it with unzstd"},
+                                                       {"BZh91AY&SY", "bzip2; unpack it with bunzip2"},
+                                                       {"PK\x03\x04", "zip; unpack it with unzip"}};
+  test::write_text(folder_ / "plain", "a b\n");
+  for (const auto& [bytes, what] : kinds) {
+    test::write_text(folder_ / "packed", bytes + "\n");
+    for (const std::vector<std::string>& files :
+         {std::vector<std::string>{"packed", "plain"},
+          {"plain", "packed"},
+          {"--metric", "sacrebleu", "--hypothesis", "packed", "--reference", "plain"},
+          {"--metric", "chrf", "--hypothesis", "plain", "--reference", "packed"}}) {
+      std::vector<std::string> arguments = {test::program("tearless-engine").string(), "score"};
+      arguments.insert(arguments.end(), files.begin(), files.end());
+      const test::Finished finished = test::run({.arguments = arguments, .folder = folder_.path()});
+      EXPECT_EQ(finished.code, 2);
+      EXPECT_EQ(finished.errors, "tearless-engine: packed is compressed with " + what + "\n");
+    }
+  }
+}
+
+TEST_F(ScoreCommand, RefusesFilesWithDifferentNumbersOfLines) {
+  test::write_text(folder_ / "two", "a\nb\n");
+  test::write_text(folder_ / "three", "a\nb\nc\n");
+  for (const std::vector<std::string>& files : {std::vector<std::string>{"two", "three"},
+                                                {"--metric", "chrf", "--hypothesis", "two", "--reference", "three"}}) {
+    std::vector<std::string> arguments = {test::program("tearless-engine").string(), "score"};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    const test::Finished finished = test::run({.arguments = arguments, .folder = folder_.path()});
+    EXPECT_EQ(finished.code, 2);
+    EXPECT_EQ(finished.output, "");
+    EXPECT_EQ(finished.errors,
+              "tearless-engine: two has 2 lines, three has 3: both must hold the same sentences, one a line\n");
+  }
+}
+
+TEST_F(ScoreCommand, LeavesOutCarriageReturnsAtTheEndsOfLinesAndAByteOrderMark) {
+  const std::string lines = "今天天气不错\n我们去公园\n", from_windows = "\xEF\xBB\xBF今天天气不错\r\n我们去公园\r\n";
+  const std::vector<std::string> by_character = {"sacrebleu", "--tokeniser", "char"};
+  EXPECT_EQ(metric(from_windows, lines, by_character), metric(lines, lines, by_character));
+  EXPECT_EQ(metric(lines, from_windows, by_character), metric(lines, lines, by_character));
+  EXPECT_EQ(score("\xEF\xBB\xBF"
+                  "a b c d\r\n",
+                  "a b c d\n"),
+            score("a b c d\n", "a b c d\n"));
+}
+
 TEST_F(ScoreCommand, AcceptsALastLineWithoutNewlineAndNoOtherLineEnds) {
   // One of 8 words is missing: exp(1 - 8/7) = 0.8669.
   EXPECT_EQ(score("a b c d\re f g", "a b c d\re f g h\n"),

@@ -16,12 +16,10 @@ using namespace tearless::engine;
 
 void encode_and_join(const Bpe& bpe, const ParallelText& text) {
   const Bpe again = Bpe::from_bytes(bpe.bytes());
-  const bool marked = bpe.bytes().find("@@ ") != std::string::npos;  // text that looks like a piece is joined as one
   for (const Side side : {Side::kSource, Side::kTarget}) {
     for (const std::string& line : side == Side::kSource ? text.source : text.target) {
       const std::vector<std::string> pieces = bpe.encode(line, side);
       require(again.encode(line, side) == pieces, "subwords differ after they were written and read");
-      if (marked || line.find("@@") != std::string::npos) continue;
       require(bpe.join(pieces) == fmt::format("{}", fmt::join(split_words(line), " ")),
               "pieces do not join to their line");
     }
@@ -44,6 +42,7 @@ int fuzz_corpus(const uint8_t* data, size_t size) {
   options.train = (folder / "train").string();
   try {
     const ParallelText text = usable_pairs(read_parallel(data_files(options).sets[0]), /*max_words=*/50, "train");
+    refuse_subword_marks(TextKind::kBpe, text, {"train.src", "train.tgt"});
     encode_and_join(Bpe::learn(text, merges), text);
     const Segmented segmented;
     for (const std::string& line : text.source) segmented.join(segmented.encode(line, Side::kSource));

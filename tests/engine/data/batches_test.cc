@@ -182,6 +182,16 @@ TEST(MaxTokenBatches, AreCutToAMultipleOfEightAndTheRestOpensTheNext) {
             (Sizes{2, 3, 3, 8, 8}));
 }
 
+// Eight of one token go; the pair with four target tokens is left over, and ten of such length are 40.
+TEST(MaxTokenBatches, CountTheLongerTargetOfAPairThatWasLeftOver) {
+  using Sizes = std::vector<size_t>;
+  const auto lengths = repeated({{8, {1, 1}}, {1, {2, 4}}, {12, {3, 3}}});
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(lengths), max_tokens(40), 1, 0)), (Sizes{5, 8, 8}));
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{8, {1, 1}}, {1, {2, 3}}, {12, {3, 3}}})), max_tokens(40), 1, 0)),
+            (Sizes{8, 13}))
+      << "thirteen of three";
+}
+
 TEST(MaxTokenBatches, AreSortedBySourceAndThenByTargetLength) {
   // Four of one source length: the two short targets together, 2 × 2, and the two long ones, 2 × 5.
   const ParallelTokens corpus = corpus_of({{2, 5}, {2, 2}, {2, 5}, {2, 2}, {1, 5}, {1, 5}});

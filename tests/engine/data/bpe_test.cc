@@ -100,14 +100,6 @@ TEST(Bpe, LearnsFromLongWordsThatShareTheirPairs) {
   EXPECT_EQ(learn_merges({{word, 1}, {word + "x", 1}}, 90).size(), 90u);
 }
 
-TEST(Bpe, RefusesTextWithTheEndOfWordMark) {
-  EXPECT_EQ(tearless::test::error_of([&] {
-              Bpe::learn({{"a b"}, {"x </w>y"}}, 10);
-            }),
-            "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; remove "
-            "it");
-}
-
 TEST(Bpe, EncodesByTheEarliestMergeAndJoinsBack) {
   const ParallelText train{{"low low low low low lower lower"},
                            {"newest newest newest newest newest newest widest widest widest"}};

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/data/raw_files.h"
+#include "engine/data/text_lines.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
@@ -51,7 +52,44 @@ TEST_F(Corpus, EndsLinesAtNewlinesAlone) {
                                 "c\u2028d\xC2\x85"
                                 "e",
                                 "", "f"}));
-  EXPECT_EQ(text.target, (Lines{"1", "2", "3", "4\r"}));
+  EXPECT_EQ(text.target, (Lines{"1", "2", "3", "4"}));
+}
+
+TEST_F(Corpus, LeavesOutCarriageReturnsAtTheEndsOfLinesAndAByteOrderMarkAtTheStart) {
+  write("train.src",
+        "\xEF\xBB\xBF"
+        "a b\r\nc\r\r\n\r\nd\re\r");
+  write("train.tgt",
+        "1\n\xEF\xBB\xBF"
+        "2\n3\n4\n");
+  const ParallelText text = read_parallel(data_files(data_).sets[0]);
+  EXPECT_EQ(text.source, (Lines{"a b", "c", "", "d\re"}));
+  EXPECT_EQ(text.target, (Lines{"1",
+                                "\xEF\xBB\xBF"
+                                "2",
+                                "3", "4"}));
+}
+
+TEST_F(Corpus, SaysOfEachFileWhatIsLeftOut) {
+  write("train.src",
+        "\xEF\xBB\xBF"
+        "a\r\nb\n");
+  write("dev.tgt", "x\r\ny z\r\n");
+  write("test.src",
+        "\xEF\xBB\xBF"
+        "a\nb\n");
+  Lines said;
+  say_left_out(data_files(data_), [&](const std::string& line) { said.push_back(line); });
+  EXPECT_EQ(said,
+            (Lines{path("train.src") + ": left out the carriage returns at the ends of 1 line, and the byte order "
+                                       "mark at the start",
+                   path("dev.tgt") + ": left out the carriage returns at the ends of 2 lines",
+                   path("test.src") + ": left out the byte order mark at the start"}));
+}
+
+TEST_F(Corpus, OfAByteOrderMarkAloneIsEmpty) {
+  write("train.src", "\xEF\xBB\xBF");
+  EXPECT_EQ(read_error(), path("train.src") + " is empty: put one sentence a line into it");
 }
 
 TEST_F(Corpus, RefusesSidesOfDifferentLength) {

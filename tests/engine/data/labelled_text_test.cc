@@ -62,10 +62,49 @@ class ClassFilesTest : public LabelledFiles {
   }
 };
 
+TEST_F(LabelledLinesTest, LeavesOutCarriageReturnsAtTheEndsOfLinesAndAByteOrderMark) {
+  write("train",
+        "\xEF\xBB\xBF"
+        "0 dull\r\n1 fine film\r\n");
+  const LabelledSets sets = read();
+  EXPECT_EQ(sets.train.text, (Lines{"dull", "fine film"}));
+  EXPECT_EQ(sets.train.label, (Labels{0, 1}));
+}
+
+TEST_F(LabelledLinesTest, RefuseASentenceOfDevOrTestThatIsTooLongToBeEvaluated) {
+  std::string words;
+  for (int i = 0; i < 10'001; ++i) words += " x";
+  write("test", "0 bore\n1" + words + "\n");
+  EXPECT_THAT(read_error(),
+              testing::StartsWith(path("test") + ":2 has 10001 words, and a sentence of dev or test may"));
+  write("test", "0 bore\n");
+  write("train", "0 dull\n1" + words + "\n");
+  EXPECT_EQ(read_error(), "") << "text.max_words leaves it out of training";
+}
+
+TEST_F(ClassFilesTest, LeaveOutCarriageReturnsAndAByteOrderMark) {
+  const LabelledSets plain = read();
+  write("toy.neg",
+        "\xEF\xBB\xBF"
+        "n0\r\nn1\r\nn2\r\nn3\r\nn4\r\nn5\r\n");
+  EXPECT_EQ(read().train.text, plain.train.text);
+  EXPECT_EQ(read().test.text, plain.test.text);
+}
+
+TEST_F(ClassFilesTest, RefuseASentenceThatIsDrawnForDevOrTestAndTooLongToBeEvaluated) {
+  std::string words = "x";
+  for (int i = 0; i < 10'000; ++i) words += " x";
+  write("toy.neg", "n0\nn1\n" + words + "\nn3\nn4\nn5\n");
+  data_.train_count = 0;
+  data_.test_count = 8;
+  data_.dev_count = 1;
+  EXPECT_THAT(read_error(), testing::StartsWith(path("toy.neg") + ":3 has 10001 words"));
+}
+
 TEST_F(LabelledLinesTest, AreALabelASpaceAndTheText) {
   write("train", "1 a b \n00 c\r\n1\td\n0  e\n1 0");
   const LabelledSets sets = read();
-  EXPECT_EQ(sets.train.text, (Lines{"a b ", "c\r", "d", " e", "0"}));
+  EXPECT_EQ(sets.train.text, (Lines{"a b ", "c", "d", " e", "0"}));
   EXPECT_EQ(sets.train.label, (Labels{1, 0, 1, 0, 1}));
   EXPECT_EQ(sets.dev.text, (Lines{"fine"}));
   EXPECT_EQ(sets.dev.label, (Labels{1}));

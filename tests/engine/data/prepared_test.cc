@@ -1,6 +1,8 @@
 // From raw files to tokens, and the cache between: shared, safe under a race, regenerated when damaged.
 #include "engine/data/prepared.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,12 +73,64 @@ class Preparation : public testing::Test {
   Lines said_;
 };
 
+// The files of each set, and both sides.
+TEST_F(Preparation, RefusesSubwordMarksInAnySetBeforeItLearns) {
+  text_ = {.kind = TextKind::kBpe, .merges = 2};
+  for (const char* file : {"train.src", "train.tgt", "dev.src", "dev.tgt", "test.src", "test.tgt"}) {
+    const std::string good = test::read_text(folder_ / file);
+    write(file, "x@@\n" + good.substr(good.find('\n') + 1));
+    EXPECT_THAT(error_of_make(), testing::StartsWith((folder_ / file).string() + ":1: the word \"x@@\" ends with @@"));
+    EXPECT_FALSE(std::filesystem::exists(token_file()));
+    write(file, good);
+  }
+  text_ = {.kind = TextKind::kSentencepiece, .pieces = 13};
+  write("test.tgt", "x\u2581x\n");
+  EXPECT_THAT(error_of_make(), testing::StartsWith((folder_ / "test.tgt").string() + ":1: there is \u2581 (U+2581)"));
+}
+
+TEST_F(Preparation, RefusesALineOfDevOrTestThatIsTooLongToBeEvaluated) {
+  const auto words = [](size_t count) {
+    std::string line;
+    for (size_t i = 0; i < count; ++i) line += "x ";
+    return line;
+  };
+  const auto refusal = [&](const std::string& file, size_t line, size_t count, size_t subwords) {
+    return testing::StartsWith(fmt::format("{}:{} has {} words, {} subwords, and a line of dev or test may have 10000 ",
+                                           (folder_ / file).string(), line, count, subwords));
+  };
+  write("dev.tgt", "y\n" + words(10'001) + "\n");
+  EXPECT_THAT(error_of_make(), refusal("dev.tgt", 2, 10'001, 10'001));
+  write("dev.tgt", "y\n" + words(10'000) + "\n");
+  EXPECT_EQ(make().dev.target.length(1), 10'000);
+  write("test.src", words(10'000) + "\n");
+  EXPECT_THAT(error_of_make(), refusal("test.src", 1, 10'000, 10'001)) << "EOS is a subword of the source";
+  EXPECT_FALSE(std::filesystem::exists(token_file()));
+  write("test.src", "b\n");
+  write("train.tgt", "x b\nlost\n" + words(10'001) + "\n \n");
+  text_.max_words = 0;
+  EXPECT_EQ(error_of_make(), "") << "batches of training have limits of their own";
+}
+
+TEST_F(Preparation, OfFilesFromWindowsIsThatOfTheSameTextWithPlainLineEnds) {
+  text_ = {.kind = TextKind::kSentencepiece, .pieces = 13};
+  const Prepared plain = make();
+  for (const char* file : {"train.src", "train.tgt", "dev.src", "dev.tgt", "test.src"}) {
+    std::string text = "\xEF\xBB\xBF";
+    for (const char c : test::read_text(folder_ / file)) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    write(file, text);
+  }
+  const Prepared windows = make();
+  EXPECT_EQ(windows.vocabulary.pieces, plain.vocabulary.pieces);
+  EXPECT_EQ(windows.train.source.tokens, plain.train.source.tokens);
+  EXPECT_EQ(windows.dev.target.tokens, plain.dev.target.tokens);
+  EXPECT_EQ(windows.dev_reference, plain.dev_reference);
+}
+
 TEST_F(Preparation, OrdersTheVocabularyByFrequencyThenBytes) {
   const Prepared prepared = make();
   EXPECT_EQ(prepared.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x", "a", "y"}));
   // Output vocabulary: the tokens of the training targets, EOS and UNK. Only the source has a.
   EXPECT_EQ(prepared.vocabulary.in_target, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 1}));
-  EXPECT_FALSE(prepared.raw_text);
 }
 
 TEST_F(Preparation, LeavesEmptyTrainingPairsOutAndKeepsEveryLineOfDevAndTest) {
@@ -233,8 +287,6 @@ TEST_F(Preparation, IsTheSameAfterTheCacheForEveryKindOfText) {
     EXPECT_EQ(said_.size(), 1u);
     const Prepared loaded = make();
     EXPECT_TRUE(said_.empty());
-    EXPECT_EQ(loaded.raw_text, kind == TextKind::kSentencepiece);
-    EXPECT_EQ(loaded.raw_text, made.raw_text);
     EXPECT_EQ(ids(loaded.encode_source(Lines{"a lost b"}).source[0]),
               ids(made.encode_source(Lines{"a lost b"}).source[0]));
     EXPECT_EQ(loaded.to_text(loaded.train.target[1]), kind == TextKind::kBpe ? "x x b y" : "x  x b y");

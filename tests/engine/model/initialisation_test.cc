@@ -263,10 +263,28 @@ TEST(Initialisation, FairseqsHasSmallerInputsOfAttentionAndNoPad) {
       }
       for (const char* table : {"embedding.source", "embedding.target", "output.weight"}) {
         expect_moments(parameters, table, 1 / std::sqrt(d), Form::kNormal);
-        EXPECT_TRUE(parameters.get(table).data()[kPad].eq(0).all().item<bool>()) << table;
+        const bool of_inputs = table != std::string("output.weight");
+        EXPECT_EQ(parameters.get(table).data()[kPad].eq(0).any().item<bool>(), of_inputs) << table;
         EXPECT_FALSE(parameters.get(table).data()[kBos].eq(0).any().item<bool>()) << table;
       }
     }
+  }
+}
+
+// As runs of earlier builds have it.
+TEST(Initialisation, FairseqsOutputMatrixHasNoPadIfAsked) {
+  ModelOptions options = options_of(Init::kFairseq);
+  options.tied_embeddings = Tying::kNone;
+  const at::Tensor drawn = parameters_of(options).get("output.weight").data().clone();
+  options.init_output_pad = ModelOptions::OutputPad::kZero;
+  const at::Tensor zeroed = parameters_of(options).get("output.weight").data().clone();
+  EXPECT_TRUE(zeroed[kPad].eq(0).all().item<bool>());
+  EXPECT_TRUE(zeroed.slice(0, kPad + 1).equal(drawn.slice(0, kPad + 1))) << "the other rows are the same";
+  for (const Tying tying : {Tying::kAll, Tying::kTarget}) {
+    options.tied_embeddings = tying;
+    options.init_output_pad = ModelOptions::OutputPad::kRandom;
+    const char* const output = tying == Tying::kAll ? "embedding.shared" : "embedding.target";
+    EXPECT_TRUE(parameters_of(options).get(output).data()[kPad].eq(0).all().item<bool>()) << "it is an input, too";
   }
 }
 

@@ -91,7 +91,7 @@ TEST(TokenEmbedding, OfPadIsItsPositionAloneWhereThatRowStartsAtZero) {
     }();
     Parameters parameters(/*seed=*/1, at::kCPU);
     const LayerScope scope(parameters, options, /*dropout_seed=*/2);
-    const Value table = declare_embedding(scope, "table", kVocabulary, /*zero_pad=*/true);
+    const Value table = declare_embedding(scope, "table", kVocabulary, PadRow::kZero);
     const TokenEmbedding embedding(scope, "table");
     parameters.allocate();
     PackedRows rows;

@@ -48,7 +48,7 @@ TEST(Check, GivesRunsOneResourceClassUnlessASettingChangesTheirMemoryOrSpeed) {
   for (const json& same :
        {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
         json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}, json{{"model.embedding_scale", 2}},
-        json{{"model.decoder_start", "zero"}},
+        json{{"model.decoder_start", "zero"}}, json{{"text.bleu", "zh"}}, json{{"train.diverged_loss", 9}},
         json{{"model.positions.first", 2}, {"model.positions.form", "halves"}}}) {
     EXPECT_EQ(resource_class(same), plain) << same;
   }

@@ -279,6 +279,21 @@ TEST_F(DerivedRuns, CheckSaysWhatTheyNeed) {
             asked({decoding()}, {{"train.seed", 2}}).at("resource_class"));
 }
 
+TEST_F(DerivedRuns, CheckSaysWhatTheirScoresWillBeCalled) {
+  for (const std::vector<Settings>& chain :
+       std::vector<std::vector<Settings>>{{decoding({}, "beam8")},
+                                          {decoding(of_news())},
+                                          {scoring({{"derived.set", "dev"}})},
+                                          {decoding(), scoring({{"derived.metric", "multi_bleu"}})}}) {
+    std::vector<std::string> left;
+    const json scores = scores_of(done(chain));
+    for (const auto& [name, value] : scores.items()) left.push_back(name);
+    EXPECT_EQ(asked(chain).at("scores"), json(left));
+    EXPECT_EQ(asked(chain).at("metrics"), json::array());
+  }
+  EXPECT_EQ(asked({decoding({}, "beam8")}).at("scores"), json::array({"beam8.test.bleu"}));
+}
+
 TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {
   const Settings absent = test::with(of_news(), {{"derived.reference", "absent.tgt"}});
   const json answer = asked({decoding(absent)});
@@ -293,6 +308,54 @@ TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {
     EXPECT_FALSE(fs::exists(run.done()));
   });
   EXPECT_EQ(attempt_run(run.root()), kExitDone);
+}
+
+// Its files could not be made, after the training that it derives from.
+TEST_F(DerivedRuns, RefuseASetWhoseNameIsTooLongForAFile) {
+  const auto of = [](size_t letters) { return Settings{{"derived.set", std::string(letters, 'n')}}; };
+  const json answer = asked({decoding(test::with(of_news(), of(300)))});
+  EXPECT_THAT(answer.value("error", ""), HasSubstr("has 300 letters, too many for the names of its files; use 200"));
+  EXPECT_EQ(answer.at("key"), "derived.set");
+  EXPECT_TRUE(asked({decoding(test::with(of_news(), of(201)))}).contains("error"));
+  const Settings longest = test::with(of_news(), test::with(of(200), {{"derived.beam", 2}, {"derived.n_best", 2}}));
+  EXPECT_TRUE(fs::exists(done({decoding(longest)}).outputs() / (std::string(200, 'n') + ".nbest")));
+}
+
+TEST_F(DerivedRuns, ReadATestSetOfTheirOwnAsTheCorpusIsRead) {
+  const std::string source = read_text(runs_->folder() / "news.src"), target = read_text(runs_->folder() / "news.tgt");
+  const auto from_windows = [](const std::string& text) {
+    std::string lines = "\xEF\xBB\xBF";
+    for (const char c : text) lines += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    return lines;
+  };
+  const RunDirectory plain = done({decoding(of_news())});
+  const std::string hypotheses = read_text(plain.outputs() / "news.hyp"), scores = read_text(plain.scores());
+  with_file(runs_->folder() / "news.src", from_windows(source), [&] {
+    with_file(runs_->folder() / "news.tgt", from_windows(target), [&] {
+      const RunDirectory windows = done({decoding(of_news())});
+      EXPECT_EQ(read_text(windows.outputs() / "news.hyp"), hypotheses);
+      EXPECT_EQ(read_text(windows.scores()), scores);
+    });
+  });
+  std::string words = "b";
+  for (int i = 0; i < 10'000; ++i) words += " d";
+  with_file(runs_->folder() / "news.src", "b d\n" + words + "\nd\n",
+            [&] { EXPECT_THAT(refusal(made({decoding(of_news())})), HasSubstr("news.src:2 has 10001 words")); });
+}
+
+TEST_F(DerivedRuns, RefuseHypothesesAndReferencesOfDifferentNumbers) {
+  const RunDirectory run = made({scoring()});
+  const fs::path hypotheses = trained_->outputs() / "test.hyp", done_file = trained_->done();
+  const std::string one_less = read_text(hypotheses).substr(read_text(hypotheses).find('\n') + 1);
+  json result = json::parse(read_text(done_file));
+  result["files"]["outputs/test.hyp"] = sha256(one_less);
+  result.erase("sealed");
+  result.erase("sha256");
+  with_file(hypotheses, one_less, [&] {
+    with_file(done_file, result.dump(), [&] {
+      EXPECT_THAT(refusal(run), AllOf(HasSubstr("has 3 lines, its references 4"), HasSubstr("the same sentences")));
+    });
+  });
 }
 
 TEST_F(DerivedRuns, RefuseASetWhoseSidesDiffer) {

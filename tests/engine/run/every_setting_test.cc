@@ -13,6 +13,7 @@
 #include "engine/data/prepared.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
+#include "engine/score/metric.h"
 #include "engine/task/translate.h"
 #include "engine/train/execution.h"
 #include "engine/train/schedule.h"
@@ -96,6 +97,24 @@ class TranslateSettings final : public test::SettingChecks {
       EXPECT_TRUE(lists[line].starts_with(fmt::format("{}{} ||| -", begin, hypotheses[line / 2]))) << lists[line];
       const auto score = [&](size_t at) { return std::stod(std::string(lists[at].substr(lists[at].rfind(' ') + 1))); };
       EXPECT_GE(score(line), score(line + 1));
+    }
+  }
+  /// Under names of its own, with the score of sacreBLEU's tokeniser for the translations that the run leaves.
+  void bleu_is_of_characters(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
+    const Ended& after = trained(c.after);
+    EXPECT_TRUE(after.metric("dev.bleu").empty());
+    EXPECT_FALSE(after.scores.contains("test.bleu"));
+    EXPECT_EQ(after.metric("dev.bleu_char").size(), trained(c.before).metric("dev.bleu").size());
+    std::unique_ptr<TextMetric> metric = text_metrics().at("sacrebleu").clone();
+    read_settings({.values = {{"tokeniser", "char"}}, .locations = {}, .name = "test"},
+                  [&](SettingsVisitor& v) { metric->describe(v); });
+    for (const char* set : {"dev", "test"}) {
+      const std::string references = test::read_text(runs_.folder() / (std::string(set) + ".tgt"));
+      const double score =
+          score_text(*metric, split_lines(after.outputs.at(std::string(set) + ".hyp")), split_lines(references)).value;
+      EXPECT_NEAR(after.scores.at(std::string(set) + ".bleu_char").get<double>(), score, 1e-9);
+      EXPECT_GT(score, 0);
     }
   }
   void length_differs(const Change& c) {
@@ -266,12 +285,20 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"text.min_count", {20, &Checks::training_differs}},
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
+        {"text.bleu", {"char", &Checks::bleu_is_of_characters}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
         {"model.encoder_sublayers", {"ffn, self_attention", &Checks::training_differs}},
         {"model.decoder_sublayers", {"cross_attention, ffn", &Checks::training_differs}},
         {"model.decoder_layers", {2, &Checks::training_differs}},
         {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
         {"model.tied_embeddings", {"none", &Checks::training_differs}},
+        {"model.init_output_pad",
+         {"zero",
+          &Checks::training_differs,
+          {{"model.init", "fairseq"},
+           {"model.tied_embeddings", "none"},
+           {"model.mask_target_vocabulary", false},
+           {"train.label_smoothing_form", "fairseq"}}}},
         {"model.decoder_start", {"zero", &Checks::training_differs}},
         {"model.language_embedding", {true, &Checks::training_differs}},
         {"model.output_bias", {false, &Checks::training_differs}},
@@ -290,6 +317,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.label_smoothing", {0.3, &Checks::training_differs}},
         {"train.label_smoothing_form", {"zero", &Checks::training_differs, {{"model.mask_target_vocabulary", false}}}},
         {"train.loss_mean", {"sentences", &Checks::training_differs}},
+        {"train.diverged_loss", {1e-3, &Checks::length_differs}},
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
         {"train.batch.regenerate", {"once", &Checks::training_differs}},
@@ -368,6 +396,7 @@ std::vector<std::string> TranslateSettings::conditional() {
           "model.ds_init.alpha",
           "model.ds_init.form",
           "model.ds_init.stacks",
+          "model.init_output_pad",
           "model.init_qkv_fan",
           "model.norm.deviation",
           "model.norm.eps",

@@ -23,6 +23,7 @@ class Interrupted final : public Task {
   std::vector<std::string> loss_names() const override { return task_->loss_names(); }
   int64_t schedule_width() const override { return task_->schedule_width(); }
   Selection selection() const override { return task_->selection(); }
+  std::string dev_loss() const override { return task_->dev_loss(); }
   NamedNumbers training_numbers(const LossSums& epoch) const override { return task_->training_numbers(epoch); }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {

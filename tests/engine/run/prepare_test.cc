@@ -37,5 +37,69 @@ TEST(Prepare, CountsWordsSubwordsTypesAndBatches) {
       << "all of the joint vocabulary but PAD and BOS";
 }
 
+/// What it prints for these settings, a line each.
+std::vector<std::string> printed(const test::SmallRuns& runs, const test::Settings& settings) {
+  const RunOptions options = runs.options(settings);
+  std::vector<std::string> lines;
+  lines.push_back(options.task->prepare_data(options.train, [&](const std::string& line) { lines.push_back(line); }));
+  return lines;
+}
+
+// The second time, too, when the corpus is in the cache.
+TEST(Prepare, CountsWhatItLeavesOutOfTheFiles) {
+  const test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) {
+    runs.write(set, {{"a b", "x y"}, {"b", "y"}});
+    runs.write_labelled(set, {{"bad one", 0}, {"good one", 1}});
+  }
+  test::write_text(runs.folder() / "dev.tgt", "\xEF\xBB\xBFx\r\ny\r\n");
+  test::write_text(runs.folder() / "test", "0 bad\r\n1 good\n");
+  const auto settings = test::with(test::corpus_settings(), {{"text.kind", "bpe"}, {"text.merges", 1}});
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_THAT(printed(runs, settings),
+                testing::Contains((runs.folder() / "dev.tgt").string() +
+                                  ": left out the carriage returns at the ends of 2 lines, and the byte order mark at "
+                                  "the start"));
+    EXPECT_THAT(
+        printed(runs, test::with(test::labelled_settings(), {{"text.min_count", 1}})),
+        testing::Contains((runs.folder() / "test").string() + ": left out the carriage returns at the ends of 1 line"));
+  }
+}
+
+TEST(Prepare, WarnsOfReferencesWithHardlyASpaceUnlessBleuCountsCharacters) {
+  const test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) {
+    runs.write(set,
+               {{"the weather is nice today", "今天天气不错我们去公园散步吧"}, {"a war", "这是二十一世纪的新战争"}});
+  }
+  for (const char* kind : {"bpe", "sentencepiece"}) {
+    const auto settings =
+        test::with(test::corpus_settings(), {{"text.kind", kind}, {"text.merges", 1}, {"text.pieces", 60}});
+    EXPECT_THAT(printed(runs, settings),
+                testing::IsSupersetOf({testing::StartsWith("warning: the references of dev have hardly a space"),
+                                       testing::StartsWith("warning: the references of test have hardly a space")}));
+    for (const char* bleu : {"zh", "char"}) {
+      EXPECT_THAT(printed(runs, test::with(settings, {{"text.bleu", bleu}})),
+                  testing::Not(testing::Contains(HasSubstr("hardly a space"))));
+    }
+  }
+}
+
+TEST(Prepare, WarnsOfTextThatWasCutByAnotherKindOfSubwords) {
+  const test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) runs.write(set, {{"the n@@ ew cat", "x"}, {"a cat", "y"}});
+  EXPECT_THAT(printed(runs, test::with(test::corpus_settings(), {{"text.kind", "sentencepiece"}, {"text.pieces", 20}})),
+              testing::Contains(
+                  testing::AllOf(testing::StartsWith("warning: 1 line of " + (runs.folder() / "dev.src").string()),
+                                 HasSubstr("text.kind = \"segmented\""))));
+  for (const char* set : {"train", "dev", "test"}) runs.write(set, {{"\u2581the \u2581n ew", "x"}, {"\u2581a", "y"}});
+  for (const char* kind : {"bpe", "segmented"}) {
+    EXPECT_THAT(printed(runs, test::with(test::corpus_settings(), {{"text.kind", kind}, {"text.merges", 1}})),
+                testing::Contains(
+                    testing::AllOf(testing::StartsWith("warning: 2 lines of " + (runs.folder() / "test.src").string()),
+                                   HasSubstr("spm_decode"))));
+  }
+}
+
 }  // namespace
 }  // namespace tearless::engine::prepare_test

@@ -89,6 +89,8 @@ class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
   void describe_own(SettingsVisitor& v) override { digits_.describe_own(v); }
   void check_consistent(const TrainOptions& train) const override { digits_.check_consistent(train); }
   DataFiles data_files() override { return digits_.data_files(); }
+  TaskNumbers numbers() const override { return digits_.numbers(); }
+  DeclaredParameters model_parameters() const override { return digits_.model_parameters(); }
   std::optional<Size> size(const TrainOptions& train) const override { return digits_.size(train); }
   int64_t pass_batches(const TrainOptions& train) const override { return digits_.pass_batches(train); }
   std::string prepare_data(const TrainOptions& train, const Say& say) const override {

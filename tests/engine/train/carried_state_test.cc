@@ -21,6 +21,7 @@ class Remembering final : public Task {
   std::vector<std::string> loss_names() const override { return toy_.loss_names(); }
   int64_t schedule_width() const override { return toy_.schedule_width(); }
   Selection selection() const override { return toy_.selection(); }
+  std::string dev_loss() const override { return toy_.dev_loss(); }
   int64_t start_pass(int64_t pass) override { return toy_.start_pass(pass); }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return toy_.ready(index, update); }
   NamedNumbers evaluate() override { return toy_.evaluate(); }

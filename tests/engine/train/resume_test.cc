@@ -245,6 +245,58 @@ TEST_F(Diverging, ABestCheckpointLostBeforeItIsTrainedAgain) {
   EXPECT_EQ(results_of(run_), expected);
 }
 
+// The second training towards it is stopped like any other: with a checkpoint of where it was.
+TEST_F(Diverging, AStopAfterADivergenceWasUndoneLeavesACheckpoint) {
+  const std::string expected = undisturbed();
+  int at_sixteen = 0;
+  const auto lose_and_stop = [&](Toy& task) {
+    task.at_update = [&](uint32_t n) {
+      if (n == 18) flip(checkpoint(14) / "state.bin", 3);
+      if (n == 16 && ++at_sixteen == 2) ::raise(SIGTERM);
+    };
+  };
+  EXPECT_EQ(diverge(lose_and_stop), kExitStopped);
+  EXPECT_EQ(at_sixteen, 2);
+  EXPECT_EQ(steps().back(), 16);
+  EXPECT_EQ(diverge(), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+// A report is of the updates since the last one, whatever interval either attempt has.
+TEST_F(Resumed, WithAnotherIntervalOfReportsTheNextReportIsOfAllUpdatesSinceTheLast) {
+  for (const auto& [before, after, reported] :
+       {std::tuple(4, 5, std::vector<int64_t>{4, 10, 15, 20}), {5, 2, {5, 8, 10, 12, 14, 16, 18, 20}}}) {
+    start_again();
+    execution_.log_updates = before;
+    Toy stopped = toy(), resumed = toy();
+    stopped.at_update = [](uint32_t n) {
+      if (n == 6) ::raise(SIGTERM);
+    };
+    EXPECT_EQ(attempt(stopped), kExitStopped);
+    execution_.log_updates = after;
+    EXPECT_EQ(attempt(resumed), kExitDone);
+    std::map<uint32_t, CrossEntropySums> losses = stopped.losses;
+    losses.insert(resumed.losses.begin(), resumed.losses.end());
+    const std::vector<float> norms = gradient_norms();
+    const auto loss = metric("train.loss"), norm = metric("train.grad_norm_window_mean");
+    ASSERT_EQ(loss.size(), reported.size());
+    int64_t last = 0;
+    for (size_t i = 0; i < reported.size(); ++i) {
+      EXPECT_EQ(loss[i].first, reported[i]);
+      double loss_sum = 0, norm_sum = 0;
+      int64_t tokens = 0;
+      for (int64_t n = last + 1; n <= reported[i]; ++n) {
+        loss_sum += losses.at(static_cast<uint32_t>(n)).loss;
+        tokens += losses.at(static_cast<uint32_t>(n)).tokens;
+        norm_sum += norms.at(static_cast<size_t>(n - 1));
+      }
+      EXPECT_NEAR(loss[i].second, loss_sum / static_cast<double>(tokens), 1e-9);
+      EXPECT_NEAR(norm[i].second, norm_sum / static_cast<double>(reported[i] - last), 1e-6);
+      last = reported[i];
+    }
+  }
+}
+
 TEST_F(Resumed, AStopAtAnyUpdateLeavesTheEarlyStopThatIsObservedWhereItWas) {
   train_.max_epochs = 6;
   execution_.observe.early_stop = 3;

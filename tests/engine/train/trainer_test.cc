@@ -144,6 +144,39 @@ TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
   EXPECT_TRUE(done().files.contains("gradient_norms.f32"));
 }
 
+// The loss of one update is compared, not the mean of a report.
+TEST_F(Trained, ALossAboveTheThresholdIsADivergenceAndOneThatIsEqualIsNone) {
+  Toy calm;
+  EXPECT_EQ(attempt(calm), kExitDone);
+  const auto loss_of = [&](uint32_t update) {
+    return calm.losses.at(update).loss / static_cast<double>(calm.losses.at(update).tokens);
+  };
+  uint32_t largest = 1;
+  for (const auto& [update, sums] : calm.losses) {
+    if (loss_of(update) > loss_of(largest)) largest = update;
+  }
+  start_again();
+  train_.diverged_loss = loss_of(largest);
+  Toy at_threshold;
+  EXPECT_EQ(attempt(at_threshold), kExitDone);
+  start_again();
+  train_.diverged_loss = std::nextafter(loss_of(largest), 0.0);
+  Toy above;
+  EXPECT_EQ(attempt(above), kExitDiverged);
+  EXPECT_EQ(done().outcome, "diverged");
+  EXPECT_EQ(done().step, largest);
+  EXPECT_THAT(done().reason, testing::MatchesRegex("the loss [0-9.]+ is above train.diverged_loss = [0-9.]+"));
+  EXPECT_EQ(gradient_norms().size(), largest - 1) << "of the updates that were made";
+}
+
+TEST_F(Trained, ANumberThatIsNotFiniteIsADivergenceWithAThresholdToo) {
+  Toy toy;
+  train_.diverged_loss = 1e9;
+  toy.spoil_at = 3;
+  EXPECT_EQ(attempt(toy), kExitDiverged);
+  EXPECT_EQ(done().reason, "the loss is not finite");
+}
+
 TEST_F(Trained, ARunThatDivergesAfterAnEvaluationLeavesTheScoresOfItsBestCheckpoint) {
   Toy toy;
   toy.script = {1, 7, 3};
