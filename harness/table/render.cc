@@ -263,12 +263,16 @@ std::string csv_value(const nlohmann::json& value) {
 }
 
 std::string render_csv(const Table& table, Formulas formulas) {
-  Line header = table.row_axes;
-  header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
-  header.emplace_back("score");
+  // The columns of every table keep their names; an axis that is called as one of them gets another, as in `runs --csv`.
+  Line header = {"score"};
   for (const CellField& field : cell_fields()) {
     if (field.in_csv) header.emplace_back(field.name);
   }
+  const auto of_every_table = std::ssize(header);
+  header.insert(header.end(), table.row_axes.begin(), table.row_axes.end());
+  header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
+  header = distinct_names(std::move(header));
+  std::ranges::rotate(header, header.begin() + of_every_table);
   std::string text = csv_header(std::move(header), formulas);
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
