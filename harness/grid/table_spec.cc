@@ -79,11 +79,12 @@ void load_cell(const toml::table& table, const std::string& file, TableSpec& spe
 
 // A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
 template <class Add>
-void load_by_score(const toml::node& node, const Add& add) {
+void load_by_score(const toml::node& node, const std::string& key, const TableReader& reader, TableSpec& spec,
+                   const Add& add) {
   if (const auto* by_score = node.as_table()) {
     for (const auto& [score, value] : *by_score) {
       add(std::string(score.str()), value);
-      spec.named.push_back({std::string(score.str()), "decimals", reader.location(value)});
+      spec.named.push_back({std::string(score.str()), key, reader.location(value)});
     }
   } else {
     add("*", node);
@@ -91,7 +92,7 @@ void load_by_score(const toml::node& node, const Add& add) {
 }
 
 void load_decimals(const toml::node& node, const TableReader& reader, TableSpec& spec) {
-  load_by_score(node, [&](const std::string& score, const toml::node& value) {
+  load_by_score(node, "decimals", reader, spec, [&](const std::string& score, const toml::node& value) {
     const auto decimals = value.value_exact<int64_t>();
     if (!decimals || *decimals < 0 || *decimals > 9) {
       fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.location(value));
@@ -103,7 +104,7 @@ void load_decimals(const toml::node& node, const TableReader& reader, TableSpec&
 void load_factors(const toml::node& node, const TableReader& reader, TableSpec& spec) {
   constexpr double kLeast = 1e-9, kMost = 1e9;
   const auto is_pattern = [](const std::string& name) { return name.find('*') != std::string::npos; };
-  load_by_score(node, [&](const std::string& score, const toml::node& value) {
+  load_by_score(node, "factor", reader, spec, [&](const std::string& score, const toml::node& value) {
     const std::optional<double> factor = value.is_number() ? value.value<double>() : std::nullopt;
     if (!factor || !(*factor >= kLeast && *factor <= kMost)) {
       fail("{}: factor must be a number from 1e-9 to 1e9, such as 100 for percent, or a table of score = number",

@@ -83,7 +83,7 @@ std::string scoreless_text(const Table&, const Table::Column&, const Cell& cell)
 }
 
 std::string chosen_text(const Table&, const Table::Column&, const Cell& cell) {
-  return cell.chosen.empty() ? "" : fmt::format(" @{}", cell.chosen);
+  return cell.chosen.empty() ? "" : fmt::format(" @{}{}", cell.chosen, cell.tied ? " (tied)" : "");
 }
 
 // As in the source: TOML drops the zeros at its end.
@@ -119,6 +119,7 @@ constexpr CellField kFields[] = {
     {"stale",      [](const Cell& c) { return json(c.stale); }},
     {"mixed",      [](const Cell& c) { return json(c.mixed); }},
     {"chosen",     [](const Cell& c) { return json(c.chosen); }, true, chosen_text},
+    {"tied",       [](const Cell& c) { return json(c.tied); }, /*in_csv=*/false},
     {"published",  [](const Cell& c) { return c.published; }, true, published_text},
     {"difference", [](const Cell& c) { return number(c.difference()); }},
     {"runs",       [](const Cell& c) { return json(c.runs); }},

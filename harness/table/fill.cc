@@ -65,20 +65,30 @@ double factor_of(const TableSpec& spec, const std::string& score) {
 /// `select`.
 using Candidates = std::map<Coordinates, Replicates>;
 
-/// The candidate with the best mean of select.by; the first one if several are equal or none has a mean.
-const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec& spec) {
-  const Candidates::value_type* best = &*candidates.begin();
-  if (!spec.select) return *best;
+/// What `select` says of the candidates of one place.
+struct Choice {
+  const Candidates::value_type* best = nullptr;  // null: none of them has a mean of select.by
+  bool is_tied = false;                          // others have the same mean; `best` is the first in the grid's order
+  bool is_complete = true;                       // all of them have select.by of every seed
+};
+
+Choice choose(const Candidates& candidates, const TableSpec& spec, size_t seeds) {
+  if (!spec.select) return {.best = &*candidates.begin()};
+  Choice choice;
   std::optional<double> best_mean;
   for (const auto& candidate : candidates) {
-    std::optional<double> value = mean(numbers_of(values_of(candidate.second, spec.select->by, spec.count_diverged)));
-    if (value && !spec.select->highest) *value = -*value;
-    if (value && (!best_mean || *value > *best_mean)) {
-      best_mean = value;
-      best = &candidate;
-    }
+    const auto values = values_of(candidate.second, spec.select->by, spec.count_diverged);
+    choice.is_complete &= values.size() == seeds;
+    std::optional<double> value = mean(numbers_of(values));
+    if (!value) continue;
+    if (!spec.select->highest) *value = -*value;
+    choice.is_tied |= value == best_mean;
+    if (best_mean && *value <= *best_mean) continue;
+    choice.is_tied = false;
+    best_mean = value;
+    choice.best = &candidate;
   }
-  return *best;
+  return choice;
 }
 
 /// `factor` is that of the score. `fail_score` is the score that is compared with fail_below: a run below it counts as
@@ -305,7 +315,8 @@ std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
   }
-  const std::vector<std::string> first(all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMost))));
+  const std::vector<std::string> first(
+      all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMost))));
   const std::string more = all.size() > kMost ? fmt::format(" and {} more", all.size() - kMost) : "";
   return fmt::format("{}{}", fmt::join(first, "; "), more);
 }
@@ -330,6 +341,16 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
                                       fmt::join(names_of(grid, spec.select->over), ", "),
                                       spec.select->highest ? "highest" : "lowest", spec.select->by,
                                       final ? "" : ", which may still change: runs are missing"));
+    if (final && any([](const Cell& cell) { return !cell.chosen_of_all; })) {
+      table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", spec.select->by));
+    }
+    if (any([](const Cell& cell) { return cell.tied; })) {
+      table.notes.push_back(
+          fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", spec.select->by));
+    }
+    if (any([](const Cell& cell) { return cell.expected > 0 && cell.chosen.empty(); })) {
+      table.notes.push_back(fmt::format("nothing is chosen where no run has a {}", spec.select->by));
+    }
   }
   if (spec.published) {
     table.notes.push_back(fmt::format("[in brackets]: {}, then ours minus that", spec.published->source));
@@ -424,9 +445,16 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
-        const auto& [chosen, replicates] = best_of(place->second, spec);
+        const Choice choice = choose(place->second, spec, grid.seeds.size());
+        const auto& [point, replicates] = choice.best ? *choice.best : *place->second.begin();
         cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), factor_of(spec, score), spec);
-        cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
+        if (choice.best) {
+          cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, point), ", "));
+        } else if (cell.n() > 0) {  // the numbers of any of them would be read as those of a choice
+          cell = {.expected = cell.expected};
+        }
+        cell.tied = choice.is_tied;
+        cell.chosen_of_all = choice.is_complete;
         if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }

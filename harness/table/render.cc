@@ -263,7 +263,8 @@ std::string csv_value(const nlohmann::json& value) {
 }
 
 std::string render_csv(const Table& table, Formulas formulas) {
-  // The columns of every table keep their names; an axis that is called as one of them gets another, as in `runs --csv`.
+  // The columns of every table keep their names; an axis that is called as one of them gets another, as in `runs
+  // --csv`.
   Line header = {"score"};
   for (const CellField& field : cell_fields()) {
     if (field.in_csv) header.emplace_back(field.name);

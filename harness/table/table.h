@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,10 +34,12 @@ struct Cell {
   std::optional<double> mean;
   std::optional<double> spread;   // sample standard deviation; unset for n = 1
   nlohmann::json published;       // the published number or text, or null
-  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
+  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over; "": none yet
+  bool tied = false;              // others have the same mean of select.by
+  bool chosen_of_all = true;      // all that were compared have select.by of every seed
   std::vector<std::string> runs;  // ids, as far as they are known
-  std::set<std::string> stale_because;  // RunResult::stale of the stale ones
-  std::set<std::string> trained_by;     // RunResult::trained_by of those with a value
+  std::set<std::string> stale_because;               // RunResult::stale of the stale ones
+  std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value
   std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
                                                      // …, or "not in scores.json"
 
@@ -121,8 +122,8 @@ std::string render(const Table& table, TableFormat format, Formulas formulas = F
 /// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.
 std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas = Formulas::kAsTheyAre);
 
-/// Those of `names` that match a pattern (base/pattern.h), in the order of the patterns, of each in version order: layer
-/// 10 after layer 9. A pattern without a match is retained, so that its empty column is visible.
+/// Those of `names` that match a pattern (base/pattern.h), in the order of the patterns, of each in version order:
+/// layer 10 after layer 9. A pattern without a match is retained, so that its empty column is visible.
 std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
 
 }  // namespace tearless::harness

@@ -466,6 +466,50 @@ select = { over = ["lr"], by = "dev.bleu" }
       testing::Contains("@: the value of lr with the highest mean dev.bleu, which may still change: runs are missing"));
 }
 
+// Of each lr the dev score, or nullopt where the run has none; the test score is the number of the lr.
+Table selected(const std::vector<std::optional<double>>& dev, RunState otherwise = RunState::kDone) {
+  const Grid grid = load_text(R"(
+[axis]
+norm = ["a"]
+lr = [1, 2, 3]
+[table]
+rows = "norm"
+scores = ["test.bleu"]
+select = { over = ["lr"], by = "dev.bleu" }
+)");
+  return fill(grid, results(grid, [&](uint32_t, uint32_t lr, int64_t) {
+                if (!dev[lr] && otherwise != RunState::kDone) return ended(otherwise);
+                std::map<std::string, double> scores = {{"test.bleu", lr + 1}};
+                if (dev[lr]) scores["dev.bleu"] = *dev[lr];
+                return done(scores);
+              }));
+}
+std::string only_cell(const Table& table) { return cell_text(table, table.columns[0], table.rows[0].cells[0]); }
+
+TEST(Fill, ChoosesNothingWhereNoRunHasTheScoreThatChooses) {
+  const Table table = selected({std::nullopt, std::nullopt, std::nullopt});
+  EXPECT_EQ(only_cell(table), "– (0/1)");
+  EXPECT_THAT(table.notes, testing::Contains("nothing is chosen where no run has a dev.bleu"));
+  EXPECT_EQ(only_cell(selected({std::nullopt, std::nullopt, std::nullopt}, RunState::kDiverged)), "div. (1/1)");
+}
+
+TEST(Fill, SaysThatOthersHaveTheBestMeanToo) {
+  const Table table = selected({5, 7, 7});
+  EXPECT_EQ(only_cell(table), "2.00 (n=1) @2 (tied)");
+  EXPECT_THAT(table.notes,
+              testing::Contains("tied: others have the same mean dev.bleu; the first in the grid's order is shown"));
+  EXPECT_EQ(only_cell(selected({5, 5, 7})), "3.00 (n=1) @3") << "a tie of others is none";
+  EXPECT_EQ(only_cell(selected({7, 5, 7})), "1.00 (n=1) @1 (tied)");
+}
+
+TEST(Fill, SaysThatSomeOfWhatIsComparedLackTheScore) {
+  constexpr const char* kNote = "@ compares what there is: some runs have no dev.bleu";
+  const Table table = selected({5, std::nullopt, 4});
+  EXPECT_EQ(only_cell(table), "1.00 (n=1) @1");
+  EXPECT_THAT(table.notes, testing::Contains(kNote));
+  EXPECT_THAT(selected({5, 6, 4}).notes, testing::Not(testing::Contains(kNote)));
+}
+
 TEST(Fill, NeedsNoRunAtAll) {
   const Grid grid = load_text("seeds = 2\n[axis]\na = [1, 2]\n");
   const Table table = fill(grid, {});
