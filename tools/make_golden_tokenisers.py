@@ -11,8 +11,6 @@ import random
 import sacrebleu
 from sacrebleu.metrics import BLEU
 
-SETTING = "tokeni" "ze"  # sacreBLEU's spelling
-
 # The ends of the ranges that zh splits, their neighbours, and characters of other scripts.
 CHARACTERS = (
     "今天天气不错我们去公园散步，。！？「」（）ＡＢ１２ｱｲ㈱㍿⺀⿰ㄅㆠ㇀"
@@ -46,7 +44,7 @@ def main():
     for name, lines in pairs.items():
         one = {"name": name, "pairs": lines}
         for tokeniser in ("zh", "char"):
-            metric = BLEU(**{SETTING: tokeniser})
+            metric = BLEU(tokenize=tokeniser)
             score = metric.corpus_score([line[0] for line in lines], [[line[1] for line in lines]])
             one[tokeniser] = {
                 "words": [metric.tokenizer(reference.rstrip()).split() for _, reference in lines],
