@@ -201,7 +201,8 @@ TEST_F(ResultNames, HaveTheStepAtWhichARunDiverges) {
   const Settings diverging = {{"train.schedule.peak_lr", 10},
                               {"train.clip_norm", 0},
                               {"train.optimiser.kind", "sgd"},
-                              {"train.diverged_loss", 8}};
+                              {"train.diverged_loss", 8},
+                              {"run.log_updates", 1}};
   expect_told(translate(with(diverging, {{"train.evaluate_updates", 1}})), {});
   expect_told(classify(with(diverging, {{"train.evaluate_updates", 1}})), {});
 }

@@ -75,7 +75,7 @@ TEST(HardlyASpace, IsInChineseJapaneseThaiAndKhmerAndInNoTextWithWords) {
                            {"thequickbrownfoxjumpsoverthelazydog"}};
   for (const Lines& lines : without) EXPECT_TRUE(has_hardly_a_space(lines)) << lines.front();
   const Lines with[] = {{"The quick brown fox jumps over the lazy dog."},
-                        {"Donaudampfschifffahrtsgesellschaft", "Das ist ein Wort, ein langes.", "Ja."},
+                        {"Donaudampfschifffahrtsgesellschaft", "Ein langes Wort.", "Ja."},
                         {"오늘은 날씨가 정말 좋네요. 공원에 갑시다."},
                         {"今天 天气 不错 ， 我们 去 公园 散步 。"},
                         {"The word 天气 means weather in Chinese."},
