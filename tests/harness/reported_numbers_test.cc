@@ -49,9 +49,16 @@ class ReportedNumbersTest : public RunTest {
   }
   void run_grid(const std::string& rest) const {
     test::write_text(folder_ / "grid.toml", "program = \"program\"\n" + rest);
-    ok({"run", "grid.toml"});
+    output({"run", "grid.toml"});
   }
-  std::string output(const std::vector<std::string>& arguments) const { return ok(arguments).output; }
+  // Of a command that succeeds.
+  std::string output(const std::vector<std::string>& arguments) const {
+    test::Command written = command(arguments);
+    written.environment["TEARLESS_ENGINE"] = (folder_ / "program").string();
+    const test::Finished finished = arguments.front() == "run" ? finish(written) : test::run(written);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
+    return finished.output;
+  }
 };
 
 // A row of an axis.
@@ -73,9 +80,9 @@ TEST_F(ReportedNumbersTest, AScoreThatIsNotFiniteLeavesTheOthersAndIsNamed) {
               AllOf(HasSubstr("\n  test.acc = 50.5\n"), HasSubstr("\n  test.bleu: no score, scores.json has NaN\n")));
   EXPECT_THAT(output({"sql", "SELECT name, value FROM scores_view ORDER BY value", "--csv"}),
               "name,value\ntest.acc,50.5\ntest.acc,51.5\ntest.acc,52.5\n");
-  ok({"rebuild"});
+  output({"rebuild"});
   EXPECT_EQ(output({"table", "grid.toml"}), table);
-  ok({"verify"});
+  output({"verify"});
 }
 
 TEST_F(ReportedNumbersTest, OfAMetricsLineNothingVanishesWithoutACount) {
