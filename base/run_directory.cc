@@ -80,9 +80,7 @@ int64_t last_step_in(const fs::path& metrics) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     const auto metric = json::parse(*line, nullptr, /*allow_exceptions=*/false);
     if (!metric.is_object()) continue;
-    const auto step = metric.find("step");
-    if (step == metric.end() || !step->is_number_integer()) continue;
-    if (const auto value = step->get<int64_t>(); value >= 0) return value;
+    if (const std::optional<int64_t> step = updates_in(metric.value("step", json()))) return *step;
   }
   return 0;
 }
@@ -180,13 +178,33 @@ std::string derived_from(std::string_view canonical_text) {
 
 std::string run_id(std::string_view canonical_text) { return sha256(canonical_text).substr(0, 16); }
 
+std::optional<int64_t> updates_in(const json& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  const bool is_negative = !json.is_number_unsigned() && json.get<int64_t>() < 0;
+  if (is_negative || json.get<uint64_t>() > static_cast<uint64_t>(kMaxUpdates)) return std::nullopt;
+  return json.get<int64_t>();
+}
+
+namespace {
+
+int64_t step_of(const json& done, const fs::path& file) {
+  const std::optional<int64_t> step = updates_in(done.at("step"));
+  if (step) return *step;
+  fail(
+      "{}: \"step\" is {}; it must be a whole number from 0 to 2^53. Correct the training program, and delete the "
+      "run's folder to train it again",
+      file.string(), done.at("step").dump());
+}
+
+}  // namespace
+
 std::optional<Done> read_done(const RunDirectory& run) {
   if (!fs::exists(run.done())) return std::nullopt;
   try {
     if (const std::optional<json> record = unsealed(read_file(run.done()))) {
       Done done{.id = record->value("id", ""),
                 .outcome = record->at("outcome"),
-                .step = record->at("step"),
+                .step = step_of(*record, run.done()),
                 .reason = record->at("reason"),
                 .files = record->at("files")};
       if (done.outcome == "done" || done.outcome == "diverged") return done;

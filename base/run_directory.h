@@ -116,6 +116,12 @@ std::string run_id(std::string_view canonical_text);
 /// setting that the harness reads. "" for a run that is trained.
 std::string derived_from(std::string_view canonical_text);
 
+/// The most updates that a run makes: no double tells more of them apart.
+inline constexpr int64_t kMaxUpdates = int64_t{1} << 53;
+
+/// A number of updates, from 0 to kMaxUpdates, in JSON. Nullopt if `json` is anything else.
+std::optional<int64_t> updates_in(const nlohmann::json& json);
+
 /// The file DONE, which a training program writes last. A run with a DONE is never trained again.
 struct Done {
   std::string id;       // of the run; "" if the program does not name it

@@ -34,6 +34,15 @@ CLI::Validator whole_number_from(int least) {
           ""};
 }
 
+CLI::Validator whole_number() {
+  return {[](std::string& text) -> std::string {
+            if (parse<int64_t>(text)) return "";
+            using Limits = std::numeric_limits<int64_t>;
+            return fmt::format("expected a whole number from {} to {}, got {}", Limits::min(), Limits::max(), text);
+          },
+          ""};
+}
+
 CLI::Validator number_from(double least) {
   return {[least](std::string& text) -> std::string {
             const std::optional<double> number = parse<double>(text);

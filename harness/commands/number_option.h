@@ -9,6 +9,9 @@ namespace tearless::harness {
 /// Accepts the whole numbers from `least` to the largest int.
 CLI::Validator whole_number_from(int least);
 
+/// Accepts the whole numbers of 64 bits, signed.
+CLI::Validator whole_number();
+
 /// Accepts the finite numbers from `least`.
 CLI::Validator number_from(double least);
 

@@ -17,7 +17,8 @@ void SubmissionFlags::add_to(CLI::App& app) {
   app.add_flag(
       "--smoke", smoke,
       "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
-  app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)");
+  app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)")
+      ->check(whole_number());
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
                  "[policy], else 30)")

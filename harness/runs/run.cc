@@ -37,6 +37,14 @@ std::string text_at(const ordered_json& json, const char* key, std::optional<std
   return member->get<std::string>();
 }
 
+std::string device_in(const ordered_json& json) {
+  std::string device = text_at(json, "device", "cpu");
+  if (device != "cpu" && device != "cuda") {
+    throw std::invalid_argument(fmt::format("\"device\" is \"{}\"; it must be cpu or cuda", device));
+  }
+  return device;
+}
+
 std::shared_ptr<const InputFiles> data_from(const ordered_json& json, const Run* like) {
   const auto files = json.get<InputFiles>();
   for (const auto& [file, checksum] : files) {
@@ -103,7 +111,7 @@ Run run_from(const ordered_json& json, const Run* like) {
   if (const auto axes = json.find("coordinates"); axes != json.end()) run.coordinates = labels_from(*axes);
   run.seed = whole_number_at(json, "seed").value_or(0);
   run.rank = whole_number_at(json, "rank").value_or(0);
-  run.needs = {.device = text_at(json, "device", "cpu"),
+  run.needs = {.device = device_in(json),
                .threads = static_cast<int>(std::min(whole_number_at(json, "threads", 1).value_or(1), kManyThreads)),
                .resource_class = text_at(json, json.contains(kOldClassKey) ? kOldClassKey : "resource_class", ""),
                .memory_bytes = whole_number_at(json, "memory_bytes", 0)};

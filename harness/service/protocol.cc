@@ -76,7 +76,11 @@ Request request_from(std::string_view line) {
     result.flags.insert(flag);
   }
   if (const auto priority = request.find("priority"); priority != request.end()) {
-    if (!priority->is_number_integer()) fail("\"priority\" of a request must be a whole number");
+    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+    const bool fits = !priority->is_number_unsigned() || priority->get<uint64_t>() <= kMost;
+    if (!priority->is_number_integer() || !fits) {
+      fail("\"priority\" of a request must be a whole number of 64 bits, signed");
+    }
     result.priority = *priority;
   }
   const bool has_sweeps = kind->target == RequestTarget::kSweeps || kind->target == RequestTarget::kBoth;

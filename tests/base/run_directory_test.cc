@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::run_directory_test {
@@ -119,6 +120,23 @@ TEST(Done, TruncatedAnywhereIsReportedAsDamaged) {
     write_text(run.done(), text);
     EXPECT_THROW(read_done(run), UserError) << text;
   }
+}
+
+TEST(Done, OfAStepThatIsNoNumberOfUpdatesSaysWhatToDo) {
+  const TempFolder folder;
+  const RunDirectory run(folder.path());
+  const auto with_step = [&](const std::string& step) {
+    write_text(run.done(), R"({"outcome": "done", "reason": "", "files": {}, "step": )" + step + "}");
+  };
+  for (const char* step :
+       {"-7", "18446744073709551615", "9223372036854775808", "9007199254740993", "1.5", "\"x\"", "null"}) {
+    with_step(step);
+    EXPECT_THAT(test::error_of([&] { read_done(run); }),
+                testing::HasSubstr(std::string("DONE: \"step\" is ") + step +
+                                   "; it must be a whole number from 0 to 2^53. Correct the training program"));
+  }
+  with_step("9007199254740992");
+  EXPECT_EQ(read_done(run)->step, int64_t{1} << 53);
 }
 
 TEST(Processes, AreIdentifiedByTheirStartTime) {

@@ -321,7 +321,14 @@ TEST_F(Commands, SayWhichOptionOrValueIsWrong) {
   expect_refusal("run grid.toml --priority", "--priority needs a value; tearless run --help lists what it takes");
   expect_refusal("status --workspace", "--workspace needs a value; tearless status --help lists what it takes");
   expect_refusal("run grid.toml --priority high",
-                 "Could not convert: --priority = high; tearless run --help lists what it takes");
+                 "--priority: expected a whole number from -9223372036854775808 to 9223372036854775807, got high; "
+                 "tearless run --help lists what it takes");
+  for (const char* number : {"9223372036854775808", "-9223372036854775809", "99999999999999999999", "1.5", "1e3"}) {
+    expect_refusal(std::string("submit grid.toml --priority ") + number,
+                   std::string("--priority: expected a whole number from -9223372036854775808 to 9223372036854775807, "
+                               "got ") +
+                       number + "; tearless submit --help lists what it takes");
+  }
   expect_refusal("plan", "grid is required; tearless plan --help lists what it takes");
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }

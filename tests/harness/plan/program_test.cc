@@ -106,6 +106,10 @@ TEST(Program, ThatNeedsLessThanNothingIsRefused) {
     return error_of([&] { check(program, {question(1)}); });
   };
   EXPECT_THAT(message("\"threads\": 0"), testing::HasSubstr("\"threads\" is 0, less than 1"));
+  for (const char* device : {"../x", "gpu", "cuda:0", ""}) {
+    EXPECT_THAT(message(fmt::format("\"device\": \"{}\"", device)),
+                testing::HasSubstr(fmt::format("\"device\" is \"{}\"; it must be cpu or cuda", device)));
+  }
   for (const std::string& key :
        {std::string("memory_bytes"), std::string("parameters"), std::string("updates"), std::string("evaluations")}) {
     EXPECT_THAT(message("\"" + key + "\": -1"), testing::HasSubstr("\"" + key + "\" is -1, less than 0")) << key;

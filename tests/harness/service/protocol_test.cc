@@ -48,7 +48,13 @@ TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   }
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": "a"})"), "\"runs\" of a request must be a list of names");
   EXPECT_EQ(refusal(R"({"request": "pause", "runs": [1]})"), "\"runs\" of a request must be a list of names");
-  EXPECT_EQ(refusal(R"({"request": "submit", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
+  EXPECT_EQ(refusal(R"({"request": "submit", "priority": 1.5})"),
+            "\"priority\" of a request must be a whole number of 64 bits, signed");
+  for (const char* number : {"9223372036854775808", "18446744073709551615", "-9223372036854775809", "1e30"}) {
+    EXPECT_THAT(refusal(fmt::format(R"({{"request": "submit", "priority": {}}})", number)),
+                testing::HasSubstr("of 64 bits"))
+        << number;
+  }
   EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit takes no runs");
   EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status takes no sweeps");
 }
