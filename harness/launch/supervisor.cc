@@ -18,6 +18,8 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fault.h"
@@ -29,6 +31,7 @@
 #include "base/time.h"
 #include "harness/launch/attempt_log.h"
 #include "harness/launch/memory_events.h"
+#include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -198,14 +201,20 @@ int supervise(const Supervision& supervision) {
 
   ProgramWatch watch(child, output[0], log, std::chrono::seconds(supervision.grace_seconds));
   const int status = watch.wait();
+  const std::vector<std::string> unread = sentences_of(read_metrics(run, 0).unread);
+  if (fs::exists(run.done())) {  // else the last line of the log says why it failed
+    for (const std::string& sentence : unread) log.append(fmt::format("tearless: {}\n", sentence));
+  }
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + signal;
-  write_atomically(attempt / "exit.json", sealed({{"code", code},
-                                                  {"signal", signal},
-                                                  {"asked", watch.asked()},
-                                                  {"memory_kills", memory_kills() - memory_kills_before},
-                                                  {"disk_full", is_disk_full(run.root()) ? 1 : 0},
-                                                  {"ended_at", utc_now()}}));
+  json end = {{"code", code},
+              {"signal", signal},
+              {"asked", watch.asked()},
+              {"memory_kills", memory_kills() - memory_kills_before},
+              {"disk_full", is_disk_full(run.root()) ? 1 : 0},
+              {"ended_at", utc_now()}};
+  if (!unread.empty()) end["unread"] = unread;
+  write_atomically(attempt / "exit.json", sealed(std::move(end)));
   return kSupervised;
 }
 

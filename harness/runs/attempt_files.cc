@@ -1,12 +1,17 @@
 #include "harness/runs/attempt_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sealed_json.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -56,6 +61,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+// "NaN", "-Infinity", "inf", "1e999": what strtod() reads whole, but not as a finite number.
+bool stands_for_no_number(const std::string& word) {
+  char* end = nullptr;
+  const double value = std::strtod(word.c_str(), &end);
+  return !word.empty() && end == word.c_str() + word.size() && !std::isfinite(value);
 }
 
 }  // namespace
@@ -124,10 +136,32 @@ std::string last_log_line(const RunDirectory& run, int64_t attempt) {
   return valid_utf8(tail.substr(begin, end + 1 - begin));
 }
 
-std::map<std::string, double> scores_in(std::string_view text, const fs::path& file) {
+std::string scores_as_json(std::string_view text) {
+  constexpr std::string_view kOfNumbers = "+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  std::string json_text;
+  bool in_text = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = in_text ? at : std::min(text.find_first_not_of(kOfNumbers, at), text.size());
+    if (end > at) {
+      const std::string word(text.substr(at, end - at));
+      json_text += stands_for_no_number(word) ? json(word).dump() : word;
+      at = end;
+      continue;
+    }
+    if (in_text && text[at] == '\\' && at + 1 < text.size())
+      json_text += text[at++];
+    else if (text[at] == '"')
+      in_text = !in_text;
+    json_text += text[at++];
+  }
+  return json_text;
+}
+
+Scores scores_in(std::string_view written, const fs::path& file) {
   const auto refuse = [&file](const std::string& what) {
     fail("{} {}; restore it, or delete the run's folder to train it again", file.string(), what);
   };
+  const std::string text = scores_as_json(written);
   std::set<std::string> names;
   std::string newest;
   const auto note = [&](int depth, json::parse_event_t event, const json& parsed) {
@@ -140,20 +174,71 @@ std::map<std::string, double> scores_in(std::string_view text, const fs::path& f
   const json record = text.starts_with("\xEF\xBB\xBF") ? json() : json::parse(text, note, /*allow_exceptions=*/false);
   if (record.is_discarded() && !names.empty()) refuse(fmt::format("is no JSON behind \"{}\"", newest));
   if (!record.is_object()) refuse("is not a JSON object of scores");
-  std::map<std::string, double> scores;
+  Scores scores;
   for (const auto& [name, value] : record.items()) {
     if (value.is_number()) {
-      scores[name] = value.get<double>();
-    } else if (!value.is_null()) {
+      scores.numbers[name] = value.get<double>();
+    } else if (value.is_null()) {
+      scores.no_numbers[name] = "null";
+    } else if (value.is_string() && stands_for_no_number(value.get<std::string>())) {
+      scores.no_numbers[name] = value.get<std::string>();
+    } else {
       refuse(fmt::format("has \"{}\" with a value that is no number", name));
     }
   }
   return scores;
 }
 
-std::map<std::string, double> read_scores(const RunDirectory& run) {
+Scores read_scores(const RunDirectory& run) {
   const std::optional<std::string> text = read_if_there(run.scores());
-  return text ? scores_in(*text, run.scores()) : std::map<std::string, double>();
+  return text ? scores_in(*text, run.scores()) : Scores();
+}
+
+namespace {
+
+// What is wrong with a line of metrics.jsonl that is not read; "" for a metric.
+std::string fault_of_metric(const json& line, std::string_view text) {
+  if (line.is_discarded()) return json::accept(scores_as_json(text)) ? "NaN or Infinity, which are no JSON" : "no JSON";
+  if (!line.is_object()) return "no JSON object";
+  for (const char* key : {"step", "name", "value"}) {
+    if (!line.contains(key)) return fmt::format("no \"{}\"", key);
+  }
+  if (!updates_in(line["step"])) return "a \"step\" that is no whole number from 0 to 2^53";
+  if (!line["name"].is_string()) return "a \"name\" that is no text";
+  return line["value"].is_number() ? "" : "a \"value\" that is no number";
+}
+
+// What a metric has beside the keys that are read; "" for nothing.
+std::string key_beside_metric(const json& line) {
+  for (const auto& [key, value] : line.items()) {
+    if (key != "step" && key != "name" && key != "value") return fmt::format("another key, \"{}\"", key);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> sentences_of(const std::map<std::string, MetricsRead::Unread>& unread) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> sentences;
+  for (const auto& [fault, of] : unread) {
+    if (sentences.size() == kMost) {
+      sentences.push_back(fmt::format("metrics.jsonl: and {} more kinds of what is not read", unread.size() - kMost));
+      break;
+    }
+    sentences.push_back(
+        fmt::format("metrics.jsonl: not read in {}, first in line {}: {}", counted(of.lines, "line"), of.first, fault));
+  }
+  return sentences;
+}
+
+std::vector<std::string> unread_metrics(const RunDirectory& run) {
+  const json exit = record_in(run.attempt(run.newest_begun_attempt()) / "exit.json");
+  std::vector<std::string> sentences;
+  for (const json& sentence : exit.value("unread", json::array())) {
+    if (sentence.is_string()) sentences.push_back(sentence);
+  }
+  return sentences;
 }
 
 MetricsRead read_metrics(const RunDirectory& run, int64_t from) {
@@ -162,13 +247,19 @@ MetricsRead read_metrics(const RunDirectory& run, int64_t from) {
   read.to = read.from;
   const std::string bytes = bytes_from(run.metrics(), read.from);
   size_t begin = 0;
+  int64_t number = 0;
   for (size_t end; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const json line = json::parse(bytes.begin() + static_cast<ptrdiff_t>(begin),
-                                  bytes.begin() + static_cast<ptrdiff_t>(end), nullptr, /*allow_exceptions=*/false);
-    if (line.is_object() && line.value("step", json()).is_number_integer() && line.value("name", json()).is_string() &&
-        line.value("value", json()).is_number()) {
+    ++number;
+    const std::string_view text = std::string_view(bytes).substr(begin, end - begin);
+    const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const std::string fault = fault_of_metric(line, text);
+    if (fault.empty()) {
       read.lines.push_back({read.from + static_cast<int64_t>(begin), line["step"], line["name"], line["value"]});
     }
+    const std::string what = fault.empty() ? key_beside_metric(line) : fault;
+    if (what.empty()) continue;
+    MetricsRead::Unread& unread = read.unread[what];
+    if (unread.lines++ == 0) unread.first = number;
   }
   read.to += static_cast<int64_t>(begin);
   return read;

@@ -63,19 +63,44 @@ std::string machine_of(const AttemptRecord& attempt);
 /// The last line of log.txt that is not blank, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);
 
-/// The numbers in a text of `file`, a scores.json. A null is a score that is not known: it is left out. UserError,
-/// naming file and key, if the text is not a JSON object, has a key twice, or has a value that is neither.
-std::map<std::string, double> scores_in(std::string_view text, const std::filesystem::path& file);
+/// What a scores.json says.
+struct Scores {
+  std::map<std::string, double> numbers = {};
+  std::map<std::string, std::string> no_numbers = {};  // name → what it has instead: "null", "NaN", "Infinity", "1e999"
+};
+
+/// A text of scores.json as JSON: Python's json and others write NaN and Infinity, which are none, and numbers that no
+/// double holds. They become texts.
+std::string scores_as_json(std::string_view text);
+
+/// The scores in a text of `file`, a scores.json. UserError, naming file and key, if scores_as_json() of it is not a
+/// JSON object, has a key twice, or has a value that is neither a number, null, nor a text that stands for such a
+/// number.
+Scores scores_in(std::string_view text, const std::filesystem::path& file);
 
 /// Those of scores.json; empty if there is no such file.
-std::map<std::string, double> read_scores(const RunDirectory& run);
+Scores read_scores(const RunDirectory& run);
 
 /// A part of metrics.jsonl.
 struct MetricsRead {
-  int64_t from = 0;               // the byte at which reading began
-  std::vector<MetricLine> lines;  // without lines that are not valid metrics
-  int64_t to = 0;                 // the byte after the last complete line
+  /// Lines in which the same is not read.
+  struct Unread {
+    int64_t lines = 0;
+    int64_t first = 0;  // number of the first one, from 1 where reading began
+  };
+
+  int64_t from = 0;                      // the byte at which reading began
+  std::vector<MetricLine> lines;         // without lines that are not valid metrics
+  std::map<std::string, Unread> unread;  // what is not read: whole lines, or keys beside step, name and value
+  int64_t to = 0;                        // the byte after the last complete line
 };
+
+/// What is not read of a metrics.jsonl that was read from its beginning, a sentence each: "metrics.jsonl: not read in 3
+/// lines, first in line 4: a "value" that is no number".
+std::vector<std::string> sentences_of(const std::map<std::string, MetricsRead::Unread>& unread);
+
+/// Those of the newest attempt at its end, as its supervisor has recorded them.
+std::vector<std::string> unread_metrics(const RunDirectory& run);
 
 /// Reads the complete lines of metrics.jsonl from byte `from` on; from 0 if the file has become shorter than `from`.
 MetricsRead read_metrics(const RunDirectory& run, int64_t from);

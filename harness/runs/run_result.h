@@ -20,6 +20,7 @@ struct RunResult {
   FailureClass failure = FailureClass::kNone;  // of the last attempt, if that failed
   std::string reason = {};                     // one phrase: why it failed, is held, or ended where it did; may be ""
   std::map<std::string, double> scores = {};   // score name → final value; empty before the run is done
+  std::map<std::string, std::string> no_numbers = {};  // names in scores.json without a number → "null", "NaN" …
   std::optional<int64_t> step = {};  // the update at which it ended; if diverged: whose loss or gradient was not
                                      // finite
   std::vector<AttemptRecord> attempts = {};  // in ascending order of their numbers

@@ -47,7 +47,7 @@ std::set<fs::path> needed_programs(const Store& store, const Workspace& workspac
 std::vector<fs::path> unneeded_checkpoints(const Workspace& workspace, const RunDirectory& run, bool all) {
   std::vector<fs::path> unneeded;
   std::string selected;  // the model of a run that has none as a file of its own
-  if (const auto scores = read_scores(run); scores.contains("selected_step") && !fs::exists(run.model())) {
+  if (const auto scores = read_scores(run).numbers; scores.contains("selected_step") && !fs::exists(run.model())) {
     selected = fmt::format("step-{}", static_cast<int64_t>(scores.at("selected_step")));
   }
   for (const std::string& name : folders_in(run.checkpoints())) {

@@ -32,7 +32,9 @@ void record_end(Store& store, const Workspace& workspace, const std::string& id,
     const MetricsRead metrics = read_metrics(run, attempt > 1 ? 0 : store.metrics_bytes(id));
     store.put_metrics(id, metrics.from, metrics.lines, metrics.to);
     if (has_result(verdict.state)) {
-      store.put_result(id, {.done = read_file(run.done()), .scores = read_if_there(run.scores())});
+      std::optional<std::string> scores = read_if_there(run.scores());
+      if (scores) scores = scores_as_json(*scores);
+      store.put_result(id, {.done = read_file(run.done()), .scores = std::move(scores)});
     }
   });
 }

@@ -107,7 +107,8 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
 
 std::string changed_file(const RecordedResult& result, const RunDirectory& folder) {
   if (read_if_there(folder.done()) != result.done) return "DONE";
-  return read_if_there(folder.scores()) == result.scores ? "" : "scores.json";
+  const std::optional<std::string> scores = read_if_there(folder.scores());
+  return (scores ? std::optional(scores_as_json(*scores)) : std::nullopt) == result.scores ? "" : "scores.json";
 }
 
 // --- opening -------------------------------------------------------------------------------------------------------
@@ -189,7 +190,11 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
           "--workspace {}",
           id, file, workspace.root().string());
     }
-    if (recorded->scores) result.scores = scores_in(*recorded->scores, folder.scores());
+    if (recorded->scores) {
+      Scores scores = scores_in(*recorded->scores, folder.scores());
+      result.scores = std::move(scores.numbers);
+      result.no_numbers = std::move(scores.no_numbers);
+    }
   }
 
   std::optional<int64_t> oldest;

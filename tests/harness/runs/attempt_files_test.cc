@@ -1,6 +1,7 @@
 // What the files of an attempt say of it.
 #include "harness/runs/attempt_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,21 +104,81 @@ TEST(ReadMetrics, RecordsAtWhichByteEachLineBegins) {
   EXPECT_EQ(rest.to, third + length(second)) << "a line without its end is not read";
 }
 
+TEST(ReadMetrics, CountsWhatItDoesNotRead) {
+  const test::TempFolder folder;
+  const RunDirectory run(folder.path());
+  const auto unread = [&](const std::string& lines) {
+    test::write_text(run.metrics(), lines);
+    return sentences_of(read_metrics(run, 0).unread);
+  };
+  const std::string good = R"({"step": 1, "name": "a", "value": 5})"
+                           "\n";
+  EXPECT_THAT(unread(good + good), testing::IsEmpty());
+  EXPECT_EQ(read_metrics(run, 0).lines.size(), 2u);
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"step": 1, "loss": 5})", "no \"name\""},
+      {R"({"name": "a", "value": 5})", "no \"step\""},
+      {R"({"step": 1, "name": "a", "value": "5"})", "a \"value\" that is no number"},
+      {R"({"step": 1, "name": "a", "value": null})", "a \"value\" that is no number"},
+      {R"({"step": 1, "name": "a", "value": NaN})", "NaN or Infinity, which are no JSON"},
+      {R"({"step": 1, "name": "a", "value": 1e999})", "NaN or Infinity, which are no JSON"},
+      {R"({"step": 1, "name": 7, "value": 5})", "a \"name\" that is no text"},
+      {R"({"step": -7, "name": "a", "value": 5})", "a \"step\" that is no whole number from 0 to 2^53"},
+      {R"({"step": 18446744073709551615, "name": "a", "value": 5})",
+       "a \"step\" that is no whole number from 0 to 2^53"},
+      {R"({"step": 1.5, "name": "a", "value": 5})", "a \"step\" that is no whole number from 0 to 2^53"},
+      {"[1, 2]", "no JSON object"},
+      {"Epoch 3: loss 0.5", "no JSON"},
+      {"", "no JSON"}};
+  for (const auto& [line, what] : kCases) {
+    EXPECT_THAT(unread(good + line + "\n" + good + line + "\n"),
+                testing::ElementsAre(std::string("metrics.jsonl: not read in 2 lines, first in line 2: ") + what));
+    EXPECT_EQ(read_metrics(run, 0).lines.size(), 2u) << line;
+  }
+  EXPECT_THAT(unread(good + R"({"step": 2, "name": "a", "value": 5, "epoch": 1})" + "\n"),
+              testing::ElementsAre("metrics.jsonl: not read in 1 line, first in line 2: another key, \"epoch\""));
+  EXPECT_EQ(read_metrics(run, 0).lines.size(), 2u) << "its value is read";
+  std::string many;
+  for (int i = 0; i < 9; ++i) many += fmt::format("{{\"step\": 1, \"name\": \"a\", \"value\": 5, \"k{}\": 1}}\n", i);
+  EXPECT_EQ(unread(many).size(), 6u);
+  EXPECT_EQ(unread(many).back(), "metrics.jsonl: and 4 more kinds of what is not read");
+}
+
 // --- scores.json ----------------------------------------------------------------------------------------------------
 
-std::map<std::string, double> scores_of_text(const std::string& text) {
+Scores scores_of_text(const std::string& text) {
   const test::TempFolder folder;
   const RunDirectory run(folder.path());
   test::write_text(run.scores(), text);
   return read_scores(run);
 }
 
-TEST(ReadScores, TakesNumbersAndLeavesOutWhatIsNotKnown) {
-  EXPECT_EQ(scores_of_text(R"({"test.bleu": 20.5, "updates": 5, "test.ppl": null})"),
-            (std::map<std::string, double>{{"test.bleu", 20.5}, {"updates", 5}}));
-  EXPECT_TRUE(scores_of_text("{}").empty());
+using Numbers = std::map<std::string, double>;
+using NoNumbers = std::map<std::string, std::string>;
+
+TEST(ReadScores, TakesNumbersAndNamesWhatIsNone) {
+  const Scores scores = scores_of_text(R"({"test.bleu": 20.5, "updates": 5, "test.ppl": null})");
+  EXPECT_EQ(scores.numbers, (Numbers{{"test.bleu", 20.5}, {"updates", 5}}));
+  EXPECT_EQ(scores.no_numbers, (NoNumbers{{"test.ppl", "null"}}));
+  EXPECT_TRUE(scores_of_text("{}").numbers.empty());
   const test::TempFolder folder;
-  EXPECT_TRUE(read_scores(RunDirectory(folder.path())).empty());
+  EXPECT_TRUE(read_scores(RunDirectory(folder.path())).numbers.empty());
+}
+
+TEST(ReadScores, WhatPythonWritesForNumbersThatAreNotFiniteLeavesTheOthers) {
+  const Scores scores = scores_of_text(
+      R"({"a": NaN,"b":Infinity, "c": -Infinity, "d": 1e999, "e": -1e999, "f": "nan", "NaN": 3, "x\"NaN": -4.5e-3})");
+  EXPECT_EQ(scores.numbers, (Numbers{{"NaN", 3}, {"x\"NaN", -0.0045}}));
+  EXPECT_EQ(
+      scores.no_numbers,
+      (NoNumbers{{"a", "NaN"}, {"b", "Infinity"}, {"c", "-Infinity"}, {"d", "1e999"}, {"e", "-1e999"}, {"f", "nan"}}));
+}
+
+TEST(ReadScores, JsonIsReadAsItIs) {
+  for (const char* text : {"", "{", R"({"a": 1e308, "b\\": "NaN", "\"Infinity": [true, -0.5E+3]})", "{\"a\": nope}"}) {
+    EXPECT_EQ(scores_as_json(text), text);
+  }
+  EXPECT_EQ(scores_as_json(R"({"\\": NaN, "\"": 1e999})"), R"({"\\": "NaN", "\"": "1e999"})");
 }
 
 TEST(ReadScores, NamesTheKeyThatIsTwiceOrHasNoNumber) {
@@ -128,9 +189,9 @@ TEST(ReadScores, NamesTheKeyThatIsTwiceOrHasNoNumber) {
       {R"({"a": true})", R"(has "a" with a value that is no number)"},
       {R"({"a": [1]})", R"(has "a" with a value that is no number)"},
       {R"({"a": {"a": 1}})", R"(has "a" with a value that is no number)"},
-      {R"({"a": 1, "b": NaN})", R"(is no JSON behind "b")"},
-      {R"({"b": -Infinity})", R"(is no JSON behind "b")"},
-      {R"({"b": 1e999})", R"(is no JSON behind "b")"},
+      {R"({"a": 1, "b": NaNs})", R"(is no JSON behind "b")"},
+      {R"({"b": +-Infinity})", R"(is no JSON behind "b")"},
+      {R"({"b": [NaN]})", R"(has "b" with a value that is no number)"},
       {R"({"b": 1)", R"(is no JSON behind "b")"},
       {"", "is not a JSON object of scores"},
       {"[1]", "is not a JSON object of scores"},

@@ -159,7 +159,7 @@ TEST_F(VerdictTest, NoFlippedBitAndNoCutOfAResultGivesAnotherOne) {
       EXPECT_EQ(verdict->state, RunState::kDone) << file << " at " << at;
       EXPECT_EQ(verdict->step, 5) << file << " at " << at;
       EXPECT_EQ(verdict->reason, "max_updates") << file << " at " << at;
-      EXPECT_EQ(read_scores(run_), (std::map<std::string, double>{{"test.bleu", 20.5}, {"updates", 5}})) << at;
+      EXPECT_EQ(read_scores(run_).numbers, (std::map<std::string, double>{{"test.bleu", 20.5}, {"updates", 5}})) << at;
     };
     for (size_t length = 0; length < whole.size(); ++length) expect_same_or_refused(whole.substr(0, length), length);
     for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
