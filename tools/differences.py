@@ -54,6 +54,12 @@ def paired_difference(a, b):
     return statistics.mean(differences), half, covariance / spread if spread > 0 else 0.0
 
 
+def labels_of(pair, names):
+    """The two labels that PAIR names; labels may have hyphens themselves."""
+    halves = [(pair[:at], pair[at + 1 :]) for at, letter in enumerate(pair) if letter == "-"]
+    return next((half for half in halves if set(half) <= set(names)), pair.split("-"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--label", required=True, help="column whose values are compared")
@@ -78,7 +84,7 @@ def main():
     print(f"| {options.by or ''} | pair | difference | 95 % interval |{more[0]} n | decided |\n|---|---|---:|---:|{more[1]}---:|---|")
     for by, labels in values.items():
         names = list(labels)
-        for pair in [p.split("-") for p in options.pairs] or [[name, names[0]] for name in names[1:]]:
+        for pair in [labels_of(p, names) for p in options.pairs] or [[name, names[0]] for name in names[1:]]:
             of_first, of_second = (labels.get(pair[i], {}) if len(pair) == 2 else {} for i in (0, 1))
             if options.paired:
                 shared = [at for at in of_first if at in of_second]

@@ -55,6 +55,13 @@ class Command(unittest.TestCase):
         reverse = printed(self.runs, "--label", "norm", "--by", "task", "--value", "score", "a-b")
         self.assertIn("| RT | a − b | -10.00 | -13.04 … -6.96 | 2, 2 | yes |", reverse.stdout)
 
+    def test_LabelsMayHaveHyphens(self):
+        runs = "system,score\nfull,1\nfull,2\n- warm-up,11\n- warm-up,12\npre-norm,4\npre-norm,5\n"
+        done = printed(runs, "--label", "system", "--value", "score", "full-- warm-up", "pre-norm-full")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("| full − - warm-up | -10.00 |", done.stdout)
+        self.assertIn("| pre-norm − full | +3.00 |", done.stdout)
+
     def test_PairRunsOfTheSameSeed(self):
         runs = "norm,seed,score\na,1,10\na,2,20\nb,2,23\nb,1,12\nb,3,99\n"
         done = printed(runs, "--label", "norm", "--value", "score", "--paired", "seed")

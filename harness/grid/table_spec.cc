@@ -1,9 +1,12 @@
 #include "harness/grid/table_spec.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "harness/grid/layout.h"
 #include "harness/grid/table_reader.h"
 
@@ -72,19 +75,42 @@ void load_cell(const toml::table& table, const std::string& file, TableSpec& spe
   reader.refuse_leftovers();
 }
 
-void load_decimals(const toml::node& node, const TableReader& reader, TableSpec& spec) {
-  const auto add = [&](const std::string& score, const toml::node& value) {
-    const auto decimals = value.value_exact<int64_t>();
-    if (!decimals || *decimals < 0 || *decimals > 9) {
-      fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.location(value));
-    }
-    spec.decimals[score] = static_cast<int>(*decimals);
-  };
+// A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
+template <class Add>
+void load_by_score(const toml::node& node, const Add& add) {
   if (const auto* by_score = node.as_table()) {
     for (const auto& [score, value] : *by_score) add(std::string(score.str()), value);
   } else {
     add("*", node);
   }
+}
+
+void load_decimals(const toml::node& node, const TableReader& reader, TableSpec& spec) {
+  load_by_score(node, [&](const std::string& score, const toml::node& value) {
+    const auto decimals = value.value_exact<int64_t>();
+    if (!decimals || *decimals < 0 || *decimals > 9) {
+      fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.location(value));
+    }
+    spec.decimals[score] = static_cast<int>(*decimals);
+  });
+}
+
+void load_factors(const toml::node& node, const TableReader& reader, TableSpec& spec) {
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  const auto is_pattern = [](const std::string& name) { return name.find('*') != std::string::npos; };
+  load_by_score(node, [&](const std::string& score, const toml::node& value) {
+    const std::optional<double> factor = value.is_number() ? value.value<double>() : std::nullopt;
+    if (!factor || !(*factor >= kLeast && *factor <= kMost)) {
+      fail("{}: factor must be a number from 1e-9 to 1e9, such as 100 for percent, or a table of score = number",
+           reader.location(value));
+    }
+    const bool is_open = spec.scores.empty() || is_pattern(score) || std::ranges::any_of(spec.scores, is_pattern);
+    if (!is_open && std::ranges::find(spec.scores, score) == spec.scores.end()) {
+      fail("{}: factor of {}{}, which the table does not show; its scores are {}", reader.location(value), score,
+           did_you_mean(score, spec.scores), fmt::join(spec.scores, ", "));
+    }
+    spec.factors[score] = *factor;
+  });
 }
 
 nlohmann::json published_value(const toml::node& node, const TableReader& reader) {
@@ -129,6 +155,7 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   spec.scores = reader.texts("scores");
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
+  if (const auto* factors = reader.any("factor")) load_factors(*factors, reader, spec);
   spec.fail_below = reader.number("fail_below");
   spec.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
   spec.rows = axes_named(reader, "rows", grid);

@@ -40,8 +40,9 @@ struct TableSpec {
   std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
   Show show = Show::kMeanSpreadCount;
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
-  std::optional<double> fail_below;     // a done run whose first score is lower counts as failed, in every column
-  bool count_diverged = false;          // a diverged run counts with the scores of its best checkpoint, if it has them
+  std::map<std::string, double> factors;  // score or pattern → by what the table multiplies it; others: 1
+  std::optional<double> fail_below;       // a done run whose first score is lower counts as failed, in every column
+  bool count_diverged = false;  // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
   std::optional<Published> published;
 };

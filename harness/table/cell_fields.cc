@@ -1,6 +1,9 @@
 // The fields of a cell. A new statistic is a function in stats.h and a row here.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -34,8 +37,12 @@ std::string common_end(const Cell& cell) {
   return "";
 }
 
+// What decides whether the mean and its difference are written with an exponent: a mean that is nearly 0 beside its
+// spread is 0.00.
+double scale_of(const Cell& cell) { return std::max(std::abs(*cell.mean), cell.spread.value_or(0)); }
+
 std::string mean_text(const Table&, const Table::Column& column, const Cell& cell) {
-  if (cell.mean) return fmt::format("{:.{}f}", *cell.mean, column.decimals);
+  if (cell.mean) return number_text(*cell.mean, scale_of(cell), column.digits);
   const std::string end = common_end(cell);
   return end.empty() ? "–" : end;
 }
@@ -43,11 +50,11 @@ std::string mean_text(const Table&, const Table::Column& column, const Cell& cel
 // With the marks of stale and mixed runs, which belong to the numbers.
 std::string spread_text(const Table& table, const Table::Column& column, const Cell& cell) {
   const bool is_shown = cell.spread && table.show != TableSpec::Show::kMean;
-  return (is_shown ? fmt::format(" ± {:.{}f}", *cell.spread, column.decimals) : "") + (cell.stale > 0 ? "*" : "") +
+  return (is_shown ? " ± " + number_text(*cell.spread, column.digits) : "") + (cell.stale > 0 ? "*" : "") +
          (cell.mixed > 0 ? "°" : "");
 }
 
-bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed > 0; }
+bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed + cell.scoreless > 0; }
 
 // In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where the counts of the bad runs say it.
 std::string count_text(const Table& table, const Table::Column&, const Cell& cell) {
@@ -71,9 +78,19 @@ std::string below_text(const Table&, const Table::Column&, const Cell& cell) {
 std::string failed_text(const Table&, const Table::Column&, const Cell& cell) {
   return part_text(cell.failed, cell, "failed");
 }
+std::string scoreless_text(const Table&, const Table::Column&, const Cell& cell) {
+  return part_text(cell.scoreless, cell, "no score");
+}
 
 std::string chosen_text(const Table&, const Table::Column&, const Cell& cell) {
   return cell.chosen.empty() ? "" : fmt::format(" @{}", cell.chosen);
+}
+
+// As in the source: TOML drops the zeros at its end.
+std::string published_number(double value, int decimals) {
+  const std::string shortest = value_text(value);
+  if (shortest.find('e') != std::string::npos) return shortest;
+  return number_text(value, {.decimals = decimals, .is_given = true});
 }
 
 std::string published_text(const Table&, const Table::Column& column, const Cell& cell) {
@@ -82,9 +99,9 @@ std::string published_text(const Table&, const Table::Column& column, const Cell
     return word.empty() ? "" : fmt::format(" [{}]", word);
   }
   if (!cell.published.is_number()) return "";
-  const std::string number = fmt::format("{:.{}f}", cell.published.get<double>(), column.published_decimals);
+  const std::string number = published_number(cell.published.get<double>(), column.published_decimals);
   if (!cell.difference()) return fmt::format(" [{}]", number);
-  return fmt::format(" [{}, {:+.{}f}]", number, *cell.difference(), column.decimals);
+  return fmt::format(" [{}, {}]", number, signed_text(*cell.difference(), scale_of(cell), column.digits));
 }
 
 // clang-format off
@@ -97,7 +114,7 @@ constexpr CellField kFields[] = {
     {"diverged",   [](const Cell& c) { return json(c.diverged); }, true, diverged_text},
     {"below",      [](const Cell& c) { return json(c.below); }, true, below_text},
     {"failed",     [](const Cell& c) { return json(c.failed); }, true, failed_text},
-    {"scoreless",  [](const Cell& c) { return json(c.scoreless); }, /*in_csv=*/false},
+    {"scoreless",  [](const Cell& c) { return json(c.scoreless); }, true, scoreless_text},
     {"missing",    [](const Cell& c) { return json(c.missing()); }},
     {"stale",      [](const Cell& c) { return json(c.stale); }},
     {"mixed",      [](const Cell& c) { return json(c.mixed); }},

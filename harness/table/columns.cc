@@ -1,40 +1,83 @@
 #include "harness/table/columns.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/print.h"
 #include "base/utf8.h"
-#include "harness/table/table.h"
 
 namespace tearless::harness {
+namespace {
+
+constexpr size_t kGap = 2;  // between columns
+
+std::vector<size_t> widths_of(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(printable(line[i])));
+  }
+  return widths;
+}
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size();
+}
+
+std::string csv_cell(const std::string& text, Formulas formulas) {
+  const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+  std::string cell = printable(text);
+  if (formulas == Formulas::kMadeText && is_formula && !is_number(text)) cell.insert(0, 1, '\'');
+  if (cell.find_first_of(",;\"") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+size_t width_of(const std::vector<std::vector<std::string>>& lines) {
+  const std::vector<size_t> widths = widths_of(lines);
+  return std::accumulate(widths.begin(), widths.end(), widths.empty() ? 0 : kGap * (widths.size() - 1));
+}
 
 void print_columns(std::vector<std::vector<std::string>> lines) {
-  std::vector<size_t> widths;
-  for (auto& line : lines) {
-    widths.resize(std::max(widths.size(), line.size()));
-    for (size_t i = 0; i < line.size(); ++i) {
-      line[i] = printable(line[i]);
-      widths[i] = std::max(widths[i], display_width(line[i]));
-    }
-  }
+  for (auto& line : lines) std::ranges::transform(line, line.begin(), [](const auto& cell) { return printable(cell); });
+  const std::vector<size_t> widths = widths_of(lines);
   for (const auto& line : lines) {
     std::string text;
     for (size_t i = 0; i < line.size(); ++i) {
-      text += line[i] + std::string(widths[i] - display_width(line[i]) + 2, ' ');
+      text += line[i] + std::string(widths[i] - display_width(line[i]) + kGap, ' ');
     }
     print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
   }
 }
 
-void print_csv(std::vector<std::vector<std::string>> lines) {
-  if (!lines.empty()) lines.front() = distinct_names(std::move(lines.front()));
-  for (auto& line : lines) {
-    for (std::string& cell : line) cell = escape_csv(cell);
-    fmt::print("{}\n", fmt::join(line, ","));
+std::string csv_line(const std::vector<std::string>& cells, Formulas formulas) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += ',';
+    line += csv_cell(cells[i], formulas);
+  }
+  return line + "\n";
+}
+
+std::string csv_header(std::vector<std::string> names, Formulas formulas) {
+  return csv_line(distinct_names(std::move(names)), formulas);
+}
+
+void print_csv(const std::vector<std::vector<std::string>>& lines, Formulas formulas) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    fmt::print("{}", i == 0 ? csv_header(lines[i], formulas) : csv_line(lines[i], formulas));
   }
 }
 
@@ -43,6 +86,8 @@ std::string value_text(const nlohmann::json& value, int digits) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number_float()) return value.dump();
   const auto number = value.get<double>();  // dump() prints inf as null
+  constexpr double kLarge = 1e15;           // from here on not every digit is known
+  if (std::trunc(number) == number && std::abs(number) < kLarge) return fmt::format("{:.0f}", number + 0.0);  // no -0
   return digits == 0 ? fmt::format("{}", number) : fmt::format("{:.{}g}", number, digits);
 }
 

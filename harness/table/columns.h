@@ -11,11 +11,23 @@ namespace tearless::harness {
 /// Texts are made printable.
 void print_columns(std::vector<std::vector<std::string>> lines);
 
-/// Prints lines of cells to standard output as CSV (RFC 4180). The first line is the header; its names are made unique,
-/// and texts printable.
-void print_csv(std::vector<std::vector<std::string>> lines);
+/// The width of the widest line that print_columns() prints of these.
+size_t width_of(const std::vector<std::vector<std::string>>& lines);
 
-/// A value as the text of a cell: "" for null, numbers with all their digits, or with so many significant ones.
+/// Spreadsheets read text that begins with = + - or @ as a formula. Other readers of CSV want it as it is.
+enum class Formulas { kAsTheyAre, kMadeText };
+
+/// A line of a CSV file (RFC 4180) with its end. Texts are made printable and quoted where they must be. With kMadeText
+/// those that are no number and begin as a formula get an apostrophe in front.
+std::string csv_line(const std::vector<std::string>& cells, Formulas formulas);
+/// The same with distinct_names().
+std::string csv_header(std::vector<std::string> names, Formulas formulas);
+
+/// Prints lines of cells to standard output as CSV. The first line is the header.
+void print_csv(const std::vector<std::vector<std::string>>& lines, Formulas formulas);
+
+/// A value as the text of a cell: "" for null, numbers with all their digits, or with so many significant ones. Whole
+/// numbers have all of them, and no exponent below 1e15.
 std::string value_text(const nlohmann::json& value, int digits = 0);
 
 /// Makes the names of columns unique: the second column `run` becomes `run:2`.

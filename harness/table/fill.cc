@@ -18,6 +18,8 @@ namespace {
 
 using Replicates = std::vector<Replicate>;
 
+constexpr const char* kAbsent = "not in scores.json";
+
 std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
   std::vector<std::string> labels;
   for (size_t i = 0; i < axes.size(); ++i) labels.push_back(grid.axes[axes[i]].points[coordinates[i]].label);
@@ -39,6 +41,21 @@ std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Row>
     for (const auto& [name, value] : row.result.scores) there.insert(name);
   }
   return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
+}
+
+/// The entry of a score: by its name, else by the first pattern that it matches. Null: there is none.
+template <class Value>
+const Value* entry_of(const std::map<std::string, Value>& entries, const std::string& score) {
+  if (const auto it = entries.find(score); it != entries.end()) return &it->second;
+  for (const auto& [pattern, value] : entries) {
+    if (matches_pattern(pattern, score)) return &value;
+  }
+  return nullptr;
+}
+
+double factor_of(const TableSpec& spec, const std::string& score) {
+  const double* factor = entry_of(spec.factors, score);
+  return factor ? *factor : 1;
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------
@@ -63,9 +80,10 @@ const Candidates::value_type& best_of(const Candidates& candidates, const TableS
   return *best;
 }
 
-/// `fail_score` is the score that is compared with fail_below: a run below it counts as failed in every column.
+/// `factor` is that of the score. `fail_score` is the score that is compared with fail_below: a run below it counts as
+/// failed in every column.
 Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& score, const std::string& fail_score,
-               const TableSpec& spec) {
+               double factor, const TableSpec& spec) {
   Cell cell;
   cell.expected = static_cast<int>(seeds);
   std::set<std::string> trained_on, derived_on;  // each by itself: a score of outputs is made without matmuls
@@ -83,9 +101,12 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     if (spec.fail_below && compared != first.end() && compared->second < *spec.fail_below) {
       cell.below += !diverged;  // one that diverged is not counted twice
     } else if (it == result.scores.end()) {
-      cell.scoreless += !diverged;
+      if (diverged) continue;
+      ++cell.scoreless;
+      const auto instead = result.no_numbers.find(score);
+      cell.without_score[result.id] = instead == result.no_numbers.end() ? kAbsent : instead->second;
     } else {
-      cell.values.push_back({row.run.seed, it->second});
+      cell.values.push_back({row.run.seed, it->second * factor});
       cell.diverged_scored += diverged;
       cell.stale += result.stale || trained.stale;
       trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
@@ -101,27 +122,18 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
 
 // --- numbers of digits ---------------------------------------------------------------------------------------------
 
-/// Digits after the point that show two significant digits of the median spread; 2 if there is no spread.
-int decimals_from_spread(const Table& table, const std::string& score) {
-  std::vector<double> spreads;
+Digits digits_of(const TableSpec& spec, const Table& table, const std::string& score) {
+  if (const int* given = entry_of(spec.decimals, score)) return {.decimals = *given, .is_given = true};
+  std::vector<double> means, spreads;
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const std::optional<double>& spread = row.cells[i].spread;
-      if (table.columns[i].score == score && spread && *spread > 0) spreads.push_back(*spread);
+      const Cell& cell = row.cells[i];
+      if (table.columns[i].score != score) continue;
+      if (cell.mean) means.push_back(*cell.mean);
+      if (cell.spread) spreads.push_back(*cell.spread);
     }
   }
-  const std::optional<double> usual = lower_median(spreads);
-  if (!usual) return 2;
-  const double magnitude = std::floor(std::log10(*usual) + 1e-9);  // rounding errors can turn 0.1 into 0.0999…
-  return std::clamp(1 - static_cast<int>(magnitude), 0, 6);
-}
-
-int decimals_of(const std::map<std::string, int>& fixed, const Table& table, const std::string& score) {
-  if (const auto it = fixed.find(score); it != fixed.end()) return it->second;
-  for (const auto& [pattern, decimals] : fixed) {
-    if (matches_pattern(pattern, score)) return decimals;
-  }
-  return decimals_from_spread(table, score);
+  return Digits::of(means, spreads);
 }
 
 /// The most digits after the point among the published numbers. TOML drops trailing zeros: a printed 29.50 is read as
@@ -132,7 +144,9 @@ int published_decimals(const TableSpec::Published& published) {
     for (const auto& value : row) {
       const std::string text = value.is_number() ? toml_value(value) : "";
       const size_t point = text.find('.');
-      if (point != std::string::npos && !text.ends_with(".0")) decimals = std::max(decimals, text.size() - point - 1);
+      const bool has_exponent = text.find('e') != std::string::npos;
+      if (point != std::string::npos && !has_exponent && !text.ends_with(".0"))
+        decimals = std::max(decimals, text.size() - point - 1);
     }
   }
   return static_cast<int>(decimals);
@@ -195,6 +209,43 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
                                 counted(std::ssize(failed), "derived run"), *failed.begin(), options));
+  }
+}
+
+// The scores of the table that are shown multiplied.
+void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std::string>& notes) {
+  std::map<double, std::vector<std::string>> scores;
+  for (const Table::Column& column : table.columns) {
+    std::vector<std::string>& same = scores[column.factor];
+    if (std::ranges::find(same, column.score) == same.end()) same.push_back(column.score);
+  }
+  scores.erase(1);
+  for (const auto& [factor, names] : scores) {
+    notes.push_back(fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
+                                spec.published ? "; the published numbers are as their source has them" : ""));
+  }
+}
+
+// Runs that are done without a score that others of their cell have, or with something else in its place. That no run
+// of a cell has it is usual: a norm that has no g.
+void add_scoreless_notes(const Table& table, const std::string& options, std::vector<std::string>& notes) {
+  std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      const Cell& cell = row.cells[i];
+      for (const auto& [id, instead] : cell.without_score) {
+        if (cell.n() > 0 || instead != kAbsent) runs[table.columns[i].score][id] = instead;
+      }
+    }
+  }
+  for (const auto& [score, without] : runs) {
+    std::map<std::string, int64_t> counts;
+    for (const auto& [id, instead] : without) ++counts[instead];
+    std::vector<std::string> parts;
+    for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
+    notes.push_back(fmt::format("no score: {} done without {} ({}). To see what is there: tearless explain {}{}",
+                                without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
+                                fmt::join(parts, ", "), without.begin()->first, options));
   }
 }
 
@@ -284,10 +335,12 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
     table.notes.push_back(
         "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library");
   }
+  add_factor_notes(table, spec, table.notes);
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);
   add_state_notes(grid, runs, options, table.notes);
   add_derived_notes(grid, table, runs, options, table.notes);
+  add_scoreless_notes(table, options, table.notes);
 }
 
 }  // namespace
@@ -376,14 +429,15 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
         const auto& [chosen, replicates] = best_of(place->second, spec);
-        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec);
+        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), factor_of(spec, score), spec);
         cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
         if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }
   }
   for (Table::Column& column : table.columns) {
-    column.decimals = decimals_of(spec.decimals, table, column.score);
+    column.factor = factor_of(spec, column.score);
+    column.digits = digits_of(spec, table, column.score);
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
   add_notes(grid, spec, all, options, resume, table);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <regex>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -199,6 +199,12 @@ std::string escape_latex(const std::string& text) {
                         {"…", "\\dots{}"}});
 }
 
+// A cell with "2.5e-08" set as $2.5\times10^{-8}$.
+std::string latex_cell(const std::string& text) {
+  static const std::regex kNumber(R"((-?\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
+  return std::regex_replace(escape_latex(text), kNumber, R"($$$1\times10^{$2$3}$$)");
+}
+
 std::string render_latex(const Table& table) {
   std::string text = "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n";
   text += fmt::format("\\caption{{{}}}\n", escape_latex(table.title));
@@ -207,7 +213,12 @@ std::string render_latex(const Table& table) {
   const auto add = [&](const Line& line) { text += join_escaped(line, " & ", escape_latex) + " \\\\\n"; };
   for (const Line& line : header_lines(table)) add(line);
   text += "\\midrule\n";
-  for (const Line& line : body_lines(table)) add(line);
+  for (Line& line : body_lines(table)) {
+    const auto cells = line.begin() + std::ssize(table.row_axes);
+    std::transform(line.begin(), cells, line.begin(), escape_latex);
+    std::transform(cells, line.end(), cells, latex_cell);
+    text += fmt::format("{} \\\\\n", fmt::join(line, " & "));
+  }
   text += "\\bottomrule\n\\end{tabular}\n";
   for (const std::string& note : table.notes) text += fmt::format("\\par\\footnotesize {}\n", escape_latex(note));
   return text + "\\end{table}\n";
@@ -246,36 +257,19 @@ std::string render_html(const Table& table) {
 
 // --- CSV -----------------------------------------------------------------------------------------------------------
 
-bool is_number(const std::string& text) {
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return !text.empty() && end == text.c_str() + text.size();
-}
-
-}  // namespace
-
-std::string escape_csv(const std::string& text) {
-  const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-  const std::string cell = (formula && !is_number(text) ? "'" : "") + printable(text);
-  if (cell.find_first_of(",;\"") == std::string::npos) return cell;
-  return fmt::format("\"{}\"", escaped(cell, {{"\"", "\"\""}}));
-}
-
-namespace {
-
 std::string csv_value(const nlohmann::json& value) {
   if (value.is_array()) return fmt::format("{}", fmt::join(value.get<Line>(), " "));
   return value_text(value);
 }
 
-std::string render_csv(const Table& table) {
+std::string render_csv(const Table& table, Formulas formulas) {
   Line header = table.row_axes;
   header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
   header.emplace_back("score");
   for (const CellField& field : cell_fields()) {
     if (field.in_csv) header.emplace_back(field.name);
   }
-  std::string text = join_escaped(header, ",", escape_csv) + "\n";
+  std::string text = csv_header(std::move(header), formulas);
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       Line line = row.labels;
@@ -284,7 +278,7 @@ std::string render_csv(const Table& table) {
       for (const CellField& field : cell_fields()) {
         if (field.in_csv) line.push_back(csv_value(field.value(row.cells[i])));
       }
-      text += join_escaped(line, ",", escape_csv) + "\n";
+      text += csv_line(line, formulas);
     }
   }
   return text;
@@ -326,14 +320,14 @@ std::string render_json(const Table& table) { return json_text(json_table(table)
 
 struct Form {
   const char* name;
-  std::string (*render)(const Table&);
+  std::string (*render)(const Table&);      // null: render_csv()
   std::array<std::string_view, 2> endings;  // of file names
 };
 // In the order of TableFormat.
 constexpr Form kForms[] = {
     {"text", render_text, {".txt", ""}}, {"markdown", render_markdown, {".md", ".markdown"}},
     {"latex", render_latex, {".tex"}},   {"html", render_html, {".html", ".htm"}},
-    {"csv", render_csv, {".csv"}},       {"json", render_json, {".json"}},
+    {"csv", nullptr, {".csv"}},          {"json", render_json, {".json"}},
 };
 
 }  // namespace
@@ -360,16 +354,22 @@ TableFormat table_format_of(const std::filesystem::path& file) {
        ending, fmt::join(known, ", "));
 }
 
-std::string render(const Table& table, TableFormat format) { return kForms[static_cast<size_t>(format)].render(table); }
+std::string render(const Table& table, TableFormat format, Formulas formulas) {
+  if (format == TableFormat::kCsv) return render_csv(table, formulas);
+  return kForms[static_cast<size_t>(format)].render(table);
+}
 
-std::string render(const std::vector<Table>& tables, TableFormat format) {
+std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas) {
   if (format == TableFormat::kJson && tables.size() > 1) {
     json all = json::array();
     std::transform(tables.begin(), tables.end(), std::back_inserter(all), json_table);
     return json_text(all);
   }
   std::string text;
-  for (const Table& table : tables) text += (text.empty() ? "" : "\n") + render(table, format);
+  for (const Table& table : tables) {
+    if (!text.empty()) text += '\n';
+    text += render(table, format, formulas);
+  }
   return text;
 }
 

@@ -2,22 +2,47 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 namespace tearless::harness {
+namespace {
+
+constexpr long double kRounding = 1e-14L;  // relative to the greatest value: a sum of a few hundred has less
+
+double greatest_magnitude(std::span<const double> values) {
+  double greatest = 0;
+  for (const double value : values) greatest = std::max(greatest, std::abs(value));
+  return greatest;
+}
+
+// Neumaier's sum: `lost` is what the additions lost, so that values that cancel leave the others exact.
+long double centre_of(std::span<const double> values) {
+  long double sum = 0, lost = 0;
+  for (const double value : values) {
+    const long double next = sum + value;
+    lost += std::abs(sum) >= std::abs(value) ? (sum - next) + value : (value - next) + sum;
+    sum = next;
+  }
+  return (sum + lost) / static_cast<long double>(values.size());
+}
+
+}  // namespace
 
 std::optional<double> mean(std::span<const double> values) {
   if (values.empty()) return std::nullopt;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  const long double centre = centre_of(values);
+  return std::abs(centre) <= kRounding * greatest_magnitude(values) ? 0 : static_cast<double>(centre);
 }
 
 std::optional<double> sample_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::nullopt;
-  const double centre = *mean(values);
-  double squares = 0;
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  const long double range = static_cast<long double>(*greatest) - *least;
+  if (range <= kRounding * greatest_magnitude(values)) return 0;
+  const long double centre = centre_of(values);
+  long double squares = 0;
   for (const double value : values) squares += (value - centre) * (value - centre);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+  return static_cast<double>(std::sqrt(squares / static_cast<long double>(values.size() - 1)));
 }
 
 std::optional<double> lower_median(std::span<const double> values) {

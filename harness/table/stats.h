@@ -7,10 +7,12 @@
 
 namespace tearless::harness {
 
-/// The arithmetic mean; nullopt for no values.
+/// The arithmetic mean, that of equal values exactly; nullopt for no values. Values that cancel but for rounding errors
+/// have the mean 0.
 std::optional<double> mean(std::span<const double> values);
 
-/// The sample standard deviation (divisor n − 1); nullopt for fewer than two values.
+/// The sample standard deviation (divisor n − 1); nullopt for fewer than two values. Values that differ by rounding
+/// errors alone (1e-14 of the greatest) have the deviation 0.
 std::optional<double> sample_deviation(std::span<const double> values);
 
 /// The median, for an even number of values the lower middle one; nullopt for no values.

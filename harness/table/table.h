@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -12,6 +13,8 @@
 
 #include "harness/grid/grid.h"
 #include "harness/results/row.h"
+#include "harness/table/columns.h"
+#include "harness/table/digits.h"
 
 namespace tearless::harness {
 
@@ -23,7 +26,7 @@ struct Cell {
   int diverged_scored = 0;  // diverged runs that count in the mean: with the grid's diverged = "counted"
   int below = 0;            // done, but below the grid's fail_below
   int failed = 0;           // ended without a result: crashed, refused …
-  int scoreless = 0;        // done, but without this score (such as g for a norm that has no g)
+  int scoreless = 0;        // done, but without this score: it was null, or the run has none of its name
   int stale = 0;            // of those with a value: made with another numerics number
   int mixed = 0;            // how many kinds of processor, device and matmul library made the values, if more than one
 
@@ -33,6 +36,8 @@ struct Cell {
   nlohmann::json published;       // the published number or text, or null
   std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
   std::vector<std::string> runs;  // ids, as far as they are known
+  std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
+                                                     // …, or "not in scores.json"
 
   int n() const { return static_cast<int>(values.size()); }
   /// Runs without a result yet.
@@ -46,7 +51,8 @@ struct Table {
   struct Column {
     std::vector<std::string> labels;  // one for each column axis
     std::string score;
-    int decimals = 2;            // digits after the point of mean, spread and difference
+    Digits digits = {};          // of mean, spread and difference
+    double factor = 1;           // by which the scores of the runs are multiplied
     int published_decimals = 0;  // digits after the point of published numbers, as in the source
   };
   struct Row {
@@ -106,10 +112,11 @@ TableFormat table_format(const std::string& name);
 /// other.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-std::string render(const Table& table, TableFormat format);
+/// `formulas` is for CSV.
+std::string render(const Table& table, TableFormat format, Formulas formulas = Formulas::kAsTheyAre);
 
 /// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.
-std::string render(const std::vector<Table>& tables, TableFormat format);
+std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas = Formulas::kAsTheyAre);
 
 /// True if `name` matches `pattern`, in which `*` stands for any text, including "".
 bool matches_pattern(std::string_view pattern, std::string_view name);
@@ -117,9 +124,5 @@ bool matches_pattern(std::string_view pattern, std::string_view name);
 /// Those of `names` that match a pattern, in the order of the patterns, of each in version order: layer 10 after
 /// layer 9. A pattern without a match is retained, so that its empty column is visible.
 std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
-
-/// A cell of a CSV file: printable(), and quoted where it must be. Spreadsheets read text that begins with = + - or @
-/// as a formula, so it gets an apostrophe in front.
-std::string escape_csv(const std::string& text);
 
 }  // namespace tearless::harness

@@ -227,6 +227,25 @@ TEST(Cell, MarksStaleAndMixedRuns) {
             "28.150 ± 0.071*° (n=2)");
 }
 
+// A decoding is made of the trained run's numbers: both must be of today.
+TEST(Cell, OfADerivedRunsScoreIsStaleIfTheTrainedOrTheDerivedRunIs) {
+  const auto cell = [](bool trained_is_stale, bool derived_is_stale) {
+    const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = [\"wide.test.bleu\", \"test.bleu\"]\n");
+    const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
+                                Outcome run = with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                run.trained.stale = seed == 1 && trained_is_stale;
+                                run.wide->stale = seed == 1 && derived_is_stale;
+                                return run;
+                              }));
+    const std::vector<Cell>& cells = filled.rows[0].cells;
+    return std::pair(cell_text(filled, filled.columns[0], cells[0]), cell_text(filled, filled.columns[1], cells[1]));
+  };
+  using Texts = std::pair<std::string, std::string>;
+  EXPECT_EQ(cell(false, false), Texts("30.00 ± 0.00 (n=2)", "28.00 ± 0.00 (n=2)"));
+  EXPECT_EQ(cell(true, false), Texts("30.00 ± 0.00* (n=2)", "28.00 ± 0.00* (n=2)"));
+  EXPECT_EQ(cell(false, true), Texts("30.00 ± 0.00* (n=2)", "28.00 ± 0.00 (n=2)"));
+}
+
 TEST(Cell, IsMixedWhereItsRunsWereTrainedOnDifferentMachines) {
   const auto trained_on = [](const std::string& odd, const std::string& even) {
     return cell_of(2, [&](int64_t seed) {
@@ -250,6 +269,152 @@ TEST(Cell, ShowsThePublishedValueWithTheDifference) {
   EXPECT_EQ(cell_of(
                 3, [](int64_t) { return ended(RunState::kQueued); }, published("28")),
             "– (0/3) [28]");
+}
+
+// The cells of one score in rows of runs with these values; the notes last.
+std::vector<std::string> cells_of(const std::vector<std::vector<double>>& rows, const std::string& table = "") {
+  std::string labels;
+  for (size_t row = 0; row < rows.size(); ++row) labels += std::to_string(row) + ", ";
+  const Grid grid = load_text(
+      fmt::format("seeds = {}\n[axis]\na = [{}]\n[table]\nscores = \"s\"\n{}", rows.front().size(), labels, table));
+  const Table filled = fill(grid, results(grid, [&](uint32_t row, uint32_t, int64_t seed) {
+                              return done({{"s", rows.at(row).at(static_cast<size_t>(seed - 1))}});
+                            }));
+  std::vector<std::string> texts;
+  for (const Table::Row& row : filled.rows) texts.push_back(cell_text(filled, filled.columns[0], row.cells[0]));
+  return texts;
+}
+using testing::ElementsAre;
+
+TEST(Cell, EqualScoresHaveNoSpreadAndTheDigitsComeFromTheOthers) {
+  EXPECT_THAT(cells_of({{27.7, 27.7, 27.7}, {0.1, 0.1, 0.1}, {28.0, 28.2, 28.5}}),
+              ElementsAre("27.70 ± 0.00 (n=3)", "0.10 ± 0.00 (n=3)", "28.23 ± 0.25 (n=3)"));
+  EXPECT_THAT(cells_of({{0.1 + 0.2, 0.3, 0.3}, {0.3, 0.4, 0.5}}),
+              ElementsAre("0.30 ± 0.00 (n=3)", "0.40 ± 0.10 (n=3)"));
+}
+
+TEST(Cell, OfSmallNumbersHasAnExponent) {
+  EXPECT_THAT(cells_of({{2.4e-8, 2.6e-8, 2.5e-8}, {1.1e-7, 1.3e-7, 1.2e-7}}),
+              ElementsAre("2.50e-08 ± 1.0e-09 (n=3)", "1.200e-07 ± 1.00e-08 (n=3)"));
+  EXPECT_THAT(cells_of({{3e-12}, {-7.5e-12}}), ElementsAre("3.0e-12 (n=1)", "-7.5e-12 (n=1)"));
+  EXPECT_THAT(cells_of({{2.5e-8}}, "decimals = 3"), ElementsAre("2.500e-08 (n=1)"));
+  EXPECT_THAT(cells_of({{2.5e-8}}, "decimals = 9"), ElementsAre("0.000000025 (n=1)")) << "as it was asked for";
+  EXPECT_THAT(cells_of({{1, 1 + 2e-9}}), ElementsAre("1.0000000 ± 1.4e-09 (n=2)"));
+  EXPECT_THAT(cells_of({{0.00031}, {0.00042}}), ElementsAre("0.00031 (n=1)", "0.00042 (n=1)"));
+  EXPECT_THAT(cells_of({{2e-6, 4e-6}}), ElementsAre("0.0000030 ± 0.0000014 (n=2)"));
+}
+
+TEST(Cell, OfLargeWholeNumbersHasNoPoint) {
+  EXPECT_THAT(cells_of({{61234567, 61234567}, {1234, 1234}}), ElementsAre("61234567 ± 0 (n=2)", "1234 ± 0 (n=2)"));
+  EXPECT_THAT(cells_of({{1234.5}, {2}}), ElementsAre("1234.50 (n=1)", "2.00 (n=1)"));
+  EXPECT_THAT(cells_of({{28}, {30}}), ElementsAre("28.00 (n=1)", "30.00 (n=1)"));
+  EXPECT_THAT(cells_of({{3e20, 3.2e20}}), ElementsAre("3.10e+20 ± 1.4e+19 (n=2)"));
+}
+
+TEST(Cell, WhatIsPrintedAsZeroHasNoMinus) {
+  EXPECT_THAT(cells_of({{-0.01, 0.01, -0.02, 0.01, -0.01}}, "decimals = 2"), ElementsAre("0.00 ± 0.01 (n=5)"));
+  EXPECT_THAT(cells_of({{-0.0}, {-0.0}}), ElementsAre("0.00 (n=1)", "0.00 (n=1)"));
+  const auto published = [](const char* value) {
+    return fmt::format("decimals = 2\npublished = {{ source = \"S\", values = [[{}]] }}", value);
+  };
+  EXPECT_THAT(cells_of({{28.199}}, published("28.2")), ElementsAre("28.20 (n=1) [28.2, +0.00]"));
+  EXPECT_THAT(cells_of({{0.004}}, published("-0.0")), ElementsAre("0.00 (n=1) [0, +0.00]"));
+  EXPECT_THAT(cells_of({{2.4e-8}}, published("2.5e-8")), ElementsAre("2.40e-08 (n=1) [2.5e-08, -1.00e-09]"));
+  EXPECT_THAT(cells_of({{1e-9 + 1, 1e-9 - 1}}), ElementsAre("0.0 ± 1.4 (n=2)")) << "nearly 0 beside its spread";
+}
+
+TEST(Cell, IsTimesTheFactorOfItsScoreWithSpreadAndDifference) {
+  const std::string keys = "published = { source = \"S\", values = [[90.0]] }\n";
+  EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = 100"), ElementsAre("91.30 ± 0.14 (n=2) [90, +1.30]"));
+  EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = { \"s*\" = 1000 }"),
+              ElementsAre("913.0 ± 1.4 (n=2) [90, +823.0]"));
+  EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = { \"t*\" = 100 }"), ElementsAre("0.9130 ± 0.0014 (n=2)"));
+  EXPECT_THAT(cells_of({{0.07, 0.07}, {0.5, 0.6}}, "factor = 100"), ElementsAre("7.0 ± 0.0 (n=2)", "55.0 ± 7.1 (n=2)"));
+  EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = 100\nfail_below = 0.913"), ElementsAre("91.40, 1/2 fail"))
+      << "the limit is compared with what the runs report";
+}
+
+TEST(Notes, NameTheScoresThatAreMultiplied) {
+  const Grid grid =
+      load_text("[axis]\na = [1]\n[table]\nscores = [\"x\", \"y\", \"z\"]\nfactor = { x = 100, z = 100 }\n");
+  EXPECT_THAT(fill(grid, {}).notes, testing::Contains("x, z: 100 times what the runs report"));
+  EXPECT_EQ(fill(grid, {}).columns[1].factor, 1);
+}
+
+// A done run without the score is neither a failure nor a run to come.
+TEST(Cell, CountsDoneRunsWithoutTheScoreApart) {
+  const auto outcome = [](int64_t seed) {
+    if (seed == 1) return done({{"test.ppl", 3}});
+    RunResult nan = done({});
+    nan.no_numbers = {{"test.bleu", "NaN"}};
+    return seed == 2 ? nan : around_28(seed);
+  };
+  EXPECT_EQ(cell_of(5, outcome), "28.40 ± 0.10, 2/5 no score");
+  EXPECT_EQ(cell_of(5, [&](int64_t seed) { return seed == 5 ? ended(RunState::kQueued) : outcome(seed); }),
+            "28.350 ± 0.071 (2/5), 2/5 no score");
+  EXPECT_EQ(cell_of(2, outcome), "–");
+}
+
+TEST(Notes, NameTheDoneRunsWithoutAScore) {
+  const auto notes = [](int seeds, const std::function<RunResult(int64_t)>& result_of) {
+    const Grid grid = load_text(fmt::format("seeds = {}\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n", seeds));
+    return fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }), " -w x").notes;
+  };
+  const auto outcome = [](int64_t seed) {
+    RunResult result = seed == 1 ? bleu(28) : done({});
+    result.id = fmt::format("{:016}", seed);
+    if (seed == 3) result.no_numbers = {{"test.bleu", "null"}};
+    return result;
+  };
+  EXPECT_THAT(
+      notes(3, outcome),
+      testing::Contains("no score: 2 runs are done without test.bleu (1 not in scores.json, 1 null). To see what "
+                        "is there: tearless explain 0000000000000002 -w x"));
+  EXPECT_THAT(notes(2, outcome), testing::Contains(testing::StartsWith("no score: 1 run is done without test.bleu (")));
+  EXPECT_THAT(notes(1, outcome), testing::Not(testing::Contains(testing::HasSubstr("no score"))));
+  EXPECT_THAT(notes(1,
+                    [](int64_t) {
+                      RunResult result = done({});
+                      result.no_numbers = {{"test.bleu", "NaN"}};
+                      return result;
+                    }),
+              testing::Contains(testing::StartsWith("no score: 1 run is done without test.bleu (1 NaN). ")));
+  EXPECT_THAT(notes(2, [](int64_t) { return done({}); }),
+              testing::Not(testing::Contains(testing::HasSubstr("no score"))))
+      << "usual for such a score";
+}
+
+TEST(Render, TheCountsOfACsvLineAddUp) {
+  const Grid grid = load_text("seeds = 6\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\nfail_below = 1\n");
+  const std::string csv = render(fill(grid, results(grid,
+                                                    [](uint32_t, uint32_t, int64_t seed) {
+                                                      return seed == 1   ? bleu(28)
+                                                             : seed == 2 ? bleu(0.5)
+                                                             : seed == 3 ? ended(RunState::kDiverged)
+                                                             : seed == 4 ? ended(RunState::kFailed)
+                                                             : seed == 5 ? ended(RunState::kQueued)
+                                                                         : done({});
+                                                    })),
+                                 TableFormat::kCsv);
+  EXPECT_THAT(csv, testing::HasSubstr(",n,expected,diverged,below,failed,scoreless,missing,"));
+  EXPECT_THAT(csv, testing::HasSubstr("\n1,test.bleu,28,,1,6,1,1,1,1,1,"));
+}
+
+TEST(Render, ColumnsOfCsvHaveUniqueNames) {
+  const Grid grid = load_text("[axis]\nscore = [\"dot\"]\nmean = [0]\nruns = [7]\n");
+  EXPECT_THAT(render(fill(grid, {}), TableFormat::kCsv),
+              testing::StartsWith("score,mean,runs,score:2,mean:2,spread,n,expected,diverged,below,failed,scoreless,"
+                                  "missing,stale,mixed,chosen,published,difference,runs:2\ndot,0,7,test.*,"));
+}
+
+TEST(Render, LatexSetsExponentsAsPowersOfTen) {
+  const Grid grid = load_text("seeds = 2\n[axis]\na = [\"1.5e-08\"]\n[table]\nscores = \"s\"\n");
+  const Table table = fill(grid, results(grid, [](uint32_t, uint32_t, int64_t seed) {
+                             return done({{"s", seed == 1 ? -2.4e-8 : -2.6e-8}});
+                           }));
+  EXPECT_THAT(render(table, TableFormat::kLatex),
+              testing::HasSubstr("1.5e-08 & $-2.50\\times10^{-8}$ $\\pm$ $1.4\\times10^{-9}$ (n=2) \\\\"));
+  EXPECT_THAT(render(table, TableFormat::kMarkdown), testing::HasSubstr("| -2.50e-08 ± 1.4e-09 (n=2) |"));
 }
 
 TEST(Fill, TakesDigitsFromTheUsualSpreadOfEachScore) {
@@ -445,12 +610,22 @@ TEST(Render, EscapesLabelsAndRunNamesInHtml) {
               testing::HasSubstr("<th>&lt;script&gt;&#39;&amp;&quot;</th><td title=\"&quot;&gt;&lt;script&gt;\">"));
 }
 
-TEST(Render, EscapesFormulasInCsvAndLeavesNumbers) {
-  const auto first_cell = [](const std::string& label) {
-    const std::string text = render(table_of("t", label, "n", "r"), TableFormat::kCsv);
-    const std::string row = text.substr(text.find('\n') + 1);
-    return row.substr(0, row.find(",test.bleu,"));
-  };
+std::string first_cell(const std::string& label, Formulas formulas) {
+  const std::string text = render(table_of("t", label, "n", "r"), TableFormat::kCsv, formulas);
+  const std::string row = text.substr(text.find('\n') + 1);
+  return row.substr(0, row.find(",test.bleu,"));
+}
+
+TEST(Render, LabelsInCsvAreWhatTheyAre) {
+  for (const char* label : {"- warm-up", "+ FixNorm", "-FixNorm", "=1+1", "@k", "'x", "−1", "-0.5"}) {
+    EXPECT_EQ(first_cell(label, Formulas::kAsTheyAre), label);
+  }
+  EXPECT_EQ(first_cell("- a, \"b\"", Formulas::kAsTheyAre), "\"- a, \"\"b\"\"\"");
+}
+
+TEST(Render, FormulasInCsvBecomeTextOnRequestAndNumbersStay) {
+  const auto first_cell = [](const std::string& label) { return table_test::first_cell(label, Formulas::kMadeText); };
+  EXPECT_EQ(first_cell("- warm-up"), "'- warm-up");
   EXPECT_EQ(first_cell("=1+1"), "'=1+1");
   EXPECT_EQ(first_cell("@SUM(A1)"), "'@SUM(A1)");
   EXPECT_EQ(first_cell("+cmd"), "'+cmd");
@@ -458,7 +633,8 @@ TEST(Render, EscapesFormulasInCsvAndLeavesNumbers) {
   EXPECT_EQ(first_cell("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
   EXPECT_EQ(first_cell("a;=1"), "\"a;=1\"");
   for (const char* number : {"-0.5", "+3", "-1e-05", "-inf"}) EXPECT_EQ(first_cell(number), number);
-  EXPECT_THAT(render(table_of("t", "x", "n", "r"), TableFormat::kCsv), testing::HasSubstr(",test.bleu,-0.5,"));
+  EXPECT_THAT(render(table_of("t", "x", "n", "r"), TableFormat::kCsv, Formulas::kMadeText),
+              testing::HasSubstr(",test.bleu,-0.5,"));
 }
 
 TEST(MatchesPattern, TakesAnyTextForAStar) {
