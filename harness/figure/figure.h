@@ -38,8 +38,9 @@ struct Figure {
   std::string note = {};                         // below the legend; "": none
 };
 
-/// The letter that marks a line: A … Z, a … z, 0 … 9, and again A.
-char letter_of(size_t line);
+/// The letter that marks one of `lines` lines: A … Z, a … z, 0 … 9. Where they are not enough, all lines have two
+/// letters, or more: AA, AB …
+std::string letters_of(size_t line, size_t lines);
 
 /// Draws the panels one below the other with the same axis of updates, then the legend. Where several steps share a
 /// column of dots, their means are averaged. No line has more than `columns` characters if that is at least 40.

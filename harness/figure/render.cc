@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/utf8.h"
@@ -17,7 +18,10 @@ constexpr int kDotsAcross = 2, kDotsDown = 4;
 constexpr std::array<std::array<uint8_t, kDotsAcross>, kDotsDown> kDotBits = {
     {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
 
-constexpr auto kColours = std::to_array<const char*>({"36", "33", "35", "32", "34", "31"});
+// Of the 256 colours of terminals, some with a contrast above 3 with white and with black: the first 16 are themes'.
+constexpr auto kColours = std::to_array<int>({31, 166, 133, 64, 63, 160});
+
+std::string colour_of(size_t line) { return fmt::format("38;5;{}", kColours.at(line % kColours.size())); }
 
 std::string braille(uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | (dots >> 6)), static_cast<char>(0x80 | (dots & 0x3F))};
@@ -43,13 +47,22 @@ class Canvas {
     cell.dots |= kDotBits.at(y % kDotsDown).at(x % kDotsAcross);
     if (of_band && cell.line >= 0) return;
     cell.line = line;
-    cell.only_band = of_band;
   }
 
-  bool has_mark(int column, int row) const { return !cells_[index(column, row)].mark.empty(); }
+  // Whether `width` characters from a column on are inside the canvas, and none of them is a mark.
+  bool has_room(int column, int row, int width) const {
+    if (column < 0 || column + width > columns_) return false;
+    for (int i = column; i < column + width; ++i) {
+      if (!cells_[index(i, row)].mark.empty()) return false;
+    }
+    return true;
+  }
   // A character in place of the dots.
   void set_mark(int column, int row, const std::string& mark, int line) {
-    at(column, row) = {.dots = 0, .line = line, .only_band = false, .mark = mark};
+    at(column, row) = {.dots = 0, .line = line, .mark = mark};
+  }
+  void set_letters(int column, int row, const std::string& letters, int line) {
+    for (const char letter : letters) set_mark(column++, row, std::string(1, letter), line);
   }
 
   std::string row_text(int row, bool colour) const {
@@ -72,7 +85,6 @@ class Canvas {
   struct Cell {
     uint8_t dots = 0;
     int line = -1;  // whose colour it has; -1: none
-    bool only_band = false;
     std::string mark = {};
   };
 
@@ -81,8 +93,7 @@ class Canvas {
 
   static std::string style_of(const Cell& cell) {
     if (cell.line < 0) return "";
-    const std::string colour = kColours.at(cell.line % kColours.size());
-    return (cell.only_band ? "2;" : cell.mark.empty() ? "" : "1;") + colour;
+    return (cell.mark.empty() ? "" : "1;") + colour_of(cell.line);
   }
 
   int columns_, rows_;
@@ -207,6 +218,8 @@ class Plot {
   // At intervals along the line, those of different lines at different places.
   void draw_letters(int line, int columns, int lines) {
     constexpr int kInterval = 24, kColumnsForALetter = 4;
+    const std::string letters = letters_of(line, lines);
+    const int width = static_cast<int>(letters.size());
     std::vector<Place> path;
     follow(stretches_[line], [&](const Stretch& at) {
       const int y = row_of(at.mean);
@@ -222,22 +235,22 @@ class Plot {
       const Place* best = nullptr;
       for (const Place& place : path) {
         const auto far = [&](const Place& from) { return std::abs(from.column - wanted); };
-        if (!canvas_.has_mark(place.column, place.row) && (!best || far(place) < far(*best))) best = &place;
+        if (canvas_.has_room(place.column, place.row, width) && (!best || far(place) < far(*best))) best = &place;
       }
       if (!best) break;
       if (newest && best->column < *newest + kInterval / 4) continue;
       newest = best->column;
-      canvas_.set_mark(best->column, best->row, std::string(1, letter_of(line)), line);
+      canvas_.set_letters(best->column, best->row, letters, line);
     }
-    if (!newest) draw_letter_beside(path.back(), line, columns);
+    if (!newest) draw_letters_beside(path.back(), letters, line, columns);
   }
 
   // For a line that lies under the letters of others.
-  void draw_letter_beside(const Place& place, int line, int columns) {
+  void draw_letters_beside(const Place& place, const std::string& letters, int line, int columns) {
     for (int distance = 1; distance < columns; ++distance) {
       for (const int column : {place.column + distance, place.column - distance}) {
-        if (column < 0 || column >= columns || canvas_.has_mark(column, place.row)) continue;
-        canvas_.set_mark(column, place.row, std::string(1, letter_of(line)), line);
+        if (!canvas_.has_room(column, place.row, static_cast<int>(letters.size()))) continue;
+        canvas_.set_letters(column, place.row, letters, line);
         return;
       }
     }
@@ -332,42 +345,60 @@ std::vector<std::string> shortened(std::vector<std::string> names) {
   return names;
 }
 
-std::string legend_text(const Figure& figure, size_t width, bool colour) {
-  std::vector<std::string> heading = figure.heading;
-  std::vector<size_t> widths(heading.size());
-  size_t total = 0;
-  const auto measure = [&] {
-    total = 1;
-    for (size_t i = 0; i < heading.size(); ++i) {
-      widths[i] = display_width(printable(heading[i]));
-      for (const auto& row : figure.legend) widths[i] = std::max(widths[i], display_width(printable(row[i])));
-      total += 2 + widths[i];
-    }
-  };
-  measure();
-  if (total > width) {
-    heading = shortened(std::move(heading));
-    measure();
+using Lines = std::vector<std::vector<std::string>>;
+
+std::vector<size_t> widths_of(const Lines& lines) {
+  std::vector<size_t> widths(lines[0].size());
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
   }
-  const auto line_of = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (size_t i = 0; i < cells.size(); ++i) line += fmt::format("  {:<{}}", printable(cells[i]), widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    return fitted(line, width - 1);
+  return widths;
+}
+
+// The columns in which no two of several lines differ. The first line is the heading.
+void leave_out_constant_columns(Lines& lines) {
+  for (size_t i = lines.size() < 3 ? 0 : lines[0].size(); i-- > 0;) {
+    const auto is_alike = [&](const auto& line) { return line[i] == lines[1][i]; };
+    if (!std::all_of(lines.begin() + 1, lines.end(), is_alike)) continue;
+    for (auto& line : lines) line.erase(line.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+std::string legend_text(const Figure& figure, size_t width, bool colour) {
+  const size_t count = figure.legend.size(), letters = letters_of(0, count).size();
+  Lines lines = {figure.heading};
+  lines.insert(lines.end(), figure.legend.begin(), figure.legend.end());
+  for (auto& line : lines) {
+    for (std::string& cell : line) cell = printable(cell);
+  }
+  const auto is_too_wide = [&] {
+    const std::vector<size_t> widths = widths_of(lines);
+    return std::accumulate(widths.begin(), widths.end(), letters + 2 * widths.size()) > width;
   };
-  std::string text = fmt::format(" {}\n", line_of(heading));
-  for (size_t i = 0; i < figure.legend.size(); ++i) {
-    const std::string style = colour ? "1;" + std::string(kColours.at(i % kColours.size())) : "";
-    text += styled(std::string(1, letter_of(i)), style) + line_of(figure.legend[i]) + "\n";
+  if (is_too_wide()) lines[0] = shortened(std::move(lines[0]));
+  if (is_too_wide()) leave_out_constant_columns(lines);
+  const std::vector<size_t> widths = widths_of(lines);
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string line;
+    for (size_t k = 0; k < widths.size(); ++k) line += fmt::format("  {:<{}}", lines[i][k], widths[k]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    const std::string style = colour && i > 0 ? "1;" + colour_of(i - 1) : "";
+    text += styled(i == 0 ? std::string(letters, ' ') : letters_of(i - 1, count), style);
+    text += fitted(line, width - letters) + "\n";
   }
   return text;
 }
 
 }  // namespace
 
-char letter_of(size_t line) {
+std::string letters_of(size_t line, size_t lines) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  return kLetters[line % kLetters.size()];
+  std::string letters;
+  for (size_t count = 1; letters.empty() || count < lines; count *= kLetters.size(), line /= kLetters.size()) {
+    letters.insert(letters.begin(), kLetters[line % kLetters.size()]);
+  }
+  return letters;
 }
 
 std::string render(const Figure& figure, size_t columns, bool colour) {

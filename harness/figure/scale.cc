@@ -8,7 +8,8 @@
 namespace tearless::harness {
 namespace {
 
-constexpr double kSameAs = 1e-9;  // relative: values that differ less are drawn as equal
+constexpr double kSameAs = 1e-9;   // relative: values that differ less are drawn as equal
+constexpr double kLeast = 1e-290;  // where no value is greater, all are drawn as 0: a step would be no double
 
 }  // namespace
 
@@ -34,7 +35,8 @@ double round_step(long double range, int most) {
 }
 
 Scale round_scale(double low, double high, int most_ticks) {
-  const double greatest = std::max(std::abs(low), std::abs(high));
+  double greatest = std::max(std::abs(low), std::abs(high));
+  if (greatest < kLeast) low = high = greatest = 0;
   long double range = static_cast<long double>(high) - low;
   if (range <= greatest * kSameAs) {
     const double around = greatest == 0 ? 1 : greatest / 10;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -175,6 +176,27 @@ TEST(Scale, OfRandomValuesEnclosesThemWithFewTicksAtRoundMultiples) {
   }
 }
 
+// A scale with a step that no double has would have ticks without end.
+TEST(Scale, OfTheLeastAndTheGreatestNumbersHasFewTicks) {
+  const double values[] = {0,      5e-324, 1e-323, 2.5e-323, 1e-310, 2.3e-308, 1e-301,
+                           1e-300, 2e-300, 1e-290, 1.1e-290, 1,      1e300};
+  for (const double a : values) {
+    for (const double b : values) {
+      for (const auto& [low, high] : {std::pair(a, b), std::pair(-a, b), std::pair(-a, -b)}) {
+        if (low > high) continue;
+        const Scale scale = round_scale(low, high, 4);
+        SCOPED_TRACE(fmt::format("{} {}", low, high));
+        ASSERT_GE(scale.ticks.size(), 2u);
+        ASSERT_LE(scale.ticks.size(), 6u);
+        EXPECT_GT(scale.step, 0);
+        EXPECT_GE(scale.position(low), -1e-6);
+        EXPECT_LE(scale.position(high), 1 + 1e-6);
+        for (const double tick : scale.ticks) EXPECT_NEAR(std::stod(scale.label(tick)), tick, scale.step * 1e-6);
+      }
+    }
+  }
+}
+
 // --- pictures ------------------------------------------------------------------------------------------------------
 
 TEST(Figure, ACurveOfYEqualToXIsTheDiagonalFromCornerToCorner) {
@@ -304,8 +326,67 @@ TEST(Figure, LinesAreToldApartByTheLettersOfTheLegend) {
   for (const auto& [place, mark] : picture.marks) letters.insert(mark);
   EXPECT_THAT(letters, ElementsAre("A", "B", "C", "D", "E", "F", "G", "H", "I", "J"));
   for (int i = 0; i < 10; ++i) {
-    EXPECT_THAT(picture.below, testing::Contains(fmt::format("{}  label {}", letter_of(i), i)));
+    EXPECT_THAT(picture.below, testing::Contains(fmt::format("{}  label {}", letters_of(i, 10), i)));
   }
+}
+
+TEST(Figure, EveryLineHasLettersOfItsOwnHoweverManyThereAre) {
+  for (const size_t lines : {1, 10, 62, 63, 3844, 3845}) {
+    std::set<std::string> letters;
+    for (size_t i = 0; i < lines; ++i) letters.insert(letters_of(i, lines));
+    EXPECT_EQ(letters.size(), lines);
+    EXPECT_EQ(letters.begin()->size(), lines <= 62 ? 1u : lines <= 3844 ? 2u : 3u);
+    EXPECT_EQ(letters.rbegin()->size(), letters.begin()->size()) << "none is the beginning of another";
+  }
+  std::vector<std::vector<Series>> lines;
+  for (int i = 0; i < 70; ++i) lines.push_back({curve_of({1.0 * i, 1.0 * i})});
+  const Picture picture = picture_of(figure_of(lines), 160);
+  for (const int i : {0, 61, 62, 69}) {
+    EXPECT_THAT(picture.below, testing::Contains(fmt::format("{}  label {}", letters_of(i, 70), i)));
+  }
+  std::map<int, std::string> rows;
+  for (const auto& [place, mark] : picture.marks) rows[place.second] += mark;
+  std::string all;
+  for (const auto& [row, marks] : rows) all += marks + " ";
+  EXPECT_THAT(all, HasSubstr("BH")) << "both letters of the last line are in the picture";
+}
+
+// Of a colour of the cube among a terminal's 256 colours, by the formula of WCAG 2.
+double luminance_of(int number) {
+  EXPECT_GE(number, 16) << "themes change these";
+  EXPECT_LT(number, 232);
+  const int cube = number - 16;
+  const auto light = [](int level) {
+    const double c = std::array{0, 95, 135, 175, 215, 255}.at(level) / 255.0;
+    return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * light(cube / 36) + 0.7152 * light(cube / 6 % 6) + 0.0722 * light(cube % 6);
+}
+
+TEST(Figure, ColoursAreLegibleOnWhiteAndOnBlack) {
+  std::vector<std::vector<Series>> lines(20, {curve_of({1, 5}), curve_of({2, 4})});
+  const std::string text = render(figure_of(lines), 80, true);
+  std::set<int> colours;
+  const std::string kBegin = "38;5;";
+  for (size_t at = 0; (at = text.find(kBegin, at)) != std::string::npos; ++at) {
+    colours.insert(std::stoi(text.substr(at + kBegin.size())));
+  }
+  EXPECT_GE(colours.size(), 6u);
+  for (const int colour : colours) {
+    const double luminance = luminance_of(colour);
+    EXPECT_GE(1.05 / (luminance + 0.05), 3) << colour;
+    EXPECT_GE((luminance + 0.05) / 0.05, 3) << colour;
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\033[2;"))) << "no dimmed colour, which has less contrast";
+}
+
+TEST(Figure, WhereTheLegendDoesNotFitWhatIsConstantGoes) {
+  Figure figure = figure_of({{curve_of({1, 2})}, {curve_of({2, 1})}});
+  const std::string constant(40, 'c'), varies(25, 'v');
+  figure.heading = {"model.norm", "model.size", "seeds"};
+  figure.legend = {{constant, varies + "1", "3"}, {constant, varies + "2", "3"}};
+  EXPECT_THAT(render(figure, 80, false), HasSubstr(fmt::format("\nA  {}  {}1  3\nB  ", constant, varies)));
+  EXPECT_THAT(render(figure, 60, false), HasSubstr(fmt::format("\n   size\nA  {}1\nB  {}2\n", varies, varies)));
 }
 
 TEST(Figure, TheLegendNamesItsColumnsByTheirLastWordsWhereTheWholeNamesDoNotFit) {
@@ -351,8 +432,8 @@ TEST(Figure, ColoursChangeNothingButTheColour) {
   const Figure figure = figure_of({{curve_of({1, 5, 2}), curve_of({2, 4, 3})}, {curve_of({3, 1, 4})}});
   const std::string with = render(figure, 80, true), without = render(figure, 80, false);
   EXPECT_THAT(without, Not(HasSubstr("\033")));
-  EXPECT_THAT(with, HasSubstr("\033[1;36mA\033[0m  label 0"));
-  EXPECT_THAT(with, HasSubstr("\033[2;36m"));
+  EXPECT_THAT(with, HasSubstr("\033[1;38;5;31mA\033[0m  label 0"));
+  EXPECT_THAT(with, HasSubstr("\033[38;5;31m"));
   EXPECT_EQ(plain(with), without);
 }
 
@@ -360,7 +441,7 @@ TEST(Figure, NoLineIsLongerThanTheTerminalWhateverTheValues) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937_64 random(seed);
-  const double values[] = {0, -0.0, 1, -1, 1e-300, 1e308, -1e308, kInfinity, -kInfinity, std::nan(""), 1e15, 123.456};
+  const double values[] = {0, -0.0, 1, -1, 1e-300, 1e308, -1e308, kInfinity, -kInfinity, std::nan(""), 1e15, 5e-324};
   for (int i = 0; i < 300; ++i) {
     std::vector<std::vector<Series>> lines(1 + random() % 70);
     for (std::vector<Series>& runs : lines) {
