@@ -6,12 +6,14 @@
 #include <memory>
 
 #include "base/print.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
+#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {
@@ -20,9 +22,10 @@ using nlohmann::json;
 
 struct Explained {
   Row row;
-  std::string title;     // "model.placement=pre, seed 2", or ""
-  std::string grid;      // the grid file that requested it, or ""
-  std::string why = {};  // not empty: why it is queued and not running, or where it runs
+  std::string title;                     // "model.placement=pre, seed 2", or ""
+  std::string grid;                      // the grid file that requested it, or ""
+  std::vector<std::string> unread = {};  // sentences of unread_metrics()
+  std::string why = {};                  // not empty: why it is queued and not running, or where it runs
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -65,7 +68,11 @@ void print_run(const Explained& run, const std::string& options) {
   if (!run.grid.empty()) print("  of {}\n", run.grid);
   print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.row.result.attempts) print_attempt(attempt);
-  for (const auto& [name, value] : run.row.result.scores) print("  {} = {:.6g}\n", name, value);
+  for (const auto& [name, value] : run.row.result.scores) print("  {} = {}\n", name, value_text(value, 6));
+  for (const auto& [name, instead] : run.row.result.no_numbers) {
+    print("  {}: no score, scores.json has {}\n", name, instead);
+  }
+  for (const std::string& sentence : run.unread) print("  {}\n", printable(sentence));
   if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
 }
@@ -94,6 +101,8 @@ json run_json(const Explained& run) {
           {"stale", run.row.result.stale},
           {"mixed", run.row.result.trained_on.size() > 1},
           {"scores", run.row.result.scores},
+          {"no_numbers", run.row.result.no_numbers},
+          {"unread", run.unread},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
@@ -164,6 +173,7 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
   const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
   std::vector<Explained> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
+  for (Explained& run : runs) run.unread = unread_metrics(Workspace(globals.workspace).run(run.row.result.id));
   if (globals.json) {
     json all = json::array();
     for (const Explained& run : runs) all.push_back(run_json(run));

@@ -16,6 +16,7 @@
 #include "base/print.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/csv_option.h"
 #include "harness/figure/figure.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
@@ -30,6 +31,7 @@ struct PlotOptions {
   std::vector<std::string> words;  // and metrics
   std::string by = "cell";
   bool csv = false;
+  Formulas formulas = Formulas::kAsTheyAre;
 
   bool is_by_run() const { return by == "run"; }
 };
@@ -193,7 +195,9 @@ Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::s
 // --- as CSV ----------------------------------------------------------------------------------------------------------
 
 // Line by line: there may be millions.
-void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics, bool by_run) {
+void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics,
+                  const PlotOptions& options) {
+  const bool by_run = options.is_by_run();
   const std::vector<std::string> axes = axes_of(cells);
   std::vector<std::string> header = {"metric", "sweep"};
   if (by_run) header.insert(header.end(), {"run", "seed"});
@@ -201,19 +205,21 @@ void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::
   for (const char* name : by_run ? std::vector{"step", "value"} : std::vector{"step", "mean", "min", "max", "runs"}) {
     header.emplace_back(name);
   }
-  print_csv({header});
+  fmt::print("{}", csv_header(header, options.formulas));
   for (size_t i = 0; i < metrics.size(); ++i) {
     for (const PlottedCell& cell : cells) {
       const Row& row = *cell.front().row;
-      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(row.sweep_id());
-      if (by_run) begin += fmt::format(",{},{}", row.run.id, row.sweep ? std::to_string(row.run.seed) : "");
-      for (const std::string& axis : axes) begin += fmt::format(",{}", escape_csv(label_on(row.run.coordinates, axis)));
+      std::vector<std::string> texts = {metrics[i], row.sweep_id()};
+      if (by_run) texts.insert(texts.end(), {row.run.id, row.sweep ? std::to_string(row.run.seed) : ""});
+      for (const std::string& axis : axes) texts.push_back(label_on(row.run.coordinates, axis));
+      std::string begin = csv_line(texts, options.formulas);
+      begin.back() = ',';  // the numbers follow
       if (by_run) {
-        for (const Reported& point : cell.front().curves[i]) fmt::print("{},{},{}\n", begin, point.step, point.value);
+        for (const Reported& point : cell.front().curves[i]) fmt::print("{}{},{}\n", begin, point.step, point.value);
         continue;
       }
       for (const CurvePoint& point : points_of(cell, i)) {
-        fmt::print("{},{},{},{},{},{}\n", begin, point.step, point.mean, point.low, point.high, point.runs);
+        fmt::print("{}{},{},{},{},{}\n", begin, point.step, point.mean, point.low, point.high, point.runs);
       }
     }
   }
@@ -224,6 +230,7 @@ int plot(const PlotOptions& options, const Globals& globals) {
     fail("--by {} is not known; it must be cell (a line for the seeds of a cell together) or run (a line for each run)",
          options.by);
   }
+  require_csv(options.formulas, options.csv, "--csv");
   std::unique_ptr<const Store> store = require_store(globals);
   std::vector<std::string> words, metrics;
   for (const std::string& word : options.words) {
@@ -236,10 +243,11 @@ int plot(const PlotOptions& options, const Globals& globals) {
   of_one_moment.in_snapshot([&] {
     const Selection selection = select_or_last(of_one_moment, words);
     runs = selected_rows(std::move(store), selection, Duplicates::kNewest, Read::kStates);
+    leave_out_derived(runs.rows);  // they make no update
     cells = read_cells(runs, metrics, options.is_by_run());
   });
   if (options.csv) {
-    print_points(cells, metrics, options.is_by_run());
+    print_points(cells, metrics, options);
   } else if (!cells.empty()) {
     fmt::print("{}", render(figure_of(cells, metrics, options.is_by_run()), terminal_size(stdout).columns,
                             has_colour(stdout)));
@@ -261,6 +269,7 @@ Action command_plot(CLI::App& app, const Globals& globals) {
       "each run");
   app.add_flag("--csv", options->csv,
                "print the points as CSV: of cells mean, min, max and number of runs at each step, of runs the values");
+  add_formulas_option(app, options->formulas);
   return [options, &globals] { return plot(*options, globals); };
 }
 

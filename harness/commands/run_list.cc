@@ -116,6 +116,11 @@ std::function<json(const Row&)> RunList::value_named(const std::string& name, st
   return found.empty() ? [](const Row&) { return json(); } : found.front().value;
 }
 
+void RunList::leave_out_derived() {
+  harness::leave_out_derived(rows_);
+  columns_ = columns_of_rows();
+}
+
 void RunList::keep(const std::function<bool(const Row&)>& wanted) {
   std::erase_if(rows_, [&](const Row& row) { return !wanted(row); });
 }
@@ -138,9 +143,13 @@ void RunList::read_settings() {
 }
 
 Columns RunList::columns_of_rows() const {
-  std::set<std::string> axes, scores, settings;
+  std::set<std::string> scores, settings;
+  std::vector<std::string> axes;  // in the order of the grids
+  const auto is_axis = [&](const std::string& name) { return std::ranges::find(axes, name) != axes.end(); };
   for (const Row& row : rows_) {
-    for (const auto& [axis, label] : row.run.coordinates) axes.insert(axis);
+    for (const auto& [axis, label] : row.run.coordinates) {
+      if (!is_axis(axis)) axes.push_back(axis);
+    }
     for (const auto& [name, value] : row.result.scores) scores.insert(name);
   }
   for (const auto& [run, values] : *settings_) {
@@ -158,10 +167,10 @@ Columns RunList::columns_of_rows() const {
     const ColumnOfRuns setting = {ColumnKind::kSetting, key, "", [key, settings = settings_](const Row& row) {
                                     return value_in(settings->at(row.run.id), key);
                                   }};
-    const bool is_axis = axes.contains(key) && std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-                           return text_in(setting, row) == label_on(row.run.coordinates, key);
-                         });
-    if (!is_axis) columns.push_back(setting);
+    const bool is_shown = is_axis(key) && std::ranges::all_of(rows_, [&](const Row& row) {
+                            return text_in(setting, row) == label_on(row.run.coordinates, key);
+                          });
+    if (!is_shown) columns.push_back(setting);
   }
   std::vector<std::string> names;
   for (const ColumnOfRuns& column : columns) names.push_back(column.key);

@@ -48,6 +48,8 @@ class RunList {
   /// The values of the only one; null for every run of an empty list.
   std::function<nlohmann::json(const Row&)> value_named(const std::string& name, std::string_view option);
 
+  /// As harness::leave_out_derived().
+  void leave_out_derived();
   void keep(const std::function<bool(const Row&)>& wanted);
   /// As std::stable_sort().
   void sort(const std::function<bool(const Row&, const Row&)>& before);

@@ -1,5 +1,8 @@
 // `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. Results are compared with the run
 // folders.
+#include <fmt/ranges.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -14,11 +17,14 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/csv_option.h"
 #include "harness/commands/run_conditions.h"
 #include "harness/commands/run_list.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
+#include "harness/screen/screen.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
 
@@ -40,7 +46,9 @@ struct RunsOptions {
   std::optional<std::string> scores;   // names or patterns, separated by commas; unset: see chosen_scores()
   std::string by = "run";
   bool settings = false;
+  bool derived = false;
   bool csv = false;
+  Formulas formulas = Formulas::kAsTheyAre;
 };
 
 Duplicates duplicates_of(const RunsOptions& options) {
@@ -115,7 +123,22 @@ Columns default_columns(const RunList& list, const RunsOptions& options) {
   return columns;
 }
 
-void print_lines(const RunList& list, const Columns& columns, bool csv) {
+// Where the lines are wider than the terminal, removes the columns in which all runs are alike. Returns what these say.
+std::string leave_out_constant_columns(std::vector<std::vector<std::string>>& lines, size_t width) {
+  if (lines.size() < 3 || width_of(lines) <= width) return "";
+  std::vector<std::string> same;
+  for (size_t i = lines[0].size(); i-- > 1;) {
+    const std::string name = lines[0][i], value = lines[1][i];
+    const auto is_alike = [&](const auto& line) { return line[i] == value; };
+    if (!std::all_of(lines.begin() + 1, lines.end(), is_alike)) continue;
+    for (auto& line : lines) line.erase(line.begin() + static_cast<ptrdiff_t>(i));
+    if (!value.empty()) same.insert(same.begin(), name + " " + value);
+  }
+  return fmt::format("{}", fmt::join(same, ", "));
+}
+
+void print_lines(const RunList& list, const Columns& columns, const RunsOptions& options) {
+  const bool csv = options.csv;
   if (list.rows().empty() && !csv) return;
   constexpr int kDigitsForPeople = 6;
   std::vector<std::vector<std::string>> lines(1);
@@ -126,7 +149,11 @@ void print_lines(const RunList& list, const Columns& columns, bool csv) {
       line.push_back(value_text(column.value(row), csv ? 0 : kDigitsForPeople));
     }
   }
-  csv ? print_csv(std::move(lines)) : print_columns(std::move(lines));
+  if (csv) return print_csv(lines, options.formulas);
+  const bool fits_itself = !options.columns && ::isatty(STDOUT_FILENO) == 1;  // a pipe has no width
+  const std::string same = fits_itself ? leave_out_constant_columns(lines, terminal_size(stdout).columns) : "";
+  print_columns(std::move(lines));
+  if (!same.empty()) print("all runs: {}\n", printable(same));
 }
 
 json object_of(const Row& row, const Columns& columns, bool with_nulls) {
@@ -170,6 +197,7 @@ void print_as_json(const RunList& list, const std::optional<Columns>& columns, c
 
 int list_runs(const RunsOptions& options, const Globals& globals) {
   if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
+  require_csv(options.formulas, options.csv, "--csv");
   if (options.columns && (options.scores || options.settings)) {
     fail("--columns names every column, scores and settings too; omit --{}", options.scores ? "scores" : "settings");
   }
@@ -178,6 +206,7 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
   const Selection selection = select_or_last(*store, options.words);
   RunList list(selected_rows(std::move(store), selection, duplicates, Read::kResults), options.settings);
   filter(list, options.where);
+  if (!options.derived) list.leave_out_derived();
   if (!options.sort.empty()) sort(list, options.sort);
   std::optional<Columns> columns;
   if (options.columns) {
@@ -190,7 +219,7 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
   if (globals.json) {
     print_as_json(list, columns, options);
   } else {
-    print_lines(list, columns ? *columns : default_columns(list, options), options.csv);
+    print_lines(list, columns ? *columns : default_columns(list, options), options);
   }
   return kOk;
 }
@@ -212,9 +241,12 @@ Action command_runs(CLI::App& app, const Globals& globals) {
       "--scores", options->scores,
       "names, separated by commas, in which * stands for any text (default: test.*; with --csv and --json all)");
   app.add_flag("--settings", options->settings, "print each setting in which the runs differ, too");
+  app.add_flag("--derived", options->derived,
+               "list derived runs beside their trained runs, too; their scores are shown with those anyway");
   app.add_option("--by", options->by,
                  "run: each run once, as the newest of these sweeps has it (default); sweep: as each of them has it");
   app.add_flag("--csv", options->csv, "print CSV");
+  add_formulas_option(app, options->formulas);
   return [options, &globals] { return list_runs(*options, globals); };
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/csv_option.h"
 #include "harness/store/store.h"
 #include "harness/table/columns.h"
 
@@ -21,6 +22,7 @@ using nlohmann::json;
 struct SqlOptions {
   std::string query;
   bool csv = false;
+  Formulas formulas = Formulas::kAsTheyAre;
 };
 
 constexpr const char* kListViews =
@@ -53,15 +55,17 @@ Action command_sql(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<SqlOptions>();
   app.add_option("query", options->query, "a SELECT; without one the views and their columns are listed");
   app.add_flag("--csv", options->csv, "print CSV with a line of names");
+  add_formulas_option(app, options->formulas);
   return [options, &globals]() -> int {
     if (options->csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
+    require_csv(options->formulas, options->csv, "--csv");
     const auto store = Store::open_reader(Workspace(globals.workspace));
     if (!store) fail("there is no database in {}; `tearless run` creates it", globals.workspace.string());
     const QueryResult result = store->query(options->query.empty() ? kListViews : options->query);
     if (globals.json) {
       print_as_json(result);
     } else {
-      options->csv ? print_csv(lines_of(result)) : print_columns(lines_of(result));
+      options->csv ? print_csv(lines_of(result), options->formulas) : print_columns(lines_of(result));
     }
     return kOk;
   };

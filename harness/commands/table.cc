@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/csv_option.h"
 #include "harness/plan/grid_state.h"
 #include "harness/table/table.h"
 
@@ -18,6 +19,7 @@ struct TableOptions {
   std::string format;  // "": by the ending of `out`
   std::string out;
   bool resume_note = false;
+  Formulas formulas = Formulas::kAsTheyAre;
 };
 
 TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
@@ -36,6 +38,7 @@ GridState state_of(const std::vector<std::string>& words, const Globals& globals
 
 int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
+  require_csv(options.formulas, format == TableFormat::kCsv, "--format csv");
   const GridState state = state_of(options.words, globals);
   if (!state.errors.empty()) throw UserError(state.errors.front());
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
@@ -46,7 +49,7 @@ int print_table(const TableOptions& options, const Globals& globals) {
     };
     std::visit(show, view.spec);
   }
-  const std::string text = render(tables, format);
+  const std::string text = render(tables, format, options.formulas);
   if (options.out.empty()) {
     std::cout << text;
   } else {
@@ -66,6 +69,7 @@ Action command_table(CLI::App& app, const Globals& globals) {
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");
   app.add_option("--out", options->out, "write to this file instead of standard output");
+  add_formulas_option(app, options->formulas);
   app.add_flag(
       "--resume-note", options->resume_note,
       "add a note: of how many runs `tearless verify-resume` has shown that stops do not change their results");

@@ -1,6 +1,7 @@
 #include "harness/results/result_set.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -73,15 +74,15 @@ std::vector<std::string> sweeps_in(const Store& store, const Selection& selectio
   return sweeps;
 }
 
-// Keeps of the rows that were not asked for the derived ones whose trained run is among `rows` in the same sweep.
-void keep_those_beside(const std::vector<Row>& rows, std::vector<Row>& others) {
+// Whether a row is that of a derived run whose trained run is among `rows` in the same sweep.
+std::function<bool(const Row&)> derives_from_one_of(const std::vector<Row>& rows) {
   std::set<std::pair<std::string, std::string>> trained;
   for (const Row& row : rows) {
     if (row.is_trained()) trained.emplace(row.sweep_id(), row.trained);
   }
-  std::erase_if(others, [&](const Row& row) {
-    return row.is_trained() || !trained.contains({row.sweep_id(), row.trained});
-  });
+  return [trained = std::move(trained)](const Row& row) {
+    return !row.is_trained() && trained.contains({row.sweep_id(), row.trained});
+  };
 }
 
 ResultSet select_rows(const Store& store, const Selection& selection, Duplicates duplicates) {
@@ -98,7 +99,7 @@ ResultSet select_rows(const Store& store, const Selection& selection, Duplicates
     }
   }
   if (duplicates == Duplicates::kNewest) keep_newest(store, found.rows);
-  keep_those_beside(found.rows, found.beside);
+  std::erase_if(found.beside, std::not_fn(derives_from_one_of(found.rows)));
   return found;
 }
 
@@ -116,6 +117,8 @@ void set_trained(std::vector<Row>& rows) {
     if (trained != ids.end()) row.trained = trained->second;
   }
 }
+
+void leave_out_derived(std::vector<Row>& rows) { std::erase_if(rows, derives_from_one_of(rows)); }
 
 std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::string>& metrics) const {
   std::vector<Series> series(metrics.size());

@@ -39,6 +39,9 @@ enum class Read {
 /// Fills in Row::trained of the rows of a grid or a sweep, by their labels.
 void set_trained(std::vector<Row>& rows);
 
+/// Leaves out the derived runs whose trained run is among the rows of the same sweep.
+void leave_out_derived(std::vector<Row>& rows);
+
 /// Reads the results of rows whose runs are known, in one snapshot. Results of other numerics than `numerics`, or of a
 /// sweep's row than its sweep's, are stale. `store` may be null: nothing is known then.
 void read_results(const Store* store, std::vector<Row>& rows, std::optional<int64_t> numerics);

@@ -41,7 +41,7 @@ class DerivedTest : public RunTest {
   }
   std::string table() const { return ok({"table", "grid.toml"}).output; }
   json rows(const std::string& sql) const { return json::parse(ok({"sql", "--json", sql}).output); }
-  json runs_as_json() const { return json::parse(ok({"--json", "runs"}).output); }
+  json runs_as_json() const { return json::parse(ok({"--json", "runs", "--derived"}).output); }
   /// By the id of the trained run: the number of attempts.
   int64_t trainings() const {
     int64_t count = 0;
@@ -109,6 +109,29 @@ TEST_F(DerivedTest, TheirScoresAreThoseOfTheTrainedRun) {
   const std::string explained = ok({"explain", "grid.toml"}).output;
   EXPECT_THAT(explained, AllOf(HasSubstr("seed 2, derived wide"), HasSubstr("mark.test.score = ")));
   EXPECT_THAT(ok({"runs", "derived=wide"}).output, Not(HasSubstr("mark")));
+}
+
+TEST_F(DerivedTest, AreListedOnRequestOrWithoutTheirTrainedRuns) {
+  write(kDerivations, "");
+  ok({"run", "grid.toml"});
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "runs"});
+    std::map<std::string, int> counts;
+    for (const json& run : json::parse(ok(words).output)) ++counts[run.at("coordinates").value("derived", "")];
+    return counts;
+  };
+  using Counts = std::map<std::string, int>;
+  EXPECT_EQ(listed({}), (Counts{{"", 2}}));
+  EXPECT_EQ(listed({"--derived"}), (Counts{{"", 2}, {"mark", 2}, {"wide", 2}}));
+  EXPECT_EQ(listed({"derived=wide"}), (Counts{{"wide", 2}}));
+  EXPECT_EQ(listed({"--where", "derived = mark"}), (Counts{{"mark", 2}}));
+  EXPECT_EQ(listed({"last", "seed=1", "--by", "sweep"}), (Counts{{"", 1}}));
+  EXPECT_EQ(listed({derived().front().id()}).size(), 1u);
+  const std::string csv = ok({"runs", "--csv"}).output;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << csv;
+  EXPECT_THAT(csv.substr(0, csv.find('\n')), AllOf(HasSubstr("model.kind,"), Not(HasSubstr(",derived"))));
+  const std::string plot = ok({"plot", "last", "train.loss"}).output;
+  EXPECT_THAT(plot, AllOf(HasSubstr("seeds\nA  "), Not(HasSubstr("\nB  ")), Not(HasSubstr("wide"))));
 }
 
 TEST_F(DerivedTest, OfOneNameInTwoSweepsAreToldApart) {

@@ -190,7 +190,7 @@ TEST_F(PlotCommand, ATerminalGetsColoursAndItsWidth) {
     return terminal.shown();
   };
   const std::string coloured = shown("unset NO_COLOR;"), plain = shown("export NO_COLOR=1;");
-  EXPECT_THAT(coloured, HasSubstr("\033[1;36mA\033[0m  layer"));
+  EXPECT_THAT(coloured, HasSubstr("\033[1;38;5;31mA\033[0m  layer"));
   EXPECT_THAT(plain, Not(HasSubstr("\033")));
   size_t widest = 0;
   for (const std::string& line : lines_of(plain)) {

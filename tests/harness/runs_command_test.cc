@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
 
 namespace tearless::harness::runs_command_test {
 namespace {
@@ -165,6 +166,40 @@ TEST_F(RunsCommand, AreSortedByAnyColumnAndThoseWithoutAValueAreLast) {
   EXPECT_THAT(places({"--sort", "-place"}), ElementsAre(4, 3, 2, 1)) << "as numbers";
   EXPECT_THAT(places({"--sort", "-model.norm"}), ElementsAre(3, 4, 1, 2)) << "a label";
   EXPECT_THAT(places({"--sort", "-fake.behaviour"}), ElementsAre(2, 4, 1, 3)) << "a setting";
+}
+
+// The runs of the other grid have no label on the axis place.
+TEST_F(RunsCommand, SortedByATextThoseWithoutItAreLastInBothDirections) {
+  const auto labels = [&](const std::string& sort) {
+    std::vector<std::string> list;
+    for (const json& run : listed({"all", "--by", "sweep", "--columns", "place:2", "--sort", sort})) {
+      list.push_back(run.at("place:2").is_null() ? "none" : run.at("place:2").get<std::string>());
+    }
+    return list;
+  };
+  EXPECT_THAT(labels("place:2"), ElementsAre("post, \"late\"", "post, \"late\"", "pre", "pre", "none"));
+  EXPECT_THAT(labels("-place:2"), ElementsAre("pre", "pre", "post, \"late\"", "post, \"late\"", "none"));
+}
+
+TEST_F(RunsCommand, WhereTheyDoNotFitWhatIsConstantGoesAndIsSaidOnce) {
+  const auto lines = [&](const std::string& columns, const std::string& options) {
+    test::Command shell = made_->command({});
+    shell.arguments = {
+        "/bin/sh", "-c",
+        fmt::format("stty cols {}; exec '{}' runs {}", columns, test::program("tearless").string(), options)};
+    test::Terminal terminal(shell);
+    EXPECT_EQ(terminal.wait(), 0);
+    std::string shown = terminal.shown();
+    std::erase(shown, '\r');
+    return lines_of(shown);
+  };
+  const std::vector<std::string> wide = lines("200", ""), narrow = lines("60", "");
+  ASSERT_EQ(wide.size(), 5u);
+  ASSERT_EQ(narrow.size(), 6u);
+  EXPECT_THAT(wide[0], testing::ContainsRegex("^run +place +model.norm +place:2 +seed +state +progress +test.score$"));
+  EXPECT_THAT(narrow[0], testing::ContainsRegex("^run +place +model.norm +place:2 +state +progress +test.score$"));
+  EXPECT_EQ(narrow[5], "all runs: seed 3");
+  EXPECT_THAT(lines("30", "--columns run,seed,sweep")[0], testing::ContainsRegex("^run +seed +sweep$")) << "as asked";
 }
 
 TEST_F(RunsCommand, AreThoseOfWhichEveryConditionHolds) {
