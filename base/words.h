@@ -22,6 +22,9 @@ bool is_plain_name(std::string_view name);
 /// The text as one word of a shell's command line, quoted if it must be.
 std::string shell_word(std::string_view text);
 
+/// Several of them, with spaces between them.
+std::string shell_words(const std::vector<std::string>& words);
+
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);
 

@@ -101,7 +101,7 @@ int delete_named(const DeleteOptions& options, const Globals& globals) {
   if (!options.yes && !options.dry_run) {
     if (globals.json || !::isatty(STDIN_FILENO) || !::isatty(STDOUT_FILENO)) {
       fail("nothing was deleted; to delete this without a question: tearless delete --yes {}{}",
-           fmt::join(named.sweeps.empty() ? options.words : named.sweeps, " "), options_again(globals));
+           shell_words(named.sweeps.empty() ? options.words : named.sweeps), options_again(globals));
     }
     if (!confirmed()) {
       print("Nothing was deleted.\n");

@@ -44,7 +44,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   StateCounts counts = print_outcome(store, sweep.id);
   if (ending.left_to != 0) {
     print("The sweep continues in process {0}. To see it: tearless watch {1}{2}. To stop it: tearless pause {1}{2}\n",
-          ending.left_to, sweep.id, place);
+          ending.left_to, shell_word(sweep.id), place);
     return kInterrupted;
   }
   if (ending.interrupted) {

@@ -63,8 +63,9 @@ void discard_results(const Workspace& workspace, const Submission& submission, c
     const bool stale = flags.retrain_stale && !store->result_of(run.id, submission.now).stale.empty();
     if (named || stale) ids.push_back(run.id);
   }
-  if (!ids.empty()) request(workspace, {.name = "delete", .runs = ids}, start);
-  if (store) remove_deleted(*store, workspace);
+  if (ids.empty()) return notice("no run is to be trained once more: none is meant, or none has been trained");
+  request(workspace, {.name = "delete", .runs = ids}, start);
+  remove_deleted(*store, workspace);
   notice(fmt::format("{} to be trained again", counted(std::ssize(ids), "run")));
 }
 

@@ -27,13 +27,13 @@ int watch(const std::vector<std::string>& words, const Globals& globals) {
     print(
         "The watching has ended, the sweep continues. To see it: tearless watch {0}{1}. To stop it: tearless pause "
         "{0}{1}\n",
-        sweep.id, place);
+        shell_word(sweep.id), place);
     return kInterrupted;
   }
   if (require_store(globals)->sweep(sweep.id)->state == SweepState::kCancelled) {
     print("It was cancelled. To train what is left: tearless run {}{}\n", shell_word(sweep.grid_file), place);
   } else if (!end.paused.empty()) {
-    print("It stands still: {}. To continue: tearless resume {}{}\n", end.paused, sweep.id, place);
+    print("It stands still: {}. To continue: tearless resume {}{}\n", end.paused, shell_word(sweep.id), place);
   }
   const bool all_have_results = std::all_of(
       counts.begin(), counts.end(), [](const auto& entry) { return has_result(entry.first) || entry.second == 0; });

@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -202,6 +203,29 @@ void refuse_shared_keys(const Grid& grid) {
       }
     }
   }
+}
+
+/// JSON, in which a training program gets its settings, has no inf and no nan.
+void refuse_infinite(const json& value, const std::string& key, const std::string& location) {
+  if (value.is_array()) {
+    for (const json& item : value) refuse_infinite(item, key, location);
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    fail(
+        "{}: {} is {}, which JSON cannot hold: the training program would not get it; write a finite number, or leave "
+        "the "
+        "key out",
+        location, key, std::isnan(value.get<double>()) ? "nan" : "inf");
+  }
+}
+void refuse_infinite(const Settings& settings) {
+  for (const auto& [key, setting] : settings) refuse_infinite(setting.value, key, setting.location);
+}
+void refuse_infinite(const Grid& grid) {
+  refuse_infinite(grid.base);
+  for (const Axis& axis : grid.axes) {
+    for (const AxisPoint& point : axis.points) refuse_infinite(point.set);
+  }
+  for (const Derivation& derivation : grid.derivations) refuse_infinite(derivation.set);
 }
 
 /// `a = 1` and `a.b = 2` are a setting and a table of one name: no run can have both.
@@ -426,6 +450,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   refuse_shared_keys(grid);
   refuse_keys_below_keys(grid);
   load_derivations(derivations, tests, file.string(), grid);
+  if (!reader.has("submitted")) refuse_infinite(grid);  // earlier builds took it for null
   refuse_senseless_size(grid);
   refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));
   for (const toml::table* exclude : excludes) grid.excludes.push_back(load_exclusion(*exclude, grid));

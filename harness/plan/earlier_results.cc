@@ -84,7 +84,7 @@ void report_earlier_results(const Store& store, const fs::path& grid_file, const
     for (const auto& [difference, count] : counts) {
       const bool one = count == 1;
       notice(fmt::format("{} of this grid {} in {}; tearless table {}{} shows {}", counted(count, "finished run"),
-                         one ? "differs" : "differ", difference, sweep.id, options_again(globals),
+                         one ? "differs" : "differ", difference, shell_word(sweep.id), options_again(globals),
                          one ? "it" : "them"));
     }
   }

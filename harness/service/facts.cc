@@ -54,10 +54,7 @@ std::vector<std::string> changes_of(const SubmissionFacts& facts) {
   if (facts.new_build) changes.emplace_back("is trained by the present build from now on");
   for (const std::string& other : facts.replaced) changes.push_back(fmt::format("replaces {}", other));
   for (const std::string& other : facts.beside) {
-    changes.push_back(
-        fmt::format("{0} of the same file is not over (`tearless cancel {0}` ends it, as `submit --replace` "
-                    "does)",
-                    other));
+    changes.push_back(fmt::format("{} of the same file is not over (submit --replace cancels it)", other));
   }
   return changes;
 }

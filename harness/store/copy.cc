@@ -26,10 +26,23 @@ void require_room_for(const Workspace& workspace, const fs::path& target) {
   }
 }
 
+void copy_file(const fs::path& from, const fs::path& to) {
+  const bool is_program = (fs::status(from).permissions() & fs::perms::owner_exec) != fs::perms::none;
+  (is_program ? write_program_unsynced : replace_unsynced)(to, read_file(from));
+}
+
+// All but locks, which are a process's and not a copy's.
 void copy_folder(const fs::path& from, const fs::path& to) {
   if (!fs::exists(from)) return;
-  make_folders(to.parent_path());
-  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  make_folders(to);
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    if (entry.is_directory()) {
+      copy_folder(entry.path(), to / name);
+    } else if (entry.is_regular_file() && name != "lock") {
+      copy_file(entry.path(), to / name);
+    }
+  }
 }
 
 // False if the run is, or has meanwhile begun to be, trained.
@@ -38,13 +51,19 @@ bool copy_run(const RunDirectory& run, const fs::path& to) {
   const int64_t newest = run.newest_attempt();
   try {
     copy_folder(run.root(), to);
-  } catch (const fs::filesystem_error&) {  // such as a checkpoint that a new attempt has removed
+  } catch (const std::exception&) {  // such as a checkpoint that a new attempt has removed
     if (!is_alive(run) && run.newest_attempt() == newest) throw;
   }
   const bool is_still = !is_alive(run) && run.newest_attempt() == newest;
   if (!is_still) remove_recursively(to);
-  fs::remove(to / "lock");
   return is_still;
+}
+
+void remove_what_is_left_of(const fs::path& copy) {
+  try {
+    remove_recursively(copy);
+  } catch (const std::exception&) {  // the first error is the one to tell
+  }
 }
 
 CopyReport copy_folders(const Workspace& workspace, const fs::path& to) {
@@ -73,8 +92,7 @@ CopyReport copy_workspace(const Workspace& workspace, const fs::path& target) {
     ::sync();
     rename_file(partial, target);  // in the place of an empty folder, too
   } catch (const std::exception& error) {
-    std::error_code gone;
-    fs::remove_all(partial, gone);
+    remove_what_is_left_of(partial);
     fail("cannot copy {} to {}: {}", workspace.root().string(), target.string(), error.what());
   }
   report.sweeps = rebuild(Workspace(target)).sweeps;

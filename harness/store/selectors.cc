@@ -183,12 +183,6 @@ std::string run_named(const Store& store, const std::string& word) {
   return runs.front();
 }
 
-std::string in_one_line(const std::vector<std::string>& words) {
-  std::vector<std::string> quoted;
-  for (const std::string& word : words) quoted.push_back(shell_word(word));
-  return fmt::format("{}", fmt::join(quoted, " "));
-}
-
 }  // namespace
 
 std::vector<std::string> fixed_words() {
@@ -267,7 +261,7 @@ std::vector<std::string> whole_sweeps(const Store& store, const std::vector<std:
   const Selection chosen = select(store, words);
   if (!chosen.runs.empty() || !chosen.narrowed.empty()) {
     fail("\"{0}\" means runs, and whole sweeps are wanted; to see these runs: tearless runs {1}{2}",
-         fmt::join(words, " "), in_one_line(words), workspace_option(store.root()));
+         fmt::join(words, " "), shell_words(words), workspace_option(store.root()));
   }
   return chosen.sweeps;
 }
@@ -290,7 +284,7 @@ std::string one_run(const Store& store, const std::vector<std::string>& words) {
     fail("\"{}\" means {} runs, and one is wanted: {}", fmt::join(words, " "), runs.size(), fmt::join(runs, ", "));
   }
   fail("\"{}\" means {} runs, and one is wanted; to see them: tearless runs {}{}", fmt::join(words, " "), runs.size(),
-       in_one_line(words), workspace_option(store.root()));
+       shell_words(words), workspace_option(store.root()));
 }
 
 std::vector<std::string> runs_in(const Store& store, const Selection& selection) {

@@ -19,6 +19,26 @@ std::vector<std::string> texts_up_to(size_t length) {
   return texts;
 }
 
+TEST(MatchesPattern, TakesAnyTextForAStar) {
+  for (const char* name : {"test.bleu", "test.", "test.x.bleu"}) EXPECT_TRUE(matches_pattern("test.*", name)) << name;
+  EXPECT_TRUE(matches_pattern("*", ""));
+  EXPECT_TRUE(matches_pattern("**", "a"));
+  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
+  EXPECT_TRUE(matches_pattern("*ab", "aab"));
+  EXPECT_TRUE(matches_pattern("", ""));
+  for (const char* name : {"", "a", "ab", "a-c-b", "a-b-cc-"}) EXPECT_FALSE(matches_pattern("a*b*c", name)) << name;
+  EXPECT_FALSE(matches_pattern("", "a"));
+  EXPECT_FALSE(matches_pattern("a", ""));
+}
+
+// With a choice at each star this would not end.
+TEST(MatchesPattern, DoesNotBacktrack) {
+  std::string pattern;
+  for (int star = 0; star < 40; ++star) pattern += "*a";
+  EXPECT_FALSE(matches_pattern(pattern + "b", std::string(2000, 'a')));
+  EXPECT_TRUE(matches_pattern(pattern, std::string(2000, 'a')));
+}
+
 TEST(Patterns, MeetIfSomeTextMatchesBoth) {
   EXPECT_TRUE(patterns_meet("test.*", "*.bleu"));
   EXPECT_TRUE(patterns_meet("g.encoder.*", "g.*.final"));

@@ -118,13 +118,10 @@ TEST(ParseToml, LeavesWordsInTextsAndCommentsAlone) {
   EXPECT_EQ(sentence.find("None"), std::string::npos) << sentence;
 }
 
-TEST(FlattenToml, RefusesNumbersThatJsonCannotHoldAndEmptyTables) {
+TEST(FlattenToml, RefusesEmptyTablesInPlaceOfValues) {
   const auto said = [](const std::string& text) {
     return tearless::test::error_of([&] { flatten_toml(parse_toml(text, "f.toml"), "f.toml"); });
   };
-  EXPECT_THAT(said("a = 1\nb = inf\n"), testing::StartsWith("f.toml:2: b is inf, which JSON cannot hold"));
-  EXPECT_THAT(said("[a]\nb = [1.0, -inf]\n"), testing::StartsWith("f.toml:2: a.b is inf, "));
-  EXPECT_THAT(said("a.b = nan\n"), testing::StartsWith("f.toml:1: a.b is nan, "));
   EXPECT_EQ(said("a = {}\n"), "f.toml:1: a = {} sets nothing; leave the key out");
   EXPECT_EQ(said("a = { b = {} }\n"), "f.toml:1: a.b = {} sets nothing; leave the key out");
   EXPECT_EQ(said("[a]\n[b]\nc = 1\n"), "") << "a section without settings";

@@ -91,7 +91,11 @@ TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
   const test::Finished shown = without_program({"table", "last"});
   EXPECT_EQ(shown.output, table);
   EXPECT_EQ(shown.errors, "");
-  EXPECT_EQ(without_folder(without_program({"explain", "last", cell[0], cell[1]}).output), explained);
+  // The logs are gone, and the runs would be made again.
+  const std::regex of_the_folder("; results/runs/[^\n]*log\\.txt|\n  next: [^\n]*");
+  EXPECT_EQ(std::regex_replace(without_folder(without_program({"explain", "last", cell[0], cell[1]}).output),
+                               of_the_folder, ""),
+            std::regex_replace(explained, of_the_folder, ""));
   EXPECT_EQ(json::parse(without_program({"--json", "table", "last"}).output), as_json);
   EXPECT_EQ(json::parse(without_program({"--json", "explain", "last", "seed=2"}).output).size(), 3u);
   EXPECT_THAT(without_program({"status", "last"}).output, HasSubstr("4 done, 2 diverged"));

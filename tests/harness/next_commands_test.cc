@@ -46,7 +46,8 @@ class NextCommands : public RunTest {
       std::string command = at->str();
       const bool is_told = at->position() >= 2 && (text[at->position() - 2] == ':' || text[at->position() - 1] == '`');
       while (command.ends_with('.')) command.pop_back();
-      if (is_told && command.find("GRID") == std::string::npos) commands.push_back(command);
+      const bool names_nothing = command == "tearless run" || command.find("GRID") != std::string::npos;
+      if (is_told && !names_nothing) commands.push_back(command);
     }
     return commands;
   }

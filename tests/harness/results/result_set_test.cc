@@ -105,10 +105,10 @@ TEST_F(ResultSetTest, HasTheResultOfEachRunAndMarksThoseOfOtherNumericsThanTheSw
   const std::vector<Row> rows = read({"s"}).rows;
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].result.scores.at("test.bleu"), 20.5);
-  EXPECT_FALSE(rows[0].result.stale);
+  EXPECT_EQ(rows[0].result.stale, "");
   EXPECT_TRUE(rows[0].counts(false));
   EXPECT_EQ(rows[1].result.step, 7);
-  EXPECT_TRUE(rows[1].result.stale);
+  EXPECT_NE(rows[1].result.stale, "");
   EXPECT_FALSE(rows[1].counts(false));
   EXPECT_TRUE(rows[1].counts(true));
   EXPECT_EQ(rows[2].result.state, RunState::kQueued);

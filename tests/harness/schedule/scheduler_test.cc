@@ -392,8 +392,8 @@ TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganIsNoAttempt) {
   later();
   finish(0);
   EXPECT_EQ(state(0), RunState::kDone);
-  const RunResult result = store_->result_of(id_of(0), 1);
-  EXPECT_FALSE(result.stale);
+  const RunResult result = store_->result_of(id_of(0), {.numerics = 1});
+  EXPECT_EQ(result.stale, "");
   EXPECT_EQ(result.trained_on.size(), 1u);
 }
 

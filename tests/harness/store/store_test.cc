@@ -373,9 +373,10 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
     store_->put_result("aa", {.done = "{}", .scores = R"({"test.bleu": 20.9})"});
     store_->move("aa", RunState::kQueued, RunState::kDone);
   });
-  EXPECT_FALSE(store_->result_of("aa").stale);
-  EXPECT_FALSE(store_->result_of("aa", 1).stale);
-  EXPECT_TRUE(store_->result_of("aa", 2).stale);
+  EXPECT_EQ(store_->result_of("aa").stale, "");
+  EXPECT_EQ(store_->result_of("aa", {.numerics = 1}).stale, "");
+  EXPECT_EQ(store_->result_of("aa", {.numerics = 2}).stale,
+            "the training program computed other numbers (numerics 1, now 2)");
   EXPECT_EQ(store_->result_of("aa").trained_on.size(), 2u);
   EXPECT_EQ(store_->result_of("aa").scores.at("test.bleu"), 20.9);
 

@@ -681,26 +681,6 @@ TEST(Render, FormulasInCsvBecomeTextOnRequestAndNumbersStay) {
               testing::HasSubstr(",test.bleu,-0.5,"));
 }
 
-TEST(MatchesPattern, TakesAnyTextForAStar) {
-  for (const char* name : {"test.bleu", "test.", "test.x.bleu"}) EXPECT_TRUE(matches_pattern("test.*", name)) << name;
-  EXPECT_TRUE(matches_pattern("*", ""));
-  EXPECT_TRUE(matches_pattern("**", "a"));
-  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
-  EXPECT_TRUE(matches_pattern("*ab", "aab"));
-  EXPECT_TRUE(matches_pattern("", ""));
-  for (const char* name : {"", "a", "ab", "a-c-b", "a-b-cc-"}) EXPECT_FALSE(matches_pattern("a*b*c", name)) << name;
-  EXPECT_FALSE(matches_pattern("", "a"));
-  EXPECT_FALSE(matches_pattern("a", ""));
-}
-
-// With a choice at each star this would not end.
-TEST(MatchesPattern, DoesNotBacktrack) {
-  std::string pattern;
-  for (int star = 0; star < 40; ++star) pattern += "*a";
-  EXPECT_FALSE(matches_pattern(pattern + "b", std::string(2000, 'a')));
-  EXPECT_TRUE(matches_pattern(pattern, std::string(2000, 'a')));
-}
-
 TEST(Render, NamesTheNearestFormat) {
   try {
     table_format("latx");
