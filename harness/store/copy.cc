@@ -26,7 +26,7 @@ void require_room_for(const Workspace& workspace, const fs::path& target) {
   }
 }
 
-void copy_file(const fs::path& from, const fs::path& to) {
+void write_copy_of(const fs::path& from, const fs::path& to) {
   const bool is_program = (fs::status(from).permissions() & fs::perms::owner_exec) != fs::perms::none;
   (is_program ? write_program_unsynced : replace_unsynced)(to, read_file(from));
 }
@@ -40,7 +40,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
     if (entry.is_directory()) {
       copy_folder(entry.path(), to / name);
     } else if (entry.is_regular_file() && name != "lock") {
-      copy_file(entry.path(), to / name);
+      write_copy_of(entry.path(), to / name);
     }
   }
 }
