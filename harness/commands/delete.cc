@@ -90,7 +90,7 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
   Request drop{.name = "delete", .sweeps = {sweeps.begin(), sweeps.end()}};
   if (options.keep_results) drop.flags = {"keep_results"};
   if (!options.dry_run) {
-    request(workspace, drop, {.engine = globals.engine});
+    request(workspace, drop, {});
     remove_deleted(*require_store(globals), workspace);
   }
   if (globals.json) {

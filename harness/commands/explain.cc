@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "base/print.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
 
@@ -18,11 +20,14 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxVariable = 60;  // columns of a name and its value
+
 struct Explained {
   Row row;
-  std::string title;     // "model.placement=pre, seed 2", or ""
-  std::string grid;      // the grid file that requested it, or ""
-  std::string why = {};  // not empty: why it is queued and not running, or where it runs
+  std::string title;           // "model.placement=pre, seed 2", or ""
+  std::string grid;            // the grid file that requested it, or ""
+  std::string why = {};        // not empty: why it is queued and not running, or where it runs
+  Variables environment = {};  // that its newest attempt has from its submission, without the usual ones
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -65,6 +70,13 @@ void print_run(const Explained& run, const std::string& options) {
   if (!run.grid.empty()) print("  of {}\n", run.grid);
   print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.row.result.attempts) print_attempt(attempt);
+  if (!run.environment.empty()) {
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : run.environment) {
+      variables.push_back(fitted(printable(fmt::format("{}={}", name, value)), kMaxVariable));
+    }
+    print("  environment of its submission: {}, and the usual variables\n", fmt::join(variables, ", "));
+  }
   for (const auto& [name, value] : run.row.result.scores) print("  {} = {:.6g}\n", name, value);
   if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
@@ -94,6 +106,7 @@ json run_json(const Explained& run) {
           {"stale", run.row.result.stale},
           {"mixed", run.row.result.trained_on.size() > 1},
           {"scores", run.row.result.scores},
+          {"environment", run.environment},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
@@ -164,6 +177,10 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
   const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
   std::vector<Explained> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
+  for (Explained& run : runs) {
+    const RunDirectory folder = Workspace(globals.workspace).run(run.row.result.id);
+    run.environment = named_only(environment_of(folder, folder.newest_begun_attempt()));
+  }
   if (globals.json) {
     json all = json::array();
     for (const Explained& run : runs) all.push_back(run_json(run));

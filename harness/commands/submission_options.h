@@ -40,4 +40,7 @@ struct ServiceFlags {
 /// Prints a sentence if flags are given and a service that was started with others does the work.
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals);
 
+/// Prints a sentence if the service was started with other values of variables that runs have from it.
+void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service);
+
 }  // namespace tearless::harness

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "harness/grid/expand.h"
-#include "harness/runs/devices.h"
 #include "harness/runs/run.h"
 
 namespace tearless::harness {
@@ -31,7 +30,6 @@ struct Probe {
   std::string program, version;
   std::string runtime;   // what it runs on, such as "LibTorch 2.11.0"; "" if it does not say
   int64_t numerics = 0;  // changes when the same settings give other results: such results are not comparable
-  std::vector<ProgramDevice> devices;
   // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
   // known.
   std::optional<std::vector<std::string>> files;
@@ -39,17 +37,17 @@ struct Probe {
 
 class Program {
  public:
-  /// UserError if `path` is not executable.
+  /// UserError if `path` cannot be executed: it is missing, a folder, not executable, or its interpreter is missing.
   explicit Program(const std::filesystem::path& path);
 
-  /// The first of: `asked` (--engine) if not empty, $TEARLESS_ENGINE, `of_grid` (`program` in the grid file), and
+  /// The first of: `asked` (--engine) if not empty, `of_grid` (`program` in the grid file), $TEARLESS_ENGINE, and
   /// tearless-engine in the folder of this executable.
   static Program find(const std::filesystem::path& asked, const std::optional<std::filesystem::path>& of_grid);
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// The answers about spec(i) for each i < count, in this order. UserError if the program fails, answers something
-  /// else than JSON of the specified form, or leaves questions unanswered.
+  /// The answers about spec(i) for each i < count, in this order. UserError if the program fails, prints something else
+  /// than JSON of the specified form, or gives fewer or more answers than questions.
   std::vector<CheckAnswer> check(size_t count, const std::function<RunSpec(size_t)>& spec) const;
 
   /// UserError as for check().

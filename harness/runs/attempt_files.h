@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/run_directory.h"
+#include "harness/runs/environment.h"
 #include "harness/runs/lost_work.h"
 
 namespace tearless::harness {
@@ -47,6 +48,8 @@ struct MetricLine {
 
 /// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);
+/// The variables that an attempt has from its submission (runs/environment.h).
+Variables environment_of(const RunDirectory& run, int64_t attempt);
 /// The cores that the attempt is bound to; empty if it is not.
 std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 
@@ -60,7 +63,10 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
 /// What the last bits of an attempt's numbers depend on besides settings and build: device, processor and arithmetic.
 std::string machine_of(const AttemptRecord& attempt);
 
-/// The last line of log.txt that is not blank, as valid UTF-8, or "".
+/// How a line of log.txt begins in which the supervisor names processes that the program left behind.
+inline constexpr std::string_view kLeftBehind = "tearless supervise: the program has ended and left running ";
+
+/// The last line of log.txt that is neither blank nor begins with kLeftBehind, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);
 
 /// The numbers in a text of `file`, a scores.json. A null is a score that is not known: it is left out. UserError,

@@ -90,10 +90,12 @@ Sweep sweep_from(Statement& row) {
 }  // namespace
 
 nlohmann::json to_json(const SweepPolicy& policy) {
-  return {{"stall_seconds", policy.stall_seconds},
-          {"grace_seconds", policy.grace_seconds},
-          {"memory_bytes", policy.memory_bytes},
-          {"tries", policy.tries}};
+  nlohmann::json json = {{"stall_seconds", policy.stall_seconds},
+                         {"grace_seconds", policy.grace_seconds},
+                         {"memory_bytes", policy.memory_bytes},
+                         {"tries", policy.tries}};
+  if (policy.environment) json["environment"] = *policy.environment;
+  return json;
 }
 
 SweepPolicy sweep_policy_from(const nlohmann::json& json) {
@@ -102,6 +104,7 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   json.at("grace_seconds").get_to(policy.grace_seconds);
   json.at("memory_bytes").get_to(policy.memory_bytes);
   json.at("tries").get_to(policy.tries);
+  if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
   return policy;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/environment.h"
 #include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
@@ -38,6 +39,7 @@ struct SweepPolicy {
   int grace_seconds = 30;       // between SIGTERM and SIGKILL when a program is stopped
   int64_t memory_bytes = 0;     // that a run needs, of the GPU for a run on "cuda"; 0: the program's estimate counts
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
+  std::optional<SubmittedEnvironment> environment = {};  // unset, of a sweep of an older build: runs have the service's
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.
