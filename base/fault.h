@@ -34,7 +34,7 @@ enum Kind : uint32_t {
   kRemove = 16,
   kMakeFolder = 32,
   kCut = 64,    // ftruncate
-  kFork = 128,  // and posix_spawn
+  kFork = 128,  // and the start of a child (harness/children)
   kExec = 256,
   kKill = 512,
   kWait = 1024,

@@ -58,4 +58,9 @@ bool ProcessName::is_alive() const {
   return stat && stat->start_ticks == start_ticks && stat->state != 'Z' && stat->state != 'X';
 }
 
+bool ProcessName::is_stopped() const {
+  const std::optional<ProcessStat> stat = stat_of(pid);
+  return stat && stat->start_ticks == start_ticks && (stat->state == 'T' || stat->state == 't') && is_alive();
+}
+
 }  // namespace tearless

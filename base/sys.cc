@@ -66,12 +66,4 @@ pid_t waitpid(pid_t pid, int* status, int options) {
   return fails(fault::kWait, "") ? -1 : ::waitpid(pid, status, options);
 }
 
-int posix_spawn(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-  if (const int error = fault::point(fault::kFork, program); error != 0) return error;
-  const int error = ::posix_spawn(pid, program, actions, attributes, arguments, environment);
-  if (error == 0) fault::note_spawned(*pid);
-  return error;
-}
-
 }  // namespace tearless::sys

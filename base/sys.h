@@ -3,7 +3,6 @@
 // that tests can number them, make any of them fail, and kill a process between any two (base/fault.h).
 #pragma once
 
-#include <spawn.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -27,9 +26,5 @@ pid_t fork();
 int execve(const char* program, char* const* arguments, char* const* environment);
 int kill(pid_t pid, int signal);
 pid_t waitpid(pid_t pid, int* status, int options);
-
-/// As posix_spawn(3), returns an error number and does not set errno. REQUIRES: `pid` is not null.
-int posix_spawn(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment);
 
 }  // namespace tearless::sys

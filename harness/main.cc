@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/build_stamp.h"
@@ -144,9 +147,10 @@ int run(int argc, char** argv) {
       app.add_option("--workspace", globals.workspace,
                      "the folder of database, runs and sweeps (default: $TEARLESS_WORKSPACE, else the nearest results/ "
                      "from here upwards, else ./results)");
-  const CLI::Option* const engine =
-      app.add_option("--engine", globals.engine,
-                     "the training program (default: $TEARLESS_ENGINE, else tearless-engine beside this program)");
+  const CLI::Option* const engine = app.add_option(
+      "--engine", globals.engine,
+      "the training program (default: the grid's `program`, else $TEARLESS_ENGINE, else tearless-engine beside "
+      "this program)");
   const CLI::Option* const json =
       app.add_flag("--json", globals.json, "print JSON; a command that has none refuses it");
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
@@ -181,12 +185,22 @@ int run(int argc, char** argv) {
   }
   if (workspace->count() > 0 && globals.workspace.empty()) fail("--workspace is empty; name a folder, or leave it out");
   if (globals.workspace.empty()) globals.workspace = default_workspace();
+  if (workspace->count() == 0 && globals.workspace.string().starts_with("-")) {
+    fail("TEARLESS_WORKSPACE={} looks like an option; name a folder, such as ./{}", globals.workspace.string(),
+         globals.workspace.string());
+  }
   const Defined& chosen = commands.at(app.get_subcommands().front());
   if (globals.json && !chosen.command->has_json) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());
   }
   return chosen.act();
+}
+
+// Of a system call that failed where no file is to be named.
+std::string machine_sentence(int error, const std::string& what) {
+  const char* const limit = error == EMFILE ? " (ulimit -n)" : error == EAGAIN ? " (ulimit -u)" : "";
+  return fmt::format("tearless: this machine allows no more: {}{}; try again where it does", what, limit);
 }
 
 }  // namespace
@@ -201,6 +215,12 @@ int main(int argc, char** argv) {
   } catch (const std::filesystem::filesystem_error& error) {
     print_error(fmt::format("tearless: cannot use {}: {}; check that path", printable(error.path1().string()),
                             error.code().message()));
+    return kUsage;
+  } catch (const boost::system::system_error& error) {
+    print_error(machine_sentence(error.code().value(), error.code().message()));
+    return kUsage;
+  } catch (const std::system_error& error) {
+    print_error(machine_sentence(error.code().value(), error.code().message()));
     return kUsage;
   } catch (const std::bad_alloc&) {
     print_error("tearless: out of memory; ask for fewer runs or rows at a time, or use a larger machine");

@@ -165,7 +165,7 @@ class FakeMachine(Machine):
         self.require("tearless", "fake-engine", "libfake-nvml.so")
         self.script = folder / "gpus.txt"
         self.gpus = ["Fake GPU 0", "Fake GPU 1"]
-        self.environment = os.environ | {"TEARLESS_ENGINE": str(self.programs / "fake-engine"), "FAKE_CUDA_DEVICES": "2",
+        self.environment = os.environ | {"TEARLESS_ENGINE": str(self.programs / "fake-engine"),
                                          "TEARLESS_NVML": str(self.programs / "libfake-nvml.so"), "TEARLESS_FAKE_NVML": str(self.script)}
         self.note_memory([])
 

@@ -30,7 +30,7 @@ int clean(const CleanOptions& options, const Globals& globals) {
   } else {
     Request wanted{.name = "clean"};
     if (options.all) wanted.flags = {"all"};
-    freed = request(workspace, wanted, {.engine = globals.engine}).get<Freed>();
+    freed = request(workspace, wanted, {}).get<Freed>();
     remove_deleted(*require_store(globals), workspace);
   }
   for (const std::string& sentence : freed.skipped) notice(fmt::format("skipped: {}", sentence));

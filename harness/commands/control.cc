@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/process_name.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
@@ -35,8 +36,7 @@ int ask(const std::string& name, const std::vector<std::string>& words, const Gl
   nlohmann::json answer = {{"done", nlohmann::json::array()}, {"refused", nlohmann::json::array()}};
   const bool nothing = chosen.is_empty();
   if (!nothing) {
-    answer = request(Workspace(globals.workspace), {.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs},
-                     {.engine = globals.engine});
+    answer = request(Workspace(globals.workspace), {.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs}, {});
   }
   const int code = answer.at("refused").empty() ? kOk : kSomethingFailed;
   if (globals.json) {
@@ -57,17 +57,15 @@ int ask(const std::string& name, const std::vector<std::string>& words, const Gl
 }
 
 // The lock is the last that a service lets go.
-void wait_for_end_of(int64_t pid, const Workspace& workspace) {
-  while (has_writer(workspace)) {
-    const std::optional<ServiceFacts> facts = facts_of_service(workspace);
-    if (facts && facts->pid != pid) return;  // another one works here
-    ::poll(nullptr, 0, kBetweenLooks);
-  }
+void wait_for_end_of(const ProcessName& process) {
+  while (process.is_alive()) ::poll(nullptr, 0, kBetweenLooks);
 }
 
 int stop(bool now, bool wait, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::optional<ServiceFacts> facts = facts_of_own_service(workspace);
+  const int64_t pid = facts ? facts->pid : 0;
+  const ProcessName process{.pid = pid, .start_ticks = process_start_ticks(pid).value_or(0), .boot_id = boot_id()};
   Request request{.name = "stop"};
   if (now) request.flags = {"now"};
   if (!facts || !ask_service(workspace, request)) {
@@ -81,7 +79,7 @@ int stop(bool now, bool wait, const Globals& globals) {
   }
   if (!wait) return kOk;
   std::fflush(stdout);
-  wait_for_end_of(facts->pid, workspace);
+  wait_for_end_of(process);
   print("It has ended.\n");
   return kOk;
 }

@@ -44,19 +44,8 @@ struct DaemonOptions {
   ServiceFlags service;
 };
 
-// Devices as the training program sees them; none without a program.
-std::vector<ProgramDevice> devices(const Globals& globals) {
-  try {
-    return Program::find(globals.engine, std::nullopt).probe().devices;
-  } catch (const UserError& error) {
-    notice(fmt::format("runs on the CPU only: {}", error.what()));
-    return {};
-  }
-}
-
-std::unique_ptr<Launcher> local_launcher(boost::asio::io_context& io, Store& store, const LocalLimits& limits,
-                                         const std::vector<ProgramDevice>& usable) {
-  LocalLauncher::Options options = local_options(limits, usable);
+std::unique_ptr<Launcher> local_launcher(boost::asio::io_context& io, Store& store, const LocalLimits& limits) {
+  LocalLauncher::Options options = local_options(limits);
   options.peaks = store.memory_peaks();
   options.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
     store.put_memory_peak(resource_class, bytes);
@@ -152,8 +141,8 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     if (!store) fail("another tearless works in {}; try again", workspace.root().string());
   }
   Log log(workspace, options.detached);
-  const auto launcher = [&options, usable = devices(globals)](boost::asio::io_context& io, Store& open) {
-    return local_launcher(io, open, options.service.limits, usable);
+  const auto launcher = [&options](boost::asio::io_context& io, Store& open) {
+    return local_launcher(io, open, options.service.limits);
   };
   Serving serving{.launcher = launcher,
                   .options = {.stays = !options.until_idle,
@@ -172,8 +161,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::vector<std::string> arguments = options.service.arguments();
   const std::optional<ServiceFacts> before = facts_of_service(workspace);
-  const ServiceFacts facts =
-      require_service(workspace, {.engine = globals.engine, .arguments = arguments, .stays = true});
+  const ServiceFacts facts = require_service(workspace, {.arguments = arguments, .stays = true});
   const bool was_there = before && before->pid == facts.pid;
   print("{} (process {}) works in {}{}; its log: {}\n", was_there ? "A tearless daemon" : "tearless daemon", facts.pid,
         workspace.root().string(), was_there ? " already" : "", service_log(workspace).string());

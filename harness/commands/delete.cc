@@ -112,7 +112,7 @@ int delete_named(const DeleteOptions& options, const Globals& globals) {
   Request drop{.name = "delete", .sweeps = {doomed.sweeps.begin(), doomed.sweeps.end()}, .runs = named.runs};
   if (options.keep_results) drop.flags = {"keep_results"};
   if (!options.dry_run) {
-    request(workspace, drop, {.engine = globals.engine});
+    request(workspace, drop, {});
     remove_deleted(*require_store(globals), workspace);
   }
   if (globals.json) {

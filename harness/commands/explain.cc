@@ -12,6 +12,7 @@
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
@@ -22,6 +23,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxVariable = 60;  // columns of a name and its value
+
 struct Explained {
   Row row;
   std::string title;                     // "model.placement=pre, seed 2", or ""
@@ -29,6 +32,7 @@ struct Explained {
   std::vector<std::string> unread = {};  // sentences of unread_metrics()
   std::string why = {};                  // not empty: why it is queued and not running, or where it runs
   bool is_served = false;                // a service works here
+  Variables environment = {};            // that its newest attempt has from its submission, without the usual ones
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -83,6 +87,13 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
   for (const AttemptRecord& attempt : run.row.result.attempts) {
     print_attempt(attempt, workspace.run(run.row.result.id));
   }
+  if (!run.environment.empty()) {
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : run.environment) {
+      variables.push_back(fitted(printable(fmt::format("{}={}", name, value)), kMaxVariable));
+    }
+    print("  environment of its submission: {}, and the usual variables\n", fmt::join(variables, ", "));
+  }
   for (const auto& [name, value] : run.row.result.scores) print("  {} = {}\n", name, value_text(value, 6));
   for (const auto& [name, instead] : run.row.result.no_numbers) {
     print("  {}: no score, scores.json has {}\n", name, instead);
@@ -120,6 +131,7 @@ json run_json(const Explained& run) {
           {"scores", run.row.result.scores},
           {"no_numbers", run.row.result.no_numbers},
           {"unread", run.unread},
+          {"environment", run.environment},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
@@ -192,7 +204,11 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
   const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
   std::vector<Explained> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
-  for (Explained& run : runs) run.unread = unread_metrics(Workspace(globals.workspace).run(run.row.result.id));
+  for (Explained& run : runs) {
+    const RunDirectory folder = Workspace(globals.workspace).run(run.row.result.id);
+    run.unread = unread_metrics(folder);
+    run.environment = named_only(environment_of(folder, folder.newest_begun_attempt()));
+  }
   if (globals.json) {
     json all = json::array();
     for (const Explained& run : runs) all.push_back(run_json(run));

@@ -84,11 +84,13 @@ int run(const RunOptions& options, const Globals& globals) {
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   write_submission(workspace, submission);
   const Sweep& sweep = submission.sweep;
-  const ServiceStart start{.engine = globals.engine, .arguments = options.service.arguments()};
+  const ServiceStart start{.arguments = options.service.arguments()};
   WatchEnd ending;
   {
     SweepWatch watch(workspace, sweep.id, sweep.policy, sweep.runs, start);
-    notice_if_without_effect(options.service, require_service(workspace, start), globals);
+    const ServiceFacts service = require_service(workspace, start);
+    notice_if_without_effect(options.service, service, globals);
+    notice_other_environment(sweep.policy, service);
     discard_results(workspace, submission, options.submission, start);
     Request submit{.name = "submit", .sweeps = {sweep.id}, .priority = options.submission.priority};
     if (options.retry) submit.flags = {"retry"};

@@ -128,6 +128,9 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   for (const std::string& line : progress_lines(running, columns - std::min(columns, kIndent))) {
     lines.push_back(std::string(kIndent, ' ') + line);
   }
+  for (const Progress& run : running) {
+    if (!run.waits_for.empty()) lines.push_back(fmt::format("    {}: {}", run.id.substr(0, 8), run.waits_for));
+  }
 }
 
 // About the process that holds the workspace.

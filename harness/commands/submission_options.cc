@@ -1,11 +1,16 @@
 #include "harness/commands/submission_options.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
 #include "harness/plan/grid_state.h"
+#include "harness/runs/environment.h"
 #include "harness/store/delete.h"
 #include "harness/store/selectors.h"
 
@@ -106,6 +111,20 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
       fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
                   "was started with others; to change them: tearless stop{}, then this command again",
                   service.pid, options_again(globals)));
+}
+
+void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service) {
+  constexpr size_t kMaxNamed = 5;
+  const Variables theirs = variables_of(service.pid);
+  if (theirs.empty() || !policy.environment) return;
+  std::vector<std::string> names = not_taken(*policy.environment, own_variables(), theirs);
+  if (names.empty()) return;
+  const size_t others = names.size() - std::min(names.size(), kMaxNamed);
+  names.resize(names.size() - others);
+  notice(
+      fmt::format("runs have {}{} from the service (process {}), which was started with other values; to hand them "
+                  "on, name them in [policy] environment of the grid",
+                  fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others), service.pid));
 }
 
 }  // namespace tearless::harness

@@ -22,7 +22,7 @@ struct SubmissionFlags {
   std::optional<int64_t> priority;  // unset: the previous one, 0 for a new sweep
   std::optional<double> stall_minutes;
   std::optional<int> grace_seconds;
-  std::string memory;  // "8GiB", "" if not given
+  std::string memory;              // "8GiB", "" if not given
   std::vector<std::string> again;  // axis=label of runs whose results are taken away; "all"
   bool retrain_stale = false;      // likewise, of the stale ones
 
@@ -47,5 +47,8 @@ struct ServiceFlags {
 
 /// Prints a sentence if flags are given and a service that was started with others does the work.
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals);
+
+/// Prints a sentence if the service was started with other values of variables that runs have from it.
+void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service);
 
 }  // namespace tearless::harness

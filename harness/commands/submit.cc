@@ -37,8 +37,10 @@ int submit(const SubmitOptions& options, const Globals& globals) {
     write_submission(workspace, submission);
     submit.sweeps.push_back(submission.sweep.id);
   }
-  const ServiceStart start{.engine = globals.engine, .arguments = options.service.arguments()};
-  notice_if_without_effect(options.service, require_service(workspace, start), globals);
+  const ServiceStart start{.arguments = options.service.arguments()};
+  const ServiceFacts service = require_service(workspace, start);
+  notice_if_without_effect(options.service, service, globals);
+  for (const Submission& submission : submissions) notice_other_environment(submission.sweep.policy, service);
   for (const Submission& submission : submissions) {
     discard_results(workspace, submission, options.submission, start);
   }

@@ -19,13 +19,13 @@
 #include "base/lock_file.h"
 #include "base/print.h"
 #include "base/sealed_json.h"
-#include "base/spawn.h"
 #include "base/sys.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/children/child.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/number_option.h"
-#include "harness/launch/machine.h"
+#include "harness/launch/processes.h"
 #include "harness/launch/supervisor.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/resume_check.h"
@@ -96,26 +96,26 @@ std::vector<TrainingStop> draw_stops(const RunDirectory& run, const VerifyResume
 }
 
 // The supervisor of a training in `folder`, on the device that the run was trained on. It ends with this process.
-SpawnRequest supervisor_for(const fs::path& folder, const RunDirectory& run, const Sweep& sweep,
+ChildRequest supervisor_for(const fs::path& folder, const RunDirectory& run, const Sweep& sweep,
                             const fs::path& program) {
   const int64_t newest = run.newest_begun_attempt();
   const std::string cuda_device = cuda_device_of(run, newest);
   json stamp = sweep.stamp;
   stamp["device"] = read_attempt(run, newest).device;
-  SpawnRequest request{
+  ChildRequest request{
       .arguments = {fs::read_symlink("/proc/self/exe").string(), "supervise", folder.string(), "--engine",
                     program.string(), "--stamp", stamp.dump(), "--grace", std::to_string(sweep.policy.grace_seconds),
                     "--launcher", std::to_string(::getpid()), "--ends-with-launcher"},
-      .environment = {},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
-  if (!cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", cuda_device);
+  if (sweep.policy.environment) request.environment = changes_for(*sweep.policy.environment, own_variables());
+  if (!cuda_device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = cuda_device;
   return request;
 }
 
 // Makes one attempt on the run, and stops it when its metrics reach the update of `stop`, if that is not null. True if
 // it was stopped.
-bool make_attempt(const SpawnRequest& request, const RunDirectory& run, const TrainingStop* stop) {
+bool make_attempt(const ChildRequest& request, const RunDirectory& run, const TrainingStop* stop) {
   // A killed attempt leaves metrics that this one makes again: only a later update shows how far this one is.
   const int64_t reached_before = work_done(run).step, begun_before = run.newest_begun_attempt();
   bool stopped = false;
@@ -126,9 +126,10 @@ bool make_attempt(const SpawnRequest& request, const RunDirectory& run, const Tr
     const bool is_there = stop && (stop->update == 0 ? run.newest_begun_attempt() > begun_before
                                                      : reached >= stop->update && reached > reached_before);
     const bool is_due = is_there && !stopped;
-    if (g_interrupted || (is_due && stop->signal == "SIGKILL")) {  // it leads a session of its own
-      const std::set<int64_t> pids = processes_by_session()[supervisor];
-      for (const int64_t pid : pids) sys::kill(static_cast<pid_t>(pid), SIGKILL);
+    if (g_interrupted || (is_due && stop->signal == "SIGKILL")) {
+      const std::set<int64_t> below = ProcessTree().below(supervisor);
+      sys::kill(supervisor, SIGKILL);
+      for (const int64_t pid : below) sys::kill(static_cast<pid_t>(pid), SIGKILL);
     } else if (is_due) {
       sys::kill(supervisor, SIGTERM);
     }
@@ -142,7 +143,7 @@ bool make_attempt(const SpawnRequest& request, const RunDirectory& run, const Tr
 
 // Trains to the end. Leaves in `stops` those that happened: fewer if the run ended before. UserError if there is no
 // result.
-void train(const SpawnRequest& request, const RunDirectory& run, std::vector<TrainingStop>& stops) {
+void train(const ChildRequest& request, const RunDirectory& run, std::vector<TrainingStop>& stops) {
   size_t made = 0;
   while (make_attempt(request, run, made < stops.size() ? &stops[made] : nullptr) && !fs::exists(run.done())) {
     stops[made++].resumed_from = run.newest_checkpoint();

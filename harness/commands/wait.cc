@@ -86,7 +86,7 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
            counted(left.pending, "run"), workspace.root().string(), options_again(globals));
     }
-    if (!served) require_service(workspace, {.engine = globals.engine});  // the other one was killed
+    if (!served) require_service(workspace, {});  // the other one was killed
     if (steady_seconds() - said >= kSayEvery) {
       notice(sentence_of(left, chosen, workspace));
       said = steady_seconds();

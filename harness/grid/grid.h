@@ -68,10 +68,11 @@ struct Derivation {
 
 /// How the runs are treated: the table [policy]. It changes no result.
 struct GridPolicy {
-  std::optional<double> stall_minutes;  // without sign of life, after which an attempt is stopped; 0: never
-  std::optional<int> grace_seconds;     // between SIGTERM and SIGKILL
-  std::optional<int64_t> memory_bytes;  // that a run needs
-  std::map<std::string, int> tries;     // class of failure → failures after which a run has failed
+  std::optional<double> stall_minutes;   // without sign of life, after which an attempt is stopped; 0: never
+  std::optional<int> grace_seconds;      // between SIGTERM and SIGKILL
+  std::optional<int64_t> memory_bytes;   // that a run needs
+  std::map<std::string, int> tries;      // class of failure → failures after which a run has failed
+  std::vector<std::string> environment;  // variables that runs take from the submission: names, with * and ?
 };
 
 struct Grid {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/memory_size.h"
@@ -23,6 +24,15 @@ std::optional<int> whole_number(TableReader& reader, const std::string& key, int
   return static_cast<int>(*number);
 }
 
+// Why `environment` may not have a name, one phrase; "" if it may.
+std::string fault_of_variable(const std::string& name) {
+  if (name == "CUDA_VISIBLE_DEVICES") return "the service gives each run its own";
+  if (name.starts_with("TEARLESS_")) return "variables of tearless itself are not handed on";
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_*?";
+  const bool is_name = !name.empty() && name.find_first_not_of(kAllowed) == std::string::npos;
+  return is_name ? "" : "it is no name of a variable, nor one with * or ?, such as \"HF_*\"";
+}
+
 }  // namespace
 
 GridPolicy load_policy(const toml::table* table, const std::string& file) {
@@ -38,6 +48,12 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
     policy.memory_bytes = parse_memory(*memory);
     if (!policy.memory_bytes)
       fail("{}: memory = \"{}\" is not a size such as \"8 GiB\"", reader.location("memory"), *memory);
+  }
+  policy.environment = reader.texts("environment");
+  for (const std::string& name : policy.environment) {
+    if (const std::string fault = fault_of_variable(name); !fault.empty()) {
+      fail("{}: environment names \"{}\": {}", reader.location("environment"), name, fault);
+    }
   }
   const toml::table* tries = reader.table("tries");
   reader.refuse_leftovers();

@@ -176,7 +176,7 @@ Ledger::Slot Ledger::slot_on_cpu(const Needs& needs) const {
 }
 
 Ledger::Slot Ledger::slot_on_device(const Needs& needs) const {
-  if (devices_.empty()) return {.why = "it needs a CUDA device, and this machine has none"};
+  if (devices_.empty()) return {.why = "it needs a CUDA device, but the NVIDIA driver shows no GPU here"};
   const DeviceState* best = nullptr;
   std::vector<std::string> reasons;
   const auto preference = [&](const DeviceState& state) {

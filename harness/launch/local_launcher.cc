@@ -1,6 +1,6 @@
 #include "harness/launch/local_launcher.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -17,9 +17,10 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/sealed_json.h"
-#include "base/spawn.h"
 #include "base/sys.h"
+#include "harness/children/child.h"
 #include "harness/launch/machine.h"
+#include "harness/launch/processes.h"
 #include "harness/runs/verdict.h"
 
 namespace tearless::harness {
@@ -30,6 +31,7 @@ namespace {
 
 constexpr auto kLookAtLock = std::chrono::milliseconds(500);
 constexpr double kObserveEvery = 2;  // seconds between two looks at processes and GPUs
+constexpr double kLetGo = 3;         // seconds in which the processes of a killed attempt usually end
 
 // glibc has wrappers only since 2.36, and there not for C++.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
@@ -96,14 +98,19 @@ void LocalLauncher::start(const Launch& launch) {
       if (device.uuid == reserved.device) stamp["device"] = device.name;
     }
     if (!reserved.cores.empty()) stamp["cores"] = reserved.cores;
-    SpawnRequest request{
+    if (launch.program.environment) {  // names only: other users can read a command line
+      for (const auto& [name, value] : launch.program.environment->variables) stamp["environment"].push_back(name);
+    }
+    ChildRequest request{
         .arguments = {options_.tearless.string(), "supervise", launch.folder.string(), "--engine",
                       launch.program.path.string(), "--stamp", stamp.dump(), "--grace",
                       std::to_string(launch.program.grace_seconds), "--launcher", std::to_string(::getpid())},
-        .environment = {},
         .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
         .own_session = true};
-    if (!reserved.device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", reserved.device);
+    if (const auto& environment = launch.program.environment) {
+      request.environment = changes_for(*environment, own_variables());
+    }
+    if (!reserved.device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = reserved.device;
     watch_process(launch.id, {.run = RunDirectory(launch.folder), .pid = spawn(request)});
   } catch (...) {
     resources_.release(launch.id, Resources::End::kOtherwise);
@@ -138,7 +145,32 @@ void LocalLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
   Watch& watch = found->second;
   watch.stop = how;
   watch.kill_at = options_.now() + patience_for(grace_seconds);
-  if (watch.pidfd) signal_pidfd(watch.pidfd->native_handle(), signal_for(how));
+  if (!watch.pidfd) return;
+  // All that descends from it: who leads a session or group of its own would outlive the supervisor.
+  const std::set<int64_t> below = how == Stop::kAtOnce ? ProcessTree().below(watch.pid) : std::set<int64_t>();
+  signal_pidfd(watch.pidfd->native_handle(), signal_for(how));
+  for (const int64_t pid : below) sys::kill(static_cast<pid_t>(pid), SIGKILL);
+}
+
+std::string LocalLauncher::where(const std::string& id) const {
+  const std::string left = waits_for(id);
+  return left.empty() ? resources_.why_here(id) : left;
+}
+
+// Those of a killed supervisor who have its lock: no other attempt may begin beside them.
+std::string LocalLauncher::waits_for(const std::string& id) const {
+  const Watch& watch = watches_.at(id);
+  if (!watch.timer || options_.now() - watch.locked_since < kLetGo) return "";
+  std::vector<int64_t> holders = writers_of(watch.run.lock());
+  std::erase_if(holders, [this](int64_t pid) {  // a supervisor that is about to begin
+    std::error_code ended;
+    return fs::read_symlink(fmt::format("/proc/{}/exe", pid), ended) == options_.tearless;
+  });
+  const std::string names = names_of(holders);
+  if (names.empty()) return "";
+  return fmt::format(
+      "its supervisor was killed, and what that has left may still write: waits until {} ended (kill {})",
+      names + (holders.size() == 1 ? " has" : " have"), fmt::join(holders, " "));
 }
 
 void LocalLauncher::poll() {
@@ -152,11 +184,12 @@ void LocalLauncher::poll() {
 }
 
 void LocalLauncher::observe() {
-  const std::map<int64_t, std::set<int64_t>> sessions = processes_by_session();
+  const ProcessTree tree;
   std::map<std::string, std::set<int64_t>> processes;
   for (const auto& [id, watch] : watches_) {
-    const auto session = sessions.find(watch.pid);  // a supervisor leads a session of its own
-    if (session != sessions.end()) processes[id] = session->second;
+    if (watch.pid < 0) continue;  // not known yet
+    processes[id] = tree.below(watch.pid);
+    processes[id].insert(watch.pid);
     // A program on a GPU uses the machine's memory, too; of its GPU's memory the driver knows.
     if (resources_.needs_of(id).device != "cpu") continue;
     const int64_t bytes = std::max(private_memory_of(processes[id]), measured_peak(watch.run));
@@ -194,6 +227,7 @@ void LocalLauncher::await_end(const std::string& id) {
 
 void LocalLauncher::watch_lock(const std::string& id, Watch watch) {
   watch.timer = std::make_unique<boost::asio::steady_timer>(io_);
+  watch.locked_since = options_.now();
   watches_.insert_or_assign(id, std::move(watch));
   check_lock(id);
 }

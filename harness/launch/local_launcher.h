@@ -55,7 +55,8 @@ class LocalLauncher : public Launcher {
   void start(const Launch& launch) override;
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
-  std::string where(const std::string& id) const override { return resources_.why_here(id); }
+  std::string where(const std::string& id) const override;
+  std::string waits_for(const std::string& id) const override;
   std::vector<DeviceFacts> devices() const override { return resources_.shares(); }
   void poll() override;
 
@@ -68,6 +69,7 @@ class LocalLauncher : public Launcher {
     std::optional<Stop> stop = {};                                      // as stop() was called last
     double kill_at = 0;                                                 // if it was called: when its patience ends
     int exit_code = kSupervised;                                        // of the supervisor
+    double locked_since = 0;                                            // when the lock began to be polled
   };
 
   void reserve_for_adopted(const std::string& id, const RunDirectory& run, Needs needs);

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "harness/launch/declared_devices.h"
 #include "harness/launch/machine.h"
@@ -16,9 +19,7 @@ constexpr const char* kNvmlVariable = "TEARLESS_NVML";  // names another library
 
 }  // namespace
 
-// The devices that both the training program and the driver's library know are watched; those that only the program
-// knows are used without that.
-LocalLauncher::Options local_options(const LocalLimits& limits, const std::vector<ProgramDevice>& usable) {
+LocalLauncher::Options local_options(const LocalLimits& limits) {
   LocalLauncher::Options options{.tearless = std::filesystem::read_symlink("/proc/self/exe"),
                                  .capacity = {.cores = cores_of_process(),
                                               .memory_bytes = memory_of_process(),
@@ -31,20 +32,27 @@ LocalLauncher::Options local_options(const LocalLimits& limits, const std::vecto
     devices = options.monitor->devices();
     return options;
   }
-  for (const ProgramDevice& device : usable) {
-    if (device.kind != "cuda") continue;
-    const int index = static_cast<int>(devices.size());
-    devices.push_back({.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes, .index = index});
-  }
-  if (devices.empty()) return options;
   const char* library = std::getenv(kNvmlVariable);
   options.monitor = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
-  for (Device& device : devices) {
-    for (const Device& known : options.monitor->devices()) {
-      if (known.uuid == device.uuid) device = known;
-    }
-  }
+  devices = visible_devices(options.monitor->devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
   return options;
+}
+
+std::vector<Device> visible_devices(const std::vector<Device>& devices, const char* value) {
+  if (!value) return devices;
+  std::vector<Device> visible;
+  std::istringstream entries(value);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    const size_t begin = entry.find_first_not_of(' '), end = entry.find_last_not_of(' ');
+    const std::string name = begin == std::string::npos ? "" : entry.substr(begin, end + 1 - begin);
+    const auto device = std::ranges::find_if(devices, [&](const Device& each) {
+      return name == std::to_string(each.index) || (name.starts_with("GPU-") && each.uuid.starts_with(name));
+    });
+    if (device == devices.end()) break;
+    const auto is_it = [&](const Device& each) { return each.uuid == device->uuid; };
+    if (std::ranges::none_of(visible, is_it)) visible.push_back(*device);
+  }
+  return visible;
 }
 
 }  // namespace tearless::harness

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "harness/launch/local_launcher.h"
-#include "harness/runs/devices.h"
 
 namespace tearless::harness {
 
@@ -13,11 +12,15 @@ struct LocalLimits {
   int jobs = 0;                       // concurrent runs on the CPU; 0: as many as their threads fit the cores
   int runs_per_gpu = 0;               // concurrent runs on each GPU, as far as their memory fits; 0: one
   bool pin = false;                   // bind each run on the CPU to cores of its own
-  std::string declared_devices = {};  // GPUs to assume instead of `devices`, as DeclaredDevices reads them
+  std::string declared_devices = {};  // GPUs to assume instead of those of NVML, as DeclaredDevices reads them
 };
 
-/// The options of a launcher on this machine, without peaks that were measured before. `devices`: those that the
-/// training program can use. UserError if `limits.declared_devices` is malformed.
-LocalLauncher::Options local_options(const LocalLimits& limits, const std::vector<ProgramDevice>& devices);
+/// The options of a launcher on this machine, without peaks that were measured before. Its GPUs are those that the
+/// NVIDIA driver shows, of them what CUDA_VISIBLE_DEVICES admits. UserError if `limits.declared_devices` is malformed.
+LocalLauncher::Options local_options(const LocalLimits& limits);
+
+/// The devices that a value of CUDA_VISIBLE_DEVICES admits, in its order: indices or UUIDs (their beginnings suffice),
+/// separated by commas, up to the first that names no device, as CUDA reads it. Null: all of them.
+std::vector<Device> visible_devices(const std::vector<Device>& devices, const char* value);
 
 }  // namespace tearless::harness

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -51,27 +50,6 @@ std::vector<int> cores_of_process() {
     if (!cores.empty()) return cores;
   }
   return {0};
-}
-
-std::map<int64_t, std::set<int64_t>> processes_by_session(const fs::path& proc) {
-  std::map<int64_t, std::set<int64_t>> sessions;
-  std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(proc, gone)) {
-    const std::string name = entry.path().filename();
-    int64_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    std::ifstream in(entry.path() / "stat");  // "42 (name) S 1 42 41 …": the name may contain spaces and parentheses
-    std::string line;
-    std::getline(in, line);
-    const size_t after_name = line.rfind(')');
-    if (after_name == std::string::npos) continue;  // it has ended meanwhile
-    std::istringstream words(line.substr(after_name + 1));
-    std::string state;
-    int64_t parent = 0, group = 0, session = 0;
-    if (words >> state >> parent >> group >> session) sessions[session].insert(pid);
-  }
-  return sessions;
 }
 
 int64_t private_memory_of(const std::set<int64_t>& pids, const fs::path& proc) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -17,9 +16,6 @@ std::vector<int> cores_of_process();
 /// are where the kernel's file systems are mounted. 0 if neither can be read.
 int64_t memory_of_process(const std::filesystem::path& proc = "/proc",
                           const std::filesystem::path& cgroups = "/sys/fs/cgroup");
-
-/// The processes of this machine that we may see, by the session that they belong to: session's leader → pids.
-std::map<int64_t, std::set<int64_t>> processes_by_session(const std::filesystem::path& proc = "/proc");
 
 /// The memory that only these processes use, in bytes: without what files share with others, such as libraries. Those
 /// that have ended count nothing.

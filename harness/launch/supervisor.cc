@@ -11,12 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +34,7 @@
 #include "base/time.h"
 #include "harness/launch/attempt_log.h"
 #include "harness/launch/memory_events.h"
+#include "harness/launch/processes.h"
 #include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
@@ -52,7 +56,7 @@ sigset_t watched_signals() {
 [[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor, int output,
                                  const cpu_set_t& cores) {
   if (CPU_COUNT(&cores) > 0) ::sched_setaffinity(0, sizeof cores, &cores);
-  ::setpgid(0, 0);  // so that the supervisor can kill processes that the program leaves behind
+  ::setpgid(0, 0);  // its processes are killed together
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(1);  // the supervisor died before prctl
   ::dup2(output, STDOUT_FILENO);
@@ -76,6 +80,34 @@ cpu_set_t cores_in(const json& stamp) {
   return cores;
 }
 
+// Of the variables that a run has from its submission the stamp names only the names.
+json with_values(json stamp) {
+  const auto names = stamp.find("environment");
+  if (names == stamp.end()) return stamp;
+  json variables = json::object();
+  for (const json& name : *names) {
+    if (const char* value = std::getenv(name.get<std::string>().c_str())) variables[name] = value;
+  }
+  *names = variables;
+  return stamp;
+}
+
+// Temporary files of write_atomically() by attempts, or services, that were killed: "scores.json.tmp4711". REQUIRES:
+// the run's lock is held, so nobody writes one now.
+void remove_temporaries(const RunDirectory& run) {
+  constexpr std::string_view kMark = ".tmp";
+  std::vector<fs::path> left;
+  std::error_code unreadable;
+  for (const auto& entry : fs::recursive_directory_iterator(run.root(), unreadable)) {
+    const std::string name = entry.path().filename();
+    const size_t mark = name.rfind(kMark);
+    if (mark == std::string::npos || mark == 0 || mark + kMark.size() == name.size()) continue;
+    const bool is_pid = name.find_first_not_of("0123456789", mark + kMark.size()) == std::string::npos;
+    if (is_pid && entry.is_regular_file(unreadable)) left.push_back(entry.path());
+  }
+  for (const fs::path& file : left) remove_file(file);
+}
+
 // Standard input from /dev/null; the supervisor's own messages go to the attempt's log.
 void redirect(const AttemptLog& log) {
   const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -85,7 +117,8 @@ void redirect(const AttemptLog& log) {
   if (nowhere >= 0) ::close(nowhere);
 }
 
-/// Waits for the program's end, copies its output to the log, and forwards requests to stop.
+/// Waits for the program's end and for that of what it leaves running, copies their output to the log, and forwards
+/// requests to stop. REQUIRES: this process is a subreaper.
 class ProgramWatch {
  public:
   ProgramWatch(pid_t program, int output, AttemptLog& log, std::chrono::seconds grace)
@@ -97,26 +130,68 @@ class ProgramWatch {
 
   /// Returns the program's wait status.
   int wait() {
-    while (true) {
-      int status = 0;
-      if (sys::waitpid(program_, &status, WNOHANG) == program_) {
-        sys::kill(-program_, SIGKILL);  // its process group: no process may write to the run folder any more
-        copy_output();
-        return status;
-      }
-      if (kill_at_ && Clock::now() >= *kill_at_) sys::kill(-program_, SIGKILL);
-      std::array<pollfd, 2> events = {pollfd{signals_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
-      ::poll(events.data(), is_open_ ? 2 : 1, kMaxWait);
-      take_signals();
-      copy_output();
+    while (!status_) {
+      reap();
+      if (status_) break;
+      if (is_overdue()) sys::kill(-program_, SIGKILL);
+      listen(kMaxWait);
     }
+    end_what_is_left();
+    copy_output();
+    return *status_;
   }
 
   /// "stop" or "stall" if the program was asked to end, else "".
   const std::string& asked() const { return asked_; }
 
  private:
-  static constexpr int kMaxWait = 1000;  // milliseconds between checks of the grace time
+  static constexpr int kMaxWait = 1000;                              // milliseconds between checks of the grace time
+  static constexpr int kBetweenLooks = 20;                           // milliseconds between two looks at what is left
+  static constexpr std::chrono::milliseconds kGraceOfTheRest{1000};  // launchers wait two seconds longer than `grace`
+  static constexpr std::chrono::seconds kMaxEnd{10};
+
+  // False once no process is left: those whose parents have ended are our children.
+  bool reap() {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = sys::waitpid(-1, &status, WNOHANG)) > 0) {
+      if (pid == program_) status_ = status;
+    }
+    return pid == 0 || errno != ECHILD;
+  }
+
+  // No process may write to the run's folder any more, whatever session it is in. What cannot be ended (it belongs to
+  // another user, or hangs in a system call) keeps the run's lock if it has that.
+  void end_what_is_left() {
+    const Clock::time_point begun = Clock::now();
+    std::set<int64_t> known;
+    while (reap()) {
+      if (Clock::now() >= begun + kMaxEnd) {
+        return log_.append("tearless supervise: some of these could not be ended\n");
+      }
+      const std::set<int64_t> left = ProcessTree().below(::getpid());
+      std::vector<int64_t> found;
+      std::ranges::set_difference(left, known, std::back_inserter(found));
+      if (const std::string names = names_of(found); !names.empty()) {
+        log_.append(fmt::format("{}{}; it is ended too\n", kLeftBehind, names));
+      }
+      for (const int64_t pid : found) sys::kill(static_cast<pid_t>(pid), SIGTERM);
+      known.insert(found.begin(), found.end());
+      if (is_overdue() || Clock::now() >= begun + kGraceOfTheRest) {
+        for (const int64_t pid : left) sys::kill(static_cast<pid_t>(pid), SIGKILL);
+      }
+      listen(kBetweenLooks);
+    }
+  }
+
+  bool is_overdue() const { return kill_at_ && Clock::now() >= *kill_at_; }
+
+  void listen(int milliseconds) {
+    std::array<pollfd, 2> events = {pollfd{signals_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
+    ::poll(events.data(), is_open_ ? 2 : 1, milliseconds);
+    take_signals();
+    copy_output();
+  }
 
   void take_signals() {
     signalfd_siginfo info{};
@@ -128,6 +203,10 @@ class ProgramWatch {
   }
 
   void ask(const char* why) {
+    if (status_) {  // it has ended by itself; the rest shall end at once
+      kill_at_ = Clock::now();
+      return;
+    }
     if (asked_.empty()) asked_ = why;
     sys::kill(program_, SIGTERM);
     if (!kill_at_) kill_at_ = Clock::now() + grace_;
@@ -150,6 +229,7 @@ class ProgramWatch {
   std::chrono::seconds grace_;
   int signals_ = -1;
   bool is_open_ = true;
+  std::optional<int> status_;  // of the program, once it has ended
   std::string asked_;
   std::optional<Clock::time_point> kill_at_;
 };
@@ -178,7 +258,8 @@ int supervise(const Supervision& supervision) {
   lock->share_with_children();
   const int64_t number = run.make_attempt();
   const fs::path attempt = run.attempt(number);
-  json stamp = supervision.stamp;
+  remove_temporaries(run);
+  json stamp = with_values(supervision.stamp);
   stamp["program_file"] = file_hash(supervision.program);
   write_start(run, number, stamp);
   AttemptLog log(attempt / "log.txt", {});
@@ -193,6 +274,7 @@ int supervise(const Supervision& supervision) {
     throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(errno)));
   }
   ::fcntl(output[0], F_SETFL, O_NONBLOCK);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the program leaves running becomes our child, whatever session it is in
   const pid_t self = ::getpid();
   const cpu_set_t cores = cores_in(supervision.stamp);
   const pid_t child = sys::fork();

@@ -23,7 +23,7 @@ inline constexpr int kStallSignal = SIGUSR1;
 struct Supervision {
   std::filesystem::path run;      // the run directory
   std::filesystem::path program;  // the training program
-  nlohmann::json stamp;           // fields for start.json: device, program, version, numerics, cores
+  nlohmann::json stamp;           // fields for start.json: device, program, version, numerics, cores …
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
   pid_t launcher = 0;             // our parent; 0: started by hand
   bool ends_with_launcher = false;
@@ -31,11 +31,12 @@ struct Supervision {
 
 /// Runs one attempt:
 ///   1. takes the run's lock (if it is held, or the launcher ended before it was taken, returns kNoAttempt);
-///   2. makes attempts/<n> and writes start.json;
+///   2. makes attempts/<n>, removes temporary files of those before it, and writes start.json;
 ///   3. runs `PROGRAM train DIR` to its end, with its output in log.txt. The program inherits the lock;
-///   4. writes exit.json.
+///   4. ends what the program has left running, by SIGTERM and then SIGKILL, and names it in log.txt;
+///   5. writes exit.json, whose code is the program's.
 /// On SIGTERM, SIGINT or kStallSignal it sends the program SIGTERM, and SIGKILL after the grace time. If the supervisor
-/// itself dies, the kernel kills the program. Throws MachineError or UserError if step 2 or 4 fails.
+/// itself dies, the kernel kills the program. Throws MachineError or UserError if step 2 or 5 fails.
 int supervise(const Supervision& supervision);
 
 }  // namespace tearless::harness

@@ -1,20 +1,10 @@
 #include "harness/plan/calibration.h"
 
-#include <memory>
-
 #include "base/error.h"
 #include "base/print.h"
+#include "harness/store/paces.h"
 
 namespace tearless::harness {
-namespace {
-
-std::vector<Timing> timings_in(const Workspace& workspace) {
-  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
-  return store ? store->timings() : std::vector<Timing>();
-}
-
-}  // namespace
-
 std::vector<Timing> calibrations_in(const Workspace& workspace) {
   try {
     return timings_in(workspace.smoke());

@@ -10,111 +10,60 @@
 
 #include "base/words.h"
 #include "harness/runs/progress.h"
+#include "harness/store/paces.h"
 
 namespace tearless::harness {
 namespace {
 
 constexpr int kMaxMeasured = 4;  // runs of a class whose folders are measured
 
-// Seconds that the runs of a class took for each update that they might have made. Of a run that makes no update, or
-// whose updates are not known yet, the whole run stands for one.
-struct Pace {
-  int64_t runs = 0;
-  double sum = 0, squares = 0;
-
-  void add(double pace) {
-    ++runs;
-    sum += pace;
-    squares += pace * pace;
-  }
-  double mean() const { return sum / static_cast<double>(runs); }
-  double variance() const {
-    if (runs < 2) return 0;
-    const auto count = static_cast<double>(runs);
-    return std::max(0.0, (squares - sum * sum / count) / (count - 1));
-  }
-};
-
-// A run of few updates, taken apart: what it needs once, and for each update and evaluation.
-struct Calibration {
-  double once = 0, update = 0, evaluation = 0;  // seconds
-
-  explicit Calibration(const Timing& run) {
-    if (run.training_seconds <= 0 || run.updates_made <= 0) {  // a program that does not measure it
-      update = run.seconds / static_cast<double>(std::max<int64_t>(1, run.updates));
-      return;
-    }
-    update = run.training_seconds / static_cast<double>(run.updates_made);
-    if (run.evaluations > 0) evaluation = run.evaluation_seconds / static_cast<double>(run.evaluations);
-    once = std::max(0.0, run.seconds - run.training_seconds - run.evaluation_seconds);
-  }
-  double seconds_of(const Run& run) const {
-    return once + update * static_cast<double>(run.updates) + evaluation * static_cast<double>(run.evaluations);
-  }
-};
-
 struct Wanted {
-  int64_t runs = 0;
-  double updates = 0, squares = 0;  // sums of their updates, and of the squares
+  double updates = 0, squares = 0;  // sums of the runs' updates, and of the squares
 };
 
 }  // namespace
 
 Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& ended,
                      const std::vector<Timing>& calibrations) {
-  using PaceKey = std::pair<std::string, bool>;  // class; of a whole run
-  std::map<PaceKey, Pace> paces;
-  for (const Timing& run : ended) {
-    if (run.seconds <= 0) continue;
-    paces[{run.resource_class, true}].add(run.seconds);
-    const int64_t updates = run.updates > 0 ? run.updates : run.updates_made;  // unknown when it was planned
-    if (updates > 0) paces[{run.resource_class, false}].add(run.seconds / static_cast<double>(updates));
-  }
-  std::map<std::string, Calibration> calibrated;
-  for (const Timing& run : calibrations) calibrated.insert_or_assign(run.resource_class, Calibration(run));
+  const Paces paces(ended, calibrations);
   Estimate estimate;
   const auto add = [&](const Run& run, double seconds) {
     ++estimate.known;
     const bool on_gpu = run.needs.device == "cuda";
     (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
   };
-  std::map<PaceKey, Wanted> wanted;
+  std::map<const Paces::Pace*, Wanted> wanted;
   std::set<std::string> untimed_classes;
   for (const Run& run : runs) {
     const std::string& resource_class = run.needs.resource_class;
-    const PaceKey key{resource_class, run.updates == 0};
-    const auto pace = resource_class.empty() ? paces.end() : paces.find(key);
-    if (pace == paces.end()) {
-      const bool may_be_calibrated = !resource_class.empty() && run.updates > 0;
-      const auto calibration = may_be_calibrated ? calibrated.find(resource_class) : calibrated.end();
-      if (calibration == calibrated.end()) {
-        ++estimate.unknown;
-        if (!resource_class.empty()) {
-          ++estimate.untimed;
-          untimed_classes.insert(resource_class);
-        }
-      } else {
-        add(run, calibration->second.seconds_of(run));
-        ++estimate.calibrated;
+    const std::optional<double> seconds = paces.seconds_of(run);
+    if (!seconds) {
+      ++estimate.unknown;
+      if (!resource_class.empty()) {
+        ++estimate.untimed;
+        untimed_classes.insert(resource_class);
       }
       continue;
     }
-    const auto work = static_cast<double>(std::max<int64_t>(1, run.updates));
-    add(run, pace->second.mean() * work);
-    Wanted& of_class = wanted[key];
-    ++of_class.runs;
+    add(run, *seconds);
+    const Paces::Pace* pace = paces.measured(run);
+    if (!pace) {
+      ++estimate.calibrated;
+      continue;
+    }
+    const double work = work_of(run);
+    Wanted& of_class = wanted[pace];
     of_class.updates += work;
     of_class.squares += work * work;
   }
   estimate.untimed_classes = static_cast<int64_t>(untimed_classes.size());
   // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.
   double variance = 0, sum = 0;
-  for (const auto& [key, of_class] : wanted) {
-    const Pace& pace = paces.at(key);
-    estimate.ended += pace.runs;
-    sum += pace.mean() * of_class.updates;
+  for (const auto& [pace, of_class] : wanted) {
+    estimate.ended += pace->runs;
+    sum += pace->mean() * of_class.updates;
     variance +=
-        pace.variance() * (of_class.squares + of_class.updates * of_class.updates / static_cast<double>(pace.runs));
+        pace->variance() * (of_class.squares + of_class.updates * of_class.updates / static_cast<double>(pace->runs));
   }
   if (sum > 0 && estimate.calibrated == 0) estimate.error = 2 * std::sqrt(variance) / sum;
   return estimate;

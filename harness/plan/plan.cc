@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "harness/plan/identity.h"
 
 namespace tearless::harness {
@@ -29,6 +34,23 @@ std::string location_of_refusal(const Grid& grid, const PlannedRun& run) {
              : grid.file.string();
 }
 
+// The seed in the canonical text, where that has one: an answer with another question's is of another run, as when the
+// program has answered a line twice.
+void require_own_seed(const Grid& grid, const Combination& asked, const Run& answered, const Program& program) {
+  const std::string begin = grid.seed_key + " = ";
+  for (const std::string_view line : split_lines(answered.settings)) {
+    if (!line.starts_with(begin)) continue;
+    int64_t seed = 0;
+    const auto [end, error] = std::from_chars(line.data() + begin.size(), line.data() + line.size(), seed);
+    const bool is_whole = error == std::errc() && end == line.data() + line.size();
+    if (!is_whole || seed == asked.seed) continue;
+    fail(
+        "`{} check` answered a question about {}{} with settings that have {}; each question gets one answer, in their "
+        "order",
+        program.path().string(), begin, asked.seed, printable(line));
+  }
+}
+
 }  // namespace
 
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
@@ -46,6 +68,7 @@ std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Prog
     const Combination& combination = combinations[i % count];
     const Derivation* derivation = derivation_at(i);
     Run& run = answers[i].run;
+    require_own_seed(grid, combination, run, program);
     run.seed = combination.seed;
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
       run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);

@@ -1,129 +1,89 @@
 #include "harness/plan/program.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/run_directory.h"
-#include "base/spawn.h"
-#include "base/sys.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "harness/children/child.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 namespace {
 
 constexpr std::string_view kOwnEngine = "tearless-engine";
+constexpr size_t kMaxShown = 200;  // columns of a line that is no answer
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
+// "banner.py check": how messages call the program's command.
+std::string name_of(const fs::path& program, const std::string& verb) {
+  return fmt::format("{} {}", printable(program.filename().string()), verb);
+}
 
- private:
-  int fd_;
-};
-
-/// The destructor kills it if wait() was not called.
-class Child {
- public:
-  explicit Child(pid_t pid) : pid_(pid) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (pid_ < 0) return;
-    sys::kill(pid_, SIGKILL);
-    wait();
-  }
-  int wait() {
-    int status = 0;
-    while (sys::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-    return status;
-  }
-
- private:
-  pid_t pid_;
-};
-
-/// Runs `program verb`, sends it the lines that `next` returns, and calls `on_line` with each line of its answer.
-/// UserError if the program fails; it is killed if `next` or `on_line` throws.
-void converse(const fs::path& program, const std::string& verb, const std::function<std::optional<std::string>()>& next,
-              const std::function<void(std::string_view)>& on_line) {
-  std::array<int, 2> in{}, out{};
-  const auto refuse_if = [&](bool failed) {
-    if (failed) fail("cannot open a connection to {}: {}", program.string(), std::strerror(errno));
-  };
-  // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
-  refuse_if(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0);
-  Descriptor to(in[0]), child_in(in[1]);
-  refuse_if(::pipe2(out.data(), O_CLOEXEC) != 0);
-  Descriptor from(out[0]), child_out(out[1]);
-  Child child(spawn({.arguments = {program.string(), verb, "--json"},
-                     .environment = {},
-                     .standard_input = child_in.get(),
-                     .standard_output = child_out.get()}));
-  child_in.close();
-  child_out.close();
-
-  // Sends and receives concurrently: if the answers were read only after the last question, both would block on a full
-  // pipe.
-  std::string to_send, received;
-  std::array<char, 1 << 16> buffer;
-  while (true) {
-    while (to.is_open() && to_send.size() < buffer.size()) {
-      const std::optional<std::string> line = next();
-      if (!line) break;
-      to_send += *line + "\n";
-    }
-    if (to_send.empty()) to.close();
-    std::array<pollfd, 2> events{pollfd{from.get(), POLLIN, 0}, pollfd{to.get(), POLLOUT, 0}};
-    if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal
-    if (events[1].revents != 0) {
-      const ssize_t sent = ::send(to.get(), to_send.data(), to_send.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent >= 0) {
-        to_send.erase(0, static_cast<size_t>(sent));
-      } else if (errno != EAGAIN && errno != EINTR) {
-        to.close();  // the program has stopped reading; its exit code will say why
-        to_send.clear();
-      }
-    }
-    if (events[0].revents == 0) continue;
-    const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    received.append(buffer.data(), static_cast<size_t>(got));
-    size_t begin = 0;
-    for (size_t end; (end = received.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      on_line(std::string_view(received).substr(begin, end - begin));
-    }
-    received.erase(0, begin);
-  }
-  to.close();
-  const int status = child.wait();
+/// Runs `program verb` as converse() does. UserError if the program fails.
+void ask(const fs::path& program, const std::string& verb, const std::function<std::optional<std::string>()>& next,
+         const std::function<void(std::string_view)>& on_line) {
+  const int status = converse({program.string(), verb, "--json"}, next, on_line);
   const std::string name = fmt::format("`{} {}`", program.string(), verb);
   if (WIFSIGNALED(status)) fail("{} was killed by signal {}", name, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) fail("{} failed with exit code {}; see its message above", name, WEXITSTATUS(status));
+}
+
+/// The object that a line is. UserError, with the line, if it is none.
+ordered_json answer_in(std::string_view line, const std::string& name) {
+  constexpr std::string_view kBlank = " \t\r";
+  ordered_json answer = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (answer.is_object()) return answer;
+  const size_t begin = line.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) fail("{} printed an empty line; only answers belong on standard output", name);
+  const std::string shown = fitted(printable(line.substr(begin)), kMaxShown);
+  if (line[begin] == '{') fail("{} printed \"{}\"; an answer is one whole line of JSON", name, shown);
+  fail("{} printed \"{}\"; only answers belong on standard output", name, shown);
+}
+
+// Null counts as absent, as Python prints None.
+std::string text_in(const ordered_json& answer, const char* key, const std::string& absent = "") {
+  const auto member = answer.find(key);
+  if (member == answer.end() || member->is_null()) return absent;
+  if (!member->is_string()) throw std::invalid_argument(fmt::format("\"{}\" is not a text", key));
+  return member->get<std::string>();
+}
+
+std::string required_text(const ordered_json& answer, const char* key) {
+  if (!answer.contains(key)) throw std::invalid_argument(fmt::format("\"{}\" is missing", key));
+  return text_in(answer, key);
+}
+
+// Nullopt if it is absent.
+std::optional<std::vector<std::string>> texts_in(const ordered_json& answer, const char* key) {
+  const auto member = answer.find(key);
+  if (member == answer.end() || member->is_null()) return std::nullopt;
+  const auto is_text = [](const ordered_json& item) { return item.is_string(); };
+  if (!member->is_array() || !std::ranges::all_of(*member, is_text)) {
+    throw std::invalid_argument(fmt::format("\"{}\" is not a list of names", key));
+  }
+  return member->get<std::vector<std::string>>();
+}
+
+// The interpreter that the first line of a script names, or "".
+std::string interpreter_of(const fs::path& program) {
+  std::string line;
+  std::getline(std::ifstream(program), line);
+  if (!line.starts_with("#!")) return "";
+  const size_t begin = line.find_first_not_of(" \t", 2);
+  return begin == std::string::npos ? "" : line.substr(begin, line.find_first_of(" \t", begin) - begin);
 }
 
 // While its data are missing the id is provisional, but it names a folder all the same.
@@ -137,17 +97,15 @@ void require_id(const Run& run, bool is_ready) {
 }
 
 // `like`: an answer that was read before; what is equal is shared with it.
-CheckAnswer answer_from(const std::string_view line, const CheckAnswer* like) {
-  const auto json = nlohmann::ordered_json::parse(line);
-  CheckAnswer answer{.error = json.value("error", ""), .key = json.value("key", ""), .run = {}, .scores = {}};
+CheckAnswer answer_from(const ordered_json& json, const CheckAnswer* like) {
+  CheckAnswer answer{.error = text_in(json, "error"), .key = text_in(json, "key"), .run = {}, .scores = {}};
   if (!answer.error.empty()) return answer;
   answer.run = run_from(json, like ? &like->run : nullptr);
-  if (const auto scores = json.find("scores"); scores != json.end()) {
-    auto names = scores->get<std::vector<std::string>>();
-    const bool is_same = like && like->scores && *like->scores == names;
-    answer.scores = is_same ? like->scores : std::make_shared<const std::vector<std::string>>(std::move(names));
+  if (const auto names = texts_in(json, "scores")) {
+    const bool is_same = like && like->scores && *like->scores == *names;
+    answer.scores = is_same ? like->scores : std::make_shared<const std::vector<std::string>>(*names);
   }
-  const bool is_ready = json.value("state", "ready") != "waiting_data";
+  const bool is_ready = text_in(json, "state", "ready") != "waiting_data";
   require_id(answer.run, is_ready);
   Needs& needs = answer.run.needs;
   if (needs.resource_class.empty() && answer.run.parameters && needs.memory_bytes) {
@@ -173,21 +131,28 @@ std::string line_of(const RunSpec& spec) {
 }
 
 Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
+  const std::string file = path_.string();
+  if (!fs::exists(path_)) {
+    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE", file);
+  }
+  if (fs::is_directory(path_)) fail("the training program {} is a folder; name the program in it", file);
   if (::access(path_.c_str(), X_OK) != 0) {
-    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE",
-         path_.string());
+    fail("the training program {} is not executable; chmod +x {}", file, shell_word(file));
+  }
+  if (const std::string interpreter = interpreter_of(path_); !interpreter.empty() && !fs::exists(interpreter)) {
+    fail("the first line of {} names the interpreter {}, which does not exist", file, printable(interpreter));
   }
 }
 
 Program Program::find(const fs::path& asked, const std::optional<fs::path>& of_grid) {
   if (!asked.empty()) return Program(asked);
-  if (const char* named = std::getenv("TEARLESS_ENGINE"); named && *named) return Program(named);
   if (of_grid) return Program(*of_grid);
+  if (const char* named = std::getenv("TEARLESS_ENGINE"); named && *named) return Program(named);
   return Program(fs::read_symlink("/proc/self/exe").parent_path() / "tearless-engine");
 }
 
 std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpec(size_t)>& spec) const {
-  const std::string name = fmt::format("`{} check`", path_.string());
+  const std::string name = name_of(path_, "check");
   std::vector<CheckAnswer> answers;
   answers.reserve(count);
   const auto next = [&, asked = size_t{0}]() mutable -> std::optional<std::string> {
@@ -195,43 +160,54 @@ std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpe
     return line_of(spec(asked++));
   };
   const auto on_line = [&](std::string_view line) {
-    if (answers.size() == count) return;
+    const ordered_json answer = answer_in(line, name);
+    if (answers.size() == count) {
+      fail("{} printed more answers than the {} that it was asked for; each question gets one, in their order", name,
+           count);
+    }
     try {
-      answers.push_back(answer_from(line, answers.empty() ? nullptr : &answers.back()));
+      answers.push_back(answer_from(answer, answers.empty() ? nullptr : &answers.back()));
     } catch (const std::exception& error) {
-      fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, answers.size() + 1, error.what());
+      fail("`{} check`: answer {} is not as docs/run_directory.md describes: {}", path_.string(), answers.size() + 1,
+           error.what());
     }
   };
-  converse(path_, "check", next, on_line);
+  ask(path_, "check", next, on_line);
   if (answers.size() < count) fail("{} answered {} of {} questions", name, answers.size(), count);
   return answers;
 }
 
 const Probe& Program::probe() const {
   if (probe_) return *probe_;
-  std::string text;
+  const std::string name = name_of(path_, "probe");
+  std::optional<ordered_json> answer;
   const auto ask_nothing = [] { return std::optional<std::string>(); };
-  converse(path_, "probe", ask_nothing, [&](std::string_view line) { text += line; });
+  ask(path_, "probe", ask_nothing, [&](std::string_view line) {
+    ordered_json object = answer_in(line, name);
+    if (answer) fail("{} printed a second answer: \"{}\"", name, fitted(printable(line), kMaxShown));
+    answer = std::move(object);
+  });
+  if (!answer) fail("{} printed no answer", name);
   try {
-    const json answer = json::parse(text);
-    Probe probe{.program = answer.at("program"),
-                .version = answer.at("version"),
-                .runtime = answer.value("runtime", ""),
-                .numerics = answer.at("numerics"),
+    Probe probe{.program = required_text(*answer, "program"),
+                .version = required_text(*answer, "version"),
+                .runtime = text_in(*answer, "runtime"),
+                .numerics = 0,
                 .identity = {},
-                .devices = {},
                 .files = {}};
+    const auto numerics = answer->find("numerics");
+    if (numerics == answer->end()) throw std::invalid_argument("\"numerics\" is missing");
+    if (!numerics->is_number_integer()) throw std::invalid_argument("\"numerics\" is not a whole number");
+    probe.numerics = *numerics;
     if (probe.program != kOwnEngine) {
-      probe.identity = answer.value("identity", fmt::format("{} {}", probe.program, probe.version));
-      if (probe.identity.empty()) fail("`{} probe`: \"identity\" is empty; leave it out, or say what the program is", path_.string());
+      probe.identity = text_in(*answer, "identity", fmt::format("{} {}", probe.program, probe.version));
+      if (probe.identity.empty()) {
+        throw std::invalid_argument("\"identity\" is empty; leave it out, or say what the program is");
+      }
     }
-    if (answer.contains("files")) probe.files = answer["files"].get<std::vector<std::string>>();
-    for (const json& device : answer.value("devices", json::array())) {
-      probe.devices.push_back({device.at("kind"), device.value("uuid", ""), device.value("name", ""),
-                               device.value("memory_bytes", int64_t{0})});
-    }
+    probe.files = texts_in(*answer, "files");
     return probe_.emplace(std::move(probe));
-  } catch (const json::exception& error) {
+  } catch (const std::invalid_argument& error) {
     fail("`{} probe`: the answer is not as docs/run_directory.md describes: {}", path_.string(), error.what());
   }
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "harness/grid/expand.h"
-#include "harness/runs/devices.h"
 #include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
 
@@ -37,7 +36,6 @@ struct Probe {
   // What the program is, as a part of what its runs are: the program's own text, else name and version. "" for
   // tearless-engine, whose runs `numerics` tells apart.
   std::string identity;
-  std::vector<ProgramDevice> devices;
   // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
   // known.
   std::optional<std::vector<std::string>> files;
@@ -45,17 +43,17 @@ struct Probe {
 
 class Program {
  public:
-  /// UserError if `path` is not executable.
+  /// UserError if `path` cannot be executed: it is missing, a folder, not executable, or its interpreter is missing.
   explicit Program(const std::filesystem::path& path);
 
-  /// The first of: `asked` (--engine) if not empty, $TEARLESS_ENGINE, `of_grid` (`program` in the grid file), and
+  /// The first of: `asked` (--engine) if not empty, `of_grid` (`program` in the grid file), $TEARLESS_ENGINE, and
   /// tearless-engine in the folder of this executable.
   static Program find(const std::filesystem::path& asked, const std::optional<std::filesystem::path>& of_grid);
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// The answers about spec(i) for each i < count, in this order. UserError if the program fails, answers something
-  /// else than JSON of the specified form, or leaves questions unanswered.
+  /// The answers about spec(i) for each i < count, in this order. UserError if the program fails, prints something else
+  /// than JSON of the specified form, or gives fewer or more answers than questions.
   std::vector<CheckAnswer> check(size_t count, const std::function<RunSpec(size_t)>& spec) const;
 
   /// Asked once. UserError as for check().

@@ -14,6 +14,7 @@
 #include "harness/plan/plan.h"
 #include "harness/plan/score_names.h"
 #include "harness/results/result_set.h"
+#include "harness/runs/environment.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
@@ -29,6 +30,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   policy.grace_seconds = first(asked.grace_seconds, of_grid.grace_seconds).value_or(policy.grace_seconds);
   policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
   policy.tries = of_grid.tries;
+  policy.environment = submitted_environment(own_variables(), of_grid.environment);
   return policy;
 }
 

@@ -76,6 +76,16 @@ std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
   return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "cuda_device", "");
 }
 
+Variables environment_of(const RunDirectory& run, int64_t attempt) {
+  const json record = record_in(run.attempt(attempt) / "start.json");
+  const json recorded = record.value("environment", json::object());
+  Variables variables;
+  for (const auto& [name, value] : recorded.items()) {
+    if (value.is_string()) variables[name] = value.get<std::string>();
+  }
+  return variables;
+}
+
 std::vector<int> cores_of(const RunDirectory& run, int64_t attempt) {
   const json record = record_in(run.attempt(attempt) / "start.json");
   std::vector<int> cores;
@@ -136,11 +146,14 @@ std::string last_log_line(const RunDirectory& run, int64_t attempt) {
   const fs::path log = run.attempt(attempt) / "log.txt";
   const std::string tail = bytes_from(log, std::max<int64_t>(0, size_of(log) - kLogTail));
   constexpr const char* kBlank = " \t\r\n";
-  const size_t end = tail.find_last_not_of(kBlank);
-  if (end == std::string::npos) return "";
-  const size_t before = tail.find_last_of("\r\n", end);  // progress bars end their lines with \r
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
-  return valid_utf8(tail.substr(begin, end + 1 - begin));
+  std::string_view rest = tail;
+  while (true) {
+    rest = rest.substr(0, rest.find_last_not_of(kBlank) + 1);
+    const size_t before = rest.find_last_of("\r\n");  // progress bars end their lines with \r
+    const std::string_view line = before == std::string_view::npos ? rest : rest.substr(before + 1);
+    if (!line.starts_with(kLeftBehind)) return valid_utf8(std::string(line));
+    rest.remove_suffix(line.size());
+  }
 }
 
 std::string scores_as_json(std::string_view text) {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/run_directory.h"
+#include "harness/runs/environment.h"
 #include "harness/runs/lost_work.h"
 
 namespace tearless::harness {
@@ -48,6 +49,8 @@ struct MetricLine {
 
 /// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);
+/// The variables that an attempt has from its submission (runs/environment.h).
+Variables environment_of(const RunDirectory& run, int64_t attempt);
 /// The cores that the attempt is bound to; empty if it is not.
 std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 
@@ -64,7 +67,10 @@ std::string machine_of(const AttemptRecord& attempt);
 /// Which of the versions of a program made it: "version 2, file 1a2b3c4d"; "" if nothing is known.
 std::string program_of(const AttemptRecord& attempt);
 
-/// The last line of log.txt that is not blank, as valid UTF-8, or "".
+/// How a line of log.txt begins in which the supervisor names processes that the program left behind.
+inline constexpr std::string_view kLeftBehind = "tearless supervise: the program has ended and left running ";
+
+/// The last line of log.txt that is neither blank nor begins with kLeftBehind, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);
 
 /// What a scores.json says.

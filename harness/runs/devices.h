@@ -6,12 +6,6 @@
 
 namespace tearless::harness {
 
-/// A device that the training program says it can use (`probe`).
-struct ProgramDevice {
-  std::string kind, uuid, name;  // kind: "cuda"
-  int64_t memory_bytes = 0;
-};
-
 /// A GPU, and what a launcher has reserved of it.
 struct DeviceFacts {
   int index = 0;  // as in nvidia-smi; for messages only

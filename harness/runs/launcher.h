@@ -13,6 +13,7 @@
 
 #include "base/run_directory.h"
 #include "harness/runs/devices.h"
+#include "harness/runs/environment.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -22,6 +23,7 @@ struct TrainingProgram {
   std::filesystem::path path;
   nlohmann::json stamp;    // recorded in every attempt's start.json: program, version, numerics
   int grace_seconds = 30;  // between SIGTERM and SIGKILL
+  std::optional<SubmittedEnvironment> environment = {};  // unset: it has the service's
 };
 
 struct Launch {
@@ -68,6 +70,10 @@ class Launcher {
 
   /// Where the attempt runs and why there, one phrase.
   virtual std::string where(const std::string& id) const = 0;
+
+  /// What keeps an attempt from ending although nobody supervises it any more, one sentence; "" for all others. Asked
+  /// often, as refusal_of().
+  virtual std::string waits_for(const std::string& /*id*/) const { return ""; }
 
   /// The GPUs that it shares out by itself; none if something else does, such as a cluster's queue.
   virtual std::vector<DeviceFacts> devices() const { return {}; }

@@ -22,6 +22,7 @@ struct Progress {
   double updates_per_second = 0;            // of this attempt; 0: not known yet
   std::optional<double> tokens_per_second;  // from measured.json
   bool stopping = false;                    // it was asked to stop
+  std::string waits_for = {};               // Launcher::waits_for()
 
   /// Updates the fields with metrics that were read at time `now` (seconds of a steady clock). Call it with none, too,
   /// from the start of an attempt on: the first report then has a speed.

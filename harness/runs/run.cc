@@ -46,6 +46,10 @@ std::string device_in(const ordered_json& json) {
 }
 
 std::shared_ptr<const InputFiles> data_from(const ordered_json& json, const Run* like) {
+  const auto is_text = [](const ordered_json& checksum) { return checksum.is_string(); };
+  if (!json.is_object() || !std::ranges::all_of(json, is_text)) {
+    throw std::invalid_argument("\"data\" is not an object of files and their checksums");
+  }
   const auto files = json.get<InputFiles>();
   for (const auto& [file, checksum] : files) {
     if (!file.starts_with('/')) throw std::invalid_argument(fmt::format("\"{}\" is not an absolute path", file));

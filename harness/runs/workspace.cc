@@ -4,20 +4,39 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/network_disk.h"
 #include "base/print.h"
+#include "base/sealed_json.h"
 #include "base/words.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
+// The index that a service of this machine has claimed, whatever HOME and XDG_STATE_HOME were then (su, containers):
+// elsewhere another service would find another lock. Nullopt if none was, or it is gone.
+std::optional<fs::path> claimed_index(const fs::path& root) {
+  const nlohmann::json claim = read_sealed(root / kIndexClaim).value_or(nlohmann::json::object());
+  const auto text_of = [&](const char* key) {
+    const auto member = claim.find(key);
+    return member != claim.end() && member->is_string() ? member->get<std::string>() : "";
+  };
+  if (text_of("machine") != this_machine()) return std::nullopt;
+  const fs::path index = text_of("index");
+  std::error_code closed;  // to this user: who opens it says so
+  const bool is_there = fs::exists(index, closed);
+  return !index.empty() && (is_there || closed) ? std::optional(index) : std::nullopt;
+}
+
 fs::path index_of(const fs::path& root) {
   if (!is_on_network(root)) return root;
+  if (const auto claimed = claimed_index(root)) return *claimed;
   const char* const state = std::getenv("XDG_STATE_HOME");
   const char* const home = std::getenv("HOME");
   if (!state && !home)
@@ -40,6 +59,12 @@ fs::path place_of(const fs::path& root) {
 }
 
 }  // namespace
+
+std::string this_machine() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 Workspace::Workspace(fs::path root) : root_(std::move(root)), index_(index_of(root_)) {}
 

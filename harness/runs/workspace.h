@@ -49,6 +49,11 @@ class Workspace {
   std::filesystem::path root_, index_;
 };
 
+/// The file in the root of a workspace whose index is apart that names this index and its machine.
+inline constexpr const char* kIndexClaim = "index.json";
+/// The name of this machine, as that file has it.
+std::string this_machine();
+
 /// True if a folder holds a database or sweeps.
 bool is_workspace(const std::filesystem::path& root);
 

@@ -27,7 +27,6 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
       is_new ? policy_of(record.failure).alone && record.state == RunState::kQueued : job.run.needs.alone;
   if (is_new) job = {.run = record, .place = record.place};
   // A new submission may change what is not part of the run's id.
-  for (ActiveSweep* known : job.sweeps) known->updates += record.updates - job.run.updates;
   job.run.updates = record.updates;
   job.run.local = record.local;
   job.run.data = record.data;
@@ -38,24 +37,19 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
   if (declared > 0) job.run.needs.memory_bytes = declared;
   if (!sweep.jobs.insert(record.id).second) return;  // it is twice in the grid, or was there
   job.sweeps.push_back(&sweep);
-  sweep.updates += job.run.updates;
 }
 
 void Jobs::detach(ActiveSweep& sweep, const std::string& id) {
   Job& job = jobs_.at(id);
   std::erase(job.sweeps, &sweep);
   sweep.jobs.erase(id);
-  sweep.updates -= job.run.updates;
   job.sweeps.empty() ? drop(id) : enqueue(id);
 }
 
 void Jobs::drop(const std::string& id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
-  for (ActiveSweep* sweep : job->second.sweeps) {
-    sweep->jobs.erase(id);
-    sweep->updates -= job->second.run.updates;
-  }
+  for (ActiveSweep* sweep : job->second.sweeps) sweep->jobs.erase(id);
   wait_for(id, "");
   queue_.erase(id);
   jobs_.erase(job);

@@ -23,7 +23,6 @@ struct ActiveSweep {
   std::set<std::string> jobs;                             // waiting and running ones; none once it is cancelled
   std::map<std::string, std::set<std::string>> failures;  // failure_signature() → runs, since it was resumed
   bool has_result = false;                                // one of its runs has left a result since it was submitted
-  int64_t updates = 0;                                    // the most that its jobs can make together
   double updates_per_second = 0;                          // of the last attempt that ended; 0: none has
   struct Counted {
     int64_t total = 0, held = 0;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/error.h"
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
@@ -142,6 +143,7 @@ bool Scheduler::hold_if_impossible(const std::string& id) {
 
 // Records the result of a queued run that has a DONE: it was trained before the store knew it.
 void Scheduler::record_done(const std::string& id, const Verdict& done) {
+  paces_.reset();
   store_.in_transaction([&] {
     record_end(store_, workspace_, id, workspace_.run(id).newest_begun_attempt(), done);
     store_.move(id, RunState::kQueued, done.state, done.failure, done.reason, done.step);
@@ -208,24 +210,52 @@ int64_t Scheduler::priority(const std::string& id) const {
   return sweep == jobs_.sweeps().end() ? 0 : sweep->second.record.priority;
 }
 
-std::optional<double> Scheduler::seconds_left(const std::string& id) const {
+const Paces& Scheduler::paces() const {
+  if (paces_) return *paces_;
+  std::vector<Timing> calibrations;
+  try {
+    calibrations = timings_in(workspace_.smoke());
+  } catch (const UserError&) {  // then there is none
+  }
+  return paces_.emplace(store_.timings(), calibrations);
+}
+
+Scheduler::TimeLeft Scheduler::time_left(const std::string& id) const {
   const auto found = jobs_.sweeps().find(id);
-  if (found == jobs_.sweeps().end()) return std::nullopt;
+  if (found == jobs_.sweeps().end()) return {};
   const ActiveSweep& sweep = found->second;
-  double updates_left = static_cast<double>(sweep.updates), speed = 0;
-  int64_t known = 0, unknown = 0;
+  std::map<std::string, double> update_seconds;  // class → of one in work
+  if (sweep.updates_per_second > 0) update_seconds[""] = 1 / sweep.updates_per_second;
+  int64_t in_work = 0;
   for (const auto& [job, running] : running_) {
     if (!sweep.jobs.contains(job)) continue;
-    const Progress& progress = running.watch.progress;
-    updates_left -= static_cast<double>(std::min(progress.updates, progress.step));
-    speed += progress.updates_per_second;
-    ++(progress.updates_per_second > 0 ? known : unknown);
+    ++in_work;
+    const double speed = running.watch.progress.updates_per_second;
+    if (speed > 0) update_seconds[jobs_.find(job)->run.needs.resource_class] = 1 / speed;
   }
-  // An attempt that has just started is taken to be as fast as the others, or as the last one that has ended.
-  const double typical = known > 0 ? speed / static_cast<double>(known) : sweep.updates_per_second;
-  speed += typical * static_cast<double>(unknown);
-  if (speed <= 0) return std::nullopt;
-  return updates_left / speed;
+  if (in_work == 0) return {};
+  TimeLeft left;
+  double all = 0, longest = 0;
+  for (const std::string& name : sweep.jobs) {
+    const harness::Run& run = jobs_.find(name)->run;
+    std::optional<double> seconds = paces().seconds_of(run);
+    const auto speed = update_seconds.find(run.needs.resource_class);
+    if (!seconds && run.updates > 0 && speed != update_seconds.end()) seconds = speed->second * work_of(run);
+    if (!seconds) {
+      ++left.untimed;
+      continue;
+    }
+    if (const auto attempt = running_.find(name); attempt != running_.end()) {
+      const AttemptWatch& watch = attempt->second.watch;
+      const double done =
+          run.updates > 0 ? *seconds * static_cast<double>(watch.progress.step) / work_of(run) : watch.age(now_());
+      seconds = std::max(0.0, *seconds - done);
+    }
+    all += *seconds;
+    longest = std::max(longest, *seconds);
+    left.seconds = std::max(longest, all / static_cast<double>(in_work));
+  }
+  return left;
 }
 
 std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>& ids) const {

@@ -32,6 +32,7 @@
 #include "harness/schedule/attempt_watch.h"
 #include "harness/schedule/data_watch.h"
 #include "harness/schedule/jobs.h"
+#include "harness/store/paces.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/store.h"
 
@@ -115,8 +116,8 @@ class Scheduler {
   /// as tries.
   bool retry(const std::string& id);
 
-  /// Takes away what a run has left: result, checkpoints, attempts. It is then cancelled, and is trained again when one of
-  /// its sweeps is submitted. False for a run that is running or not known.
+  /// Takes away what a run has left: result, checkpoints, attempts. It is then cancelled, and is trained again when one
+  /// of its sweeps is submitted. False for a run that is running or not known.
   bool discard(const std::string& id);
 
   /// Higher goes first. Running attempts are not touched.
@@ -150,9 +151,14 @@ class Scheduler {
   SweepCounts counts(const std::string& sweep) const;
   int64_t priority(const std::string& sweep) const;
 
-  /// Seconds until all jobs of the sweep have made all their updates at the present speed; unset while no speed is
-  /// known.
-  std::optional<double> seconds_left(const std::string& sweep) const;
+  struct TimeLeft {
+    std::optional<double> seconds = {};  // unset: not known of any
+    int64_t untimed = 0;  // jobs that it does not count: none of their class has ended or shows its speed
+  };
+  /// Until all jobs of the sweep have ended, if as many are in work all the time as now. Each takes as long as ended
+  /// runs of its resource class did, or as its calibration suggests; of a class without either, as long as the present
+  /// speed of one in work makes it.
+  TimeLeft time_left(const std::string& sweep) const;
 
   /// Why queued runs are not running, and what goes before them, or where running ones run and why there, one phrase
   /// each; "" for any other run.
@@ -217,6 +223,7 @@ class Scheduler {
   void look_for_data();
   void try_data_again(const std::string& id);
 
+  const Paces& paces() const;
   void count_again();
   std::string why_waits(const Job& job, const std::map<std::string, int64_t>& before) const;
   std::string why_nobody_works_on(const std::string& id) const;
@@ -232,6 +239,7 @@ class Scheduler {
 
   std::map<std::string, Running> running_;  // attempts, also of runs that are no jobs here
   Jobs jobs_;
+  mutable std::optional<Paces> paces_;  // unset: to be read again
   DataWatch data_watch_;
   double looked_for_data_at_ = 0;
   ProgramCheck program_check_;

@@ -67,7 +67,8 @@ void Scheduler::launch(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   const TrainingProgram program{.path = fs::absolute(workspace_.root() / record.program),
                                 .stamp = record.stamp,
-                                .grace_seconds = record.policy.grace_seconds};
+                                .grace_seconds = record.policy.grace_seconds,
+                                .environment = record.policy.environment};
   if (const std::string fault = program_check_.fault_of(workspace_, program.path); !fault.empty()) {
     return pause_sweeps_of(job, fault);
   }
@@ -164,6 +165,7 @@ void Scheduler::conclude(const std::string& id, int64_t number, const Verdict& v
     store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason,
                 verdict.step);
   });
+  paces_.reset();
   // How fast it was tells how long the waiting jobs of its sweeps will need.
   if (const double speed = attempt.watch.progress.updates_per_second; known && speed > 0) {
     for (ActiveSweep* sweep : known->sweeps) sweep->updates_per_second = speed;
@@ -285,6 +287,12 @@ void Scheduler::tick() {
     }
   });
   launcher_.poll();
+  for (auto& [id, attempt] : running_) {
+    const std::string before = std::exchange(attempt.watch.progress.waits_for, launcher_.waits_for(id));
+    if (before.empty() && !attempt.watch.progress.waits_for.empty()) {
+      notify("warning", id, attempt.watch.progress.waits_for);
+    }
+  }
   look_for_data();
   fill();
 }

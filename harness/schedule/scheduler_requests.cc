@@ -49,6 +49,7 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   const StateCounts counts = how == Add::kRestart ? store_.counts_of(id) : StateCounts();
   sweep.has_result = counts.contains(RunState::kDone) || counts.contains(RunState::kDiverged);
   count_again();
+  paces_.reset();  // a calibration may have ended
   if (sweep.is_cancelled()) return;
 
   std::vector<RunState> states;  // all

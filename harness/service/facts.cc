@@ -21,7 +21,8 @@ void to_json(nlohmann::json& j, const Progress& progress) {
        {"updates_per_second", progress.updates_per_second},
        {"tokens_per_second", progress.tokens_per_second},
        {"seconds_left", progress.seconds_left()},
-       {"stopping", progress.stopping}};
+       {"stopping", progress.stopping},
+       {"waits_for", progress.waits_for}};
 }
 
 void from_json(const nlohmann::json& j, Progress& progress) {
@@ -36,6 +37,7 @@ void from_json(const nlohmann::json& j, Progress& progress) {
   j.at("updates_per_second").get_to(progress.updates_per_second);
   j.at("tokens_per_second").get_to(progress.tokens_per_second);
   j.at("stopping").get_to(progress.stopping);
+  j.at("waits_for").get_to(progress.waits_for);
 }
 
 const SweepFacts* ServiceFacts::sweep(const std::string& id) const {
@@ -87,7 +89,10 @@ std::string summary_of(const SweepFacts& facts) {
       fmt::format("{} of {} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
   if (facts.held > 0) text += fmt::format(", {} held", facts.held);
   if (const std::string speed = speed_text(facts.attempts); !speed.empty()) text += " · " + speed;
-  if (facts.seconds_left && facts.running > 0) text += fmt::format(" · {} left", duration_text(facts.seconds_left));
+  if (facts.seconds_left && facts.running > 0) {
+    text += fmt::format(" · {} left", duration_text(facts.seconds_left));
+    if (facts.untimed > 0) text += fmt::format(", without {} not timed yet", counted(facts.untimed, "run"));
+  }
   return text;
 }
 

@@ -33,6 +33,7 @@ struct SweepFacts {
   int64_t priority = 0;
   int64_t total = 0, waiting = 0, running = 0, held = 0;  // runs, as SweepCounts
   std::optional<double> seconds_left;
+  int64_t untimed = 0;             // runs that seconds_left does not count
   std::vector<Progress> attempts;  // its running attempts
 
   int64_t ended() const { return total - waiting - running - held; }
@@ -72,7 +73,7 @@ void to_json(nlohmann::json& json, const Progress& progress);
 void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running, held,
-                                   seconds_left, attempts)
+                                   seconds_left, untimed, attempts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced,
                                    beside)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)

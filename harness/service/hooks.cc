@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/spawn.h"
 #include "base/sys.h"
+#include "harness/children/child.h"
 
 namespace tearless::harness {
 namespace {

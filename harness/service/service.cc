@@ -232,6 +232,7 @@ ServiceFacts Service::facts() const {
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);
     const std::string paused = scheduler_.paused(id);
+    const Scheduler::TimeLeft left = scheduler_.time_left(id);
     facts.sweeps.push_back({.id = id,
                             .title = title,
                             .state = paused.empty() ? "active" : "paused",
@@ -241,7 +242,8 @@ ServiceFacts Service::facts() const {
                             .waiting = counts.waiting,
                             .running = counts.running,
                             .held = counts.held,
-                            .seconds_left = scheduler_.seconds_left(id),
+                            .seconds_left = left.seconds,
+                            .untimed = left.untimed,
                             .attempts = scheduler_.progress(id)});
   }
   return facts;

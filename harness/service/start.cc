@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/output.h"
-#include "base/spawn.h"
 #include "base/sys.h"
 #include "base/utf8.h"
+#include "harness/children/child.h"
 #include "harness/service/client.h"
 #include "harness/store/writer.h"
 
@@ -41,13 +41,11 @@ std::string everything_from(int fd) {
 // kServiceReady. Without that it was killed, or another service was quicker, and the caller looks again; or it says why
 // it cannot start.
 void start(const Workspace& workspace, const ServiceStart& how) {
-  SpawnRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
+  ChildRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
                                      workspace.root().string(), "--detached"},
-                       .environment = {},
                        .closes_others = true,
                        .own_session = true};
   if (!how.stays) request.arguments.emplace_back("--until-idle");
-  if (!how.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", how.engine.string()});
   for (const std::string& argument : how.arguments.value_or(std::vector<std::string>{})) {
     request.arguments.push_back(argument);
   }

@@ -25,7 +25,6 @@ namespace tearless::harness {
 
 /// How a command wants the service to be.
 struct ServiceStart {
-  std::filesystem::path engine = {};                       // of --engine; "": none was named
   std::optional<std::vector<std::string>> arguments = {};  // of `tearless daemon`; unset: any will do
   bool stays = false;                                      // it is to be a daemon
 };

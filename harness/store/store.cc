@@ -98,10 +98,12 @@ Sweep sweep_from(Statement& row) {
 }  // namespace
 
 nlohmann::json to_json(const SweepPolicy& policy) {
-  return {{"stall_seconds", policy.stall_seconds},
-          {"grace_seconds", policy.grace_seconds},
-          {"memory_bytes", policy.memory_bytes},
-          {"tries", policy.tries}};
+  nlohmann::json json = {{"stall_seconds", policy.stall_seconds},
+                         {"grace_seconds", policy.grace_seconds},
+                         {"memory_bytes", policy.memory_bytes},
+                         {"tries", policy.tries}};
+  if (policy.environment) json["environment"] = *policy.environment;
+  return json;
 }
 
 SweepPolicy sweep_policy_from(const nlohmann::json& json) {
@@ -110,6 +112,7 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   json.at("grace_seconds").get_to(policy.grace_seconds);
   json.at("memory_bytes").get_to(policy.memory_bytes);
   json.at("tries").get_to(policy.tries);
+  if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
   return policy;
 }
 
@@ -226,8 +229,8 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
     }
   }
   if (program.numerics && oldest && *oldest != *program.numerics) {
-    result.stale = fmt::format("the training program computed other numbers (numerics {}, now {})", *oldest,
-                               *program.numerics);
+    result.stale =
+        fmt::format("the training program computed other numbers (numerics {}, now {})", *oldest, *program.numerics);
   } else if (!other_files.empty()) {
     result.stale = fmt::format("trained by {}; the training program is file {} now", fmt::join(other_files, " and "),
                                program.file);
@@ -274,7 +277,8 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Statement row(*statements_,
                 "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, program_file FROM attempts_view "
+                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, program_file FROM "
+                "attempts_view "
                 "WHERE run = ? ORDER BY attempt",
                 id);
   std::vector<AttemptRecord> attempts;

@@ -19,6 +19,7 @@
 
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/environment.h"
 #include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
@@ -38,6 +39,7 @@ struct SweepPolicy {
   int grace_seconds = 30;       // between SIGTERM and SIGKILL when a program is stopped
   int64_t memory_bytes = 0;     // that a run needs, of the GPU for a run on "cuda"; 0: the program's estimate counts
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
+  std::optional<SubmittedEnvironment> environment = {};  // unset, of a sweep of an older build: runs have the service's
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.
@@ -125,7 +127,8 @@ class Store {
   std::filesystem::path root() const;
 
   /// A run's result. `state` is unset for a run that the store does not know. It is stale if it was made with another
-  /// training program than `program`, or is_outdated(). UserError, with the command to type, if the run has a folder and
+  /// training program than `program`, or is_outdated(). UserError, with the command to type, if the run has a folder
+  /// and
   ///   - its DONE or scores.json is not what was recorded, or
   ///   - it has attempts, the store does not know the run, and no process writes the database.
   RunResult result_of(const std::string& id, const ProgramNow& program = {}) const;

@@ -1,7 +1,5 @@
 #include "harness/store/workspace_format.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -42,13 +40,7 @@ int format_of_database(const fs::path& file) {
 
 // --- the index of a workspace on a network disk ----------------------------------------------------------------------
 
-std::string this_machine() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-fs::path claim_at_root(const Workspace& workspace) { return workspace.root() / "index.json"; }
+fs::path claim_at_root(const Workspace& workspace) { return workspace.root() / kIndexClaim; }
 fs::path claim_at_index(const fs::path& index) { return index / "workspace.json"; }
 
 bool is_there(const fs::path& file) {

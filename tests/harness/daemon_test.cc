@@ -478,7 +478,6 @@ TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
   test::write_text(folder_ / "grid.toml",
                    std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
   test::Command daemon = command({"daemon", "--background"});
-  daemon.environment["FAKE_CUDA_DEVICES"] = "2";
   daemon.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
   daemon.environment["TEARLESS_FAKE_NVML"] = gpus.string();
   ASSERT_EQ(test::run(daemon).code, 0) << service_log();

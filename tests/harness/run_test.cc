@@ -1,6 +1,7 @@
 // `tearless run` as a whole, with real processes: the harness, its supervisors, and a training program that fails on
 // request. Whatever is killed, no run is lost, none is trained twice, and what it leaves are the bytes of an
 // undisturbed one.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -57,10 +58,12 @@ TEST_F(RunTest, AsManyRunsAreActiveAsJobsSays) {
   const std::string grid = test::read_text(folder_ / "grid.toml");
   test::write_text(folder_ / "grid.toml",
                    std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
+  test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
   for (const int runs_per_gpu : {1, 3}) {
     fs::remove_all(folder_ / "results");
     test::Command on_one_gpu = command({"run", "grid.toml", "--runs-per-gpu", std::to_string(runs_per_gpu)});
-    on_one_gpu.environment["FAKE_CUDA_DEVICES"] = "1";
+    on_one_gpu.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
+    on_one_gpu.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
     EXPECT_EQ(started_before_the_first_end(test::run(on_one_gpu).output), runs_per_gpu);
   }
 }
@@ -475,6 +478,31 @@ TEST_F(RunTest, MistypedCommandsAndGridsGetASuggestion) {
   EXPECT_THAT(help.output, HasSubstr("\n  plan  "));
   EXPECT_THAT(help.output, testing::Not(HasSubstr("supervise"))) << "which is not for people";
   EXPECT_THAT(tearless({"--version"}).output, HasSubstr("tearless "));
+}
+
+TEST_F(RunTest, AWorkspaceInTheEnvironmentThatLooksLikeAnOptionIsRefused) {
+  for (const char* value : {"--help", "-w"}) {
+    test::Command status = command({"status"});
+    status.environment["TEARLESS_WORKSPACE"] = value;
+    const test::Finished refused = test::run(status);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.errors, std::string("tearless: TEARLESS_WORKSPACE=") + value +
+                                  " looks like an option; name a folder, such as ./" + value + "\n");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "--help"));
+}
+
+TEST_F(RunTest, AMachineThatAllowsTooFewDescriptorsIsNoFaultOfTearless) {
+  ok({"run", "grid.toml"});
+  for (const int limit : {5, 8, 12}) {
+    for (const char* arguments : {"status", "submit grid.toml", "plan grid.toml", "explain all"}) {
+      test::Command limited = command({});
+      limited.arguments = {
+          "/bin/bash", "-c",
+          fmt::format("ulimit -n {}; exec timeout 20 {} {}", limit, test::program("tearless").string(), arguments)};
+      EXPECT_THAT(finish(limited).errors, testing::Not(HasSubstr("bug in tearless"))) << limit << " " << arguments;
+    }
+  }
 }
 
 // --- the supervisor alone ------------------------------------------------------------------------------------------

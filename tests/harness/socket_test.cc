@@ -1,6 +1,8 @@
 // What a service says over its socket, and to whom.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -117,6 +119,37 @@ TEST_F(SocketTest, UpdatesAreCountedOnceHoweverOftenTheirGridIsSubmitted) {
     }
   }
   EXPECT_EQ(sweeps().size(), 2u);
+}
+
+// Far more than the kernel keeps for a client that does not read.
+TEST_F(SocketTest, AnAnswerThatIsBeingSentIsWaitedForWhenTheServiceEnds) {
+  ok({"daemon", "--background"});
+  json request = {{"request", "why"}, {"runs", json::array()}};
+  for (int i = 0; i < 100'000; ++i) request["runs"].push_back(fmt::format("{:016x}", i));
+  test::Connection slow(socket());
+  ASSERT_TRUE(slow.send(request.dump() + "\n"));
+  EXPECT_TRUE(test::eventually([&] { return slow.is_answering(); }));
+  EXPECT_THAT(ok({"stop"}).output, testing::HasSubstr(" ends; "));
+  EXPECT_EQ(json::parse(slow.hear()).at("why").size(), 100'000u);
+  wait_until_unserved();
+}
+
+TEST_F(SocketTest, AServiceThatIsStoppedIsNamedAtOnceAndNotWaitedFor) {
+  ok({"daemon", "--background"});
+  const pid_t pid = service_pid();
+  ::kill(pid, SIGSTOP);
+  ASSERT_TRUE(test::eventually([&] { return last_writer(workspace())->process.is_stopped(); }));
+  const std::string sentence = fmt::format(
+      "the tearless that works in results (process {}) is stopped, as by Ctrl-Z; to continue it: kill -CONT {}", pid,
+      pid);
+  EXPECT_THAT(ok({"status"}).output, testing::HasSubstr(sentence)) << "what is recorded is shown all the same";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"submit", "grid.toml"}, {"stop"}}) {
+    const test::Finished refused = tearless(command);
+    EXPECT_EQ(refused.code, 2) << command.front();
+    EXPECT_EQ(refused.errors, "tearless: " + sentence + "\n") << command.front();
+  }
+  ::kill(pid, SIGCONT);
+  EXPECT_THAT(ok({"stop", "--wait"}).output, testing::EndsWith("It has ended.\n"));
 }
 
 }  // namespace

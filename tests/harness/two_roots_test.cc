@@ -103,5 +103,30 @@ TEST_F(TwoRootsTest, WithoutALocalDiskForTheIndexNothingIsBegun) {
   EXPECT_FALSE(fs::exists(folder_ / "results/runs"));
 }
 
+TEST_F(TwoRootsTest, TheIndexOfARunningServiceIsFoundWhateverStateFolderACommandHas) {
+  const auto with = [&](std::vector<std::string> arguments, const std::map<std::string, std::string>& places) {
+    test::Command apart = command(std::move(arguments));
+    apart.environment["TEARLESS_NETWORK_DISKS"] = (folder_ / "results").string();
+    apart.environment.insert(places.begin(), places.end());
+    return test::run(apart);
+  };
+  const std::map<std::string, std::string> ours = {{"XDG_STATE_HOME", (folder_ / "state").string()}};
+  ASSERT_EQ(with({"daemon", "--background"}, ours).code, 0);
+  for (const auto& places : {std::map<std::string, std::string>{{"XDG_STATE_HOME", (folder_ / "other").string()}},
+                             {{"HOME", (folder_ / "home").string()}}}) {
+    EXPECT_THAT(with({"status"}, places).output + with({"daemon", "--background"}, places).output,
+                HasSubstr("A tearless daemon (process "));
+    EXPECT_EQ(with({"submit", "grid.toml"}, places).code, 0);
+    EXPECT_FALSE(fs::exists(folder_ / "other") || fs::exists(folder_ / "home"));
+  }
+  EXPECT_THAT(with({"stop", "--wait"}, {{"XDG_STATE_HOME", (folder_ / "other").string()}}).output,
+              testing::EndsWith("It has ended.\n"));
+  EXPECT_FALSE(LockFile::is_held(index() / "tearless.lock"));
+  fs::rename(folder_ / "state", folder_ / "lost");
+  there({"run", "grid.toml"}, "fresh");
+  EXPECT_TRUE(fs::exists(folder_ / "fresh/tearless")) << "a claimed index that is gone is not waited for";
+  EXPECT_EQ(results(), undisturbed());
+}
+
 }  // namespace
 }  // namespace tearless::harness::two_roots_test

@@ -129,7 +129,6 @@ TEST_F(VerifyResumeTest, ARunOfAGpuIsTrainedAgainOnThatGpu) {
                    std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
   test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
   const auto with_gpu = [&](test::Command one) {
-    one.environment["FAKE_CUDA_DEVICES"] = "1";
     one.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
     one.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
     return one;

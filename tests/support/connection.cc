@@ -43,4 +43,9 @@ bool Connection::is_hung_up() const {
   return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLRDHUP)) != 0;
 }
 
+bool Connection::is_answering() const {
+  pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
+  return ::poll(&state, 1, 0) == 1;
+}
+
 }  // namespace tearless::test

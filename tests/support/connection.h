@@ -20,6 +20,8 @@ class Connection {
   /// All that comes until the other side closes.
   std::string hear();
   bool is_hung_up() const;
+  /// True when there is something to hear.
+  bool is_answering() const;
 
  private:
   int fd_;

@@ -371,18 +371,10 @@ int train(const fs::path& folder) {
 }
 
 int probe() {
-  json devices = json::array();
-  if (const char* count = std::getenv("FAKE_CUDA_DEVICES")) {
-    for (int i = 0; i < std::stoi(count); ++i) {
-      devices.push_back(
-          {{"kind", "cuda"}, {"uuid", "GPU-" + std::to_string(i)}, {"name", "Fake GPU"}, {"memory_bytes", 1000000}});
-    }
-  }
   const char* numerics = std::getenv("FAKE_NUMERICS");
   std::cout << json{{"program", "fake-engine"},
                     {"version", "1"},
                     {"numerics", numerics ? std::stoi(numerics) : 1},
-                    {"devices", devices},
                     {"files", json::array()}}
             << "\n";
   return 0;

@@ -1,4 +1,5 @@
 // Every mistake a grid file can have is named in one sentence with file and line; what is right is read in order.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -320,12 +321,13 @@ TEST(Load, APolicySaysHowRunsAreTreated) {
   const TempFolder folder;
   test::write_text(folder / "grid.toml",
                    "[axis]\na = [1, 2]\n[policy]\nstall_timeout = 2.5\ngrace = 120\nmemory = \"8 GiB\"\n"
-                   "[policy.tries]\ncrashed = 5\n");
+                   "environment = [\"BRANCH\", \"HF_*\"]\n[policy.tries]\ncrashed = 5\n");
   const GridPolicy policy = load_grid(folder / "grid.toml").policy;
   EXPECT_EQ(policy.stall_minutes, 2.5);
   EXPECT_EQ(policy.grace_seconds, 120);
   EXPECT_EQ(policy.memory_bytes, int64_t{8} << 30);
   EXPECT_EQ(policy.tries, (std::map<std::string, int>{{"crashed", 5}}));
+  EXPECT_EQ(policy.environment, (std::vector<std::string>{"BRANCH", "HF_*"}));
   test::write_text(folder / "grid.toml", "[axis]\na = [1, 2]\n");
   EXPECT_FALSE(load_grid(folder / "grid.toml").policy.grace_seconds);
 }
@@ -340,6 +342,20 @@ TEST(Load, AMistakeInThePolicyNamesItsLine) {
   EXPECT_THAT(error("grace = -1\n"), testing::EndsWith("grid.toml:4: grace must be a whole number from 0 to 86400"));
   EXPECT_THAT(error("stall_timeout = -1\n"),
               testing::EndsWith("grid.toml:4: stall_timeout must be minutes, 0 for never"));
+  EXPECT_THAT(
+      error("environment = \"CUDA_VISIBLE_DEVICES\"\n"),
+      testing::EndsWith("grid.toml:4: environment names \"CUDA_VISIBLE_DEVICES\": the service gives each run its "
+                        "own"));
+  EXPECT_THAT(error("environment = [\"A\", \"TEARLESS_X\"]\n"),
+              testing::EndsWith("\"TEARLESS_X\": variables of tearless itself are not handed on"));
+  for (const char* name : {"", "A=1", "HF-*", "$A"}) {
+    EXPECT_THAT(
+        error(fmt::format("environment = \"{}\"\n", name)),
+        testing::EndsWith(fmt::format("environment names \"{}\": it is no name of a variable, nor one with * or "
+                                      "?, such as \"HF_*\"",
+                                      name)));
+  }
+  EXPECT_THAT(error("environment = 1\n"), testing::HasSubstr("environment must be a text or a list of texts"));
   EXPECT_THAT(error("tries.crashd = 2\n"),
               testing::HasSubstr("unknown key \"crashd\" in [policy.tries] (did you mean \"crashed\"?)"));
   EXPECT_THAT(error("tries.timeout = 2\n"), testing::HasSubstr("unknown key \"timeout\" in [policy.tries]"));

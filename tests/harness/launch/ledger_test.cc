@@ -145,7 +145,7 @@ TEST(Ledger, WithoutGpusARunOnOneIsNeverPossible) {
   EXPECT_FALSE(ledger.can_ever(on_gpu(1)));
   EXPECT_TRUE(ledger.can_ever(on_cpu(100)));
   EXPECT_FALSE(ledger.reserve(on_gpu(1)));
-  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs a CUDA device, and this machine has none");
+  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs a CUDA device, but the NVIDIA driver shows no GPU here");
   EXPECT_TRUE(machine({24}).can_ever(on_gpu(100)));
 }
 

@@ -36,18 +36,6 @@ TEST(Machine, CoresAreThoseOfTheAffinityMask) {
   EXPECT_EQ(one, std::vector<int>{all.back()});
 }
 
-TEST(Machine, ProcessesAreFoundByTheirSession) {
-  const TempFolder folder;
-  write(folder / "proc/10/stat", "10 (tearless) S 1 10 10 0 -1\n");
-  write(folder / "proc/11/stat", "11 (a) name (x) R 10 11 10 0 -1\n");
-  write(folder / "proc/12/stat", "12 (other) R 1 12 12 0 -1\n");
-  write(folder / "proc/13/stat", "");  // has just ended
-  write(folder / "proc/self/stat", "12 (other) R 1 12 12 0 -1\n");
-  const std::map<int64_t, std::set<int64_t>> expected = {{10, {10, 11}}, {12, {12}}};
-  EXPECT_EQ(processes_by_session(folder / "proc"), expected);
-  EXPECT_TRUE(processes_by_session()[::getsid(0)].contains(::getpid()));
-}
-
 TEST(Machine, PrivateMemoryOfProcessesLeavesOutWhatFilesShare) {
   const TempFolder folder;
   write(folder / "proc/10/status",

@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/run_directory.h"
 #include "harness/grid/grid.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::plan_test {
@@ -118,6 +120,28 @@ TEST(Plan, SaysInWhichLineADecodingIsRefused) {
   EXPECT_THAT(errors("[derived.x]\nbehaviour = \"refuse\"\n[derived.y]\noutputs = \"x\"\n"),
               testing::ElementsAre(HasSubstr("g.toml:6: this behaviour is refused")))
       << "of both, which have one cause";
+}
+
+// It answers the first question twice and the second not at all: the number of answers is right.
+TEST(Plan, AnAnswerWithTheSeedOfAnotherQuestionIsRefused) {
+  const test::TempFolder folder;
+  test::write_text(folder / "g.toml", "seeds = [5, 7]\n[axis]\na = [1]\n");
+  const Grid grid = load_grid(folder / "g.toml");
+  const auto message = [&](const std::string& answers) {
+    test::write_text(folder / "program",
+                     "#!/bin/bash\nanswer() { id=$(printf \"seed = 1\\ntrain.seed = $1\\n\" | sha256sum | cut -c1-16)\n"
+                     "echo '{\"id\": \"'$id'\", \"canonical\": \"seed = 1\\ntrain.seed = '$1'\\n\"}'; }\n"
+                     "read -r line; read -r line\n" +
+                         answers);
+    std::filesystem::permissions(folder / "program", std::filesystem::perms::owner_all);
+    return test::error_of([&] { plan_runs(grid, Only(), Program(folder / "program")); });
+  };
+  EXPECT_EQ(message("answer 5; answer 7"), "");
+  EXPECT_EQ(message("answer 5; answer 5"),
+            "`" + (folder / "program").string() +
+                " check` answered a question about train.seed = 7 with settings that have train.seed = 5; each "
+                "question gets one answer, in their order");
+  EXPECT_EQ(message("answer 5; answer 7.0"), "") << "in other words";
 }
 
 }  // namespace

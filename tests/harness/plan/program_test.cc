@@ -72,8 +72,8 @@ TEST(Program, TenThousandQuestionsDoNotBlock) {
 TEST(Program, ThatAnswersWronglyIsEnded) {
   const test::TempFolder folder;
   const Program program = shell(folder, "echo $$ > '" + (folder / "pid").string() + "'; echo hello; exec sleep 1000");
-  EXPECT_THAT(error_of([&] { check(program, {question(1)}); }),
-              testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
+  EXPECT_EQ(error_of([&] { check(program, {question(1)}); }),
+            "program check printed \"hello\"; only answers belong on standard output");
   const std::string pid = read_file(folder / "pid");
   EXPECT_FALSE(fs::exists("/proc/" + pid.substr(0, pid.find('\n'))));
 }
@@ -178,14 +178,136 @@ TEST(Program, RefusalsNameTheirKey) {
   EXPECT_FALSE(answer.error.empty());
 }
 
-TEST(Program, ReportsItsVersionAndDevices) {
+// An answer to question(1), as a shell's word.
+std::string answer_in_shell() { return "'{\"id\": \"" + run_id("") + "\", \"canonical\": \"\"}'"; }
+
+TEST(Program, ALineThatIsNoAnswerIsShown) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& body) {
+    const Program program = shell(folder, body);
+    return error_of([&] { check(program, {question(1)}); });
+  };
+  const std::string answers = "read -r line; echo " + answer_in_shell() + "\n";
+  const std::string rule = "; only answers belong on standard output";
+  EXPECT_EQ(message("echo 'Loading kernels with AVX2 support.'; " + answers),
+            "program check printed \"Loading kernels with AVX2 support.\"" + rule);
+  EXPECT_EQ(message(answers + "echo Done"), "program check printed \"Done\"" + rule) << "after its last answer, too";
+  EXPECT_EQ(message("printf '\\033[1mbold\\n'"), "program check printed \"\\x1b[1mbold\"" + rule);
+  EXPECT_EQ(message("echo; " + answers), "program check printed an empty line" + rule);
+  EXPECT_EQ(message("printf '\\r\\n'; " + answers), "program check printed an empty line" + rule);
+  EXPECT_EQ(message("echo 7"), "program check printed \"7\"" + rule) << "JSON, but no answer";
+  EXPECT_EQ(message("echo '[{}]'"), "program check printed \"[{}]\"" + rule);
+  const std::string indented = "program check printed \"{\"; an answer is one whole line of JSON";
+  EXPECT_EQ(message("printf '{\\n  \"id\": 1\\n}\\n'"), indented);
+  EXPECT_EQ(message("printf '  {\\n'"), indented);
+  EXPECT_THAT(message("printf %1000s x"), testing::EndsWith("\"x\"" + rule));
+  EXPECT_THAT(message("printf '%01000d rest\\n' 1x 2>/dev/null; yes | head -c 5000 | tr -d '\\n'; echo"),
+              testing::HasSubstr("…\"" + rule));
+}
+
+TEST(Program, AnAnswerWithoutANeededFieldOrWithOneOfAnotherKindIsNamed) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& answer) {
+    const Program program = shell(folder, "read -r line; echo '" + answer + "'");
+    return error_of([&] { check(program, {question(1)}); });
+  };
+  const std::string id = "\"id\": \"" + run_id("") + "\"", all = "{" + id + ", \"canonical\": \"\"";
+  EXPECT_THAT(message("{}"),
+              testing::EndsWith("answer 1 is not as docs/run_directory.md describes: \"id\" is missing"));
+  EXPECT_THAT(message("{" + id + "}"), testing::EndsWith(": \"canonical\" is missing"));
+  EXPECT_THAT(message("{" + id + ", \"canonical\": 1}"), testing::EndsWith(": \"canonical\" is not a text"));
+  EXPECT_THAT(message(all + ", \"state\": 1}"), testing::EndsWith(": \"state\" is not a text"));
+  EXPECT_THAT(message(all + ", \"updates\": \"many\"}"), testing::EndsWith(": \"updates\" is not a whole number"));
+  EXPECT_THAT(message(all + ", \"data\": [\"/a\"]}"),
+              testing::EndsWith(": \"data\" is not an object of files and their checksums"));
+  EXPECT_THAT(message("{\"error\": 5}"), testing::EndsWith(": \"error\" is not a text"));
+  EXPECT_EQ(message(all + ", \"error\": null, \"key\": null}"), "") << "as Python prints None";
+}
+
+TEST(Program, ThatAnswersALineTwiceIsRefused) {
+  const test::TempFolder folder;
+  const Program program = shell(folder, "while read -r line; do echo " + answer_in_shell() + "; [ $again ] || echo " +
+                                            answer_in_shell() + "; again=no; done");
+  EXPECT_EQ(error_of([&] {
+              check(program, {question(1), question(2)});
+            }),
+            "program check printed more answers than the 2 that it was asked for; each question gets one, in their "
+            "order");
+}
+
+TEST(Program, TheLastAnswerNeedsNoLineFeed) {
+  const test::TempFolder folder;
+  EXPECT_EQ(check(shell(folder, "read -r line; printf %s " + answer_in_shell()), {question(1)}).at(0).run.id,
+            run_id(""));
+}
+
+TEST(Program, AProbeIsHeldToTheSameRules) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& body) {
+    const Program program = shell(folder, body);
+    return error_of([&] { program.probe(); });
+  };
+  const std::string answer = R"(echo '{"program": "p", "version": "1", "numerics": 1}';)";
+  EXPECT_EQ(message(answer), "");
+  EXPECT_EQ(message("echo Hello; " + answer),
+            "program probe printed \"Hello\"; only answers belong on standard output");
+  EXPECT_EQ(message(answer + "echo Bye"), "program probe printed \"Bye\"; only answers belong on standard output");
+  EXPECT_THAT(message(answer + answer), testing::StartsWith("program probe printed a second answer: \"{"));
+  EXPECT_EQ(message(":"), "program probe printed no answer");
+  EXPECT_THAT(message(R"(echo '{"version": "1", "numerics": 1}')"), testing::EndsWith(": \"program\" is missing"));
+  EXPECT_THAT(message(R"(echo '{"program": "p", "version": 1, "numerics": 1}')"),
+              testing::EndsWith(": \"version\" is not a text"));
+  EXPECT_THAT(message(R"(echo '{"program": "p", "version": "1"}')"), testing::EndsWith(": \"numerics\" is missing"));
+  EXPECT_THAT(message(R"(echo '{"program": "p", "version": "1", "numerics": "1"}')"),
+              testing::EndsWith(": \"numerics\" is not a whole number"));
+  EXPECT_THAT(message(R"(echo '{"program": "p", "version": "1", "numerics": 1, "files": "a"}')"),
+              testing::EndsWith(": \"files\" is not a list of names"));
+}
+
+TEST(Program, ReportsItsVersion) {
   const Probe probe = Program(test::program("fake-engine")).probe();
   EXPECT_EQ(probe.program, "fake-engine");
   EXPECT_EQ(probe.numerics, 1);
 }
 
-TEST(Program, ThatIsMissingIsNamed) {
-  EXPECT_NE(error_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
+TEST(Program, ThatCannotBeExecutedIsNamedWithTheReason) {
+  const test::TempFolder folder;
+  const fs::path file = folder / "pro gram";
+  const auto message = [&] { return error_of([&] { Program{file}; }); };
+  EXPECT_THAT(message(), testing::StartsWith("there is no training program " + file.string() + "; "));
+  fs::create_directory(file);
+  EXPECT_EQ(message(), "the training program " + file.string() + " is a folder; name the program in it");
+  fs::remove(file);
+  test::write_text(file, "#!/bin/sh\n");
+  EXPECT_EQ(message(),
+            "the training program " + file.string() + " is not executable; chmod +x '" + file.string() + "'");
+  fs::permissions(file, fs::perms::owner_all);
+  EXPECT_EQ(message(), "");
+  for (const char* first : {"#!/nowhere/python3", "#! /nowhere/python3 -u"}) {
+    test::write_text(file, std::string(first) + "\n");
+    EXPECT_EQ(message(),
+              "the first line of " + file.string() + " names the interpreter /nowhere/python3, which does not exist");
+  }
+  test::write_text(file, "#!/bin/sh\r\necho\r\n");
+  EXPECT_THAT(message(), testing::HasSubstr("the interpreter /bin/sh\\r, which")) << "lines of another system";
+}
+
+TEST(Program, TheCommandLineGoesBeforeTheGridAndThatBeforeTheEnvironment) {
+  const test::TempFolder folder;
+  const auto program = [&](const char* name) {
+    test::write_text(folder / name, "#!/bin/sh\n");
+    fs::permissions(folder / name, fs::perms::owner_all);
+    return folder / name;
+  };
+  const fs::path asked = program("asked"), of_grid = program("of_grid"), named = program("named");
+  ::setenv("TEARLESS_ENGINE", named.c_str(), /*overwrite=*/1);
+  EXPECT_EQ(Program::find(asked, of_grid).path(), asked);
+  EXPECT_EQ(Program::find("", of_grid).path(), of_grid);
+  EXPECT_EQ(Program::find("", std::nullopt).path(), named);
+  ::setenv("TEARLESS_ENGINE", "", /*overwrite=*/1);
+  EXPECT_THAT(error_of([] { Program::find("", std::nullopt); }), testing::HasSubstr("there is no training program"))
+      << "beside this test is none";
+  ::unsetenv("TEARLESS_ENGINE");
 }
 
 TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
@@ -196,7 +318,7 @@ TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
   };
   EXPECT_NE(message("exit 9").find("failed with exit code 9"), std::string::npos);
   EXPECT_NE(message("kill -9 $$").find("killed by signal 9"), std::string::npos);
-  EXPECT_NE(message("echo hello; cat >/dev/null").find("answer 1 is not as docs/run_directory.md describes"),
+  EXPECT_NE(message("echo '{}'; cat >/dev/null").find("answer 1 is not as docs/run_directory.md describes"),
             std::string::npos);
   EXPECT_NE(message("cat >/dev/null").find("answered 0 of 2000"), std::string::npos);
 }

@@ -79,19 +79,19 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
     scheduler_->tick();
   };
   at_update(1);
-  EXPECT_EQ(scheduler_->seconds_left("s"), std::nullopt);  // no speed yet
+  EXPECT_EQ(scheduler_->time_left("s").seconds, std::nullopt);  // no speed yet
   now_ += 2;
   at_update(5);
-  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 10) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->time_left("s").seconds, (5 + 5 + 10) / (2.0 + 2.0));
   harness::Run longer = job(2);
   longer.updates = 30;
   add("t", {longer, job(1)});
-  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 30) / (2.0 + 2.0));
-  EXPECT_EQ(scheduler_->seconds_left("t"), (5 + 30) / 2.0);
+  EXPECT_EQ(scheduler_->time_left("s").seconds, 30 / 2.0) << "the longest run, beside which the others end";
+  EXPECT_EQ(scheduler_->time_left("t").seconds, (5 + 30) / 2.0);
   scheduler_->cancel_run(id_of(2));
-  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->time_left("s").seconds, (5 + 5) / (2.0 + 2.0));
   scheduler_->cancel("t");
-  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->time_left("s").seconds, (5 + 5) / (2.0 + 2.0));
 }
 
 TEST_F(SchedulerTest, AnAttemptThatHasJustStartedIsTakenToBeAsFastAsTheOthers) {
@@ -104,7 +104,99 @@ TEST_F(SchedulerTest, AnAttemptThatHasJustStartedIsTakenToBeAsFastAsTheOthers) {
   now_ += 2;
   test::write_text(workspace_.run(id_of(0)).metrics(), line(1) + line(5));
   scheduler_->tick();
-  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 10) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->time_left("s").seconds, 10 / 2.0) << "its ten updates, beside which the other ends";
+}
+
+// Of a quick class, whose runs take 10 s, and a slow one, whose runs take 100 s; and decodings of 40 s.
+class TimeLeftTest : public SchedulerTest {
+ protected:
+  static harness::Run of_class(int number, const std::string& resource_class) {
+    harness::Run run = job(number);
+    run.needs.resource_class = resource_class;
+    run.updates = resource_class == "decoding" ? 0 : 10;
+    return run;
+  }
+  void finish_after(int number, double seconds) {
+    const RunDirectory run = workspace_.run(id_of(number));
+    test::write_text(run.attempt(1) / "measured.json", "{\"seconds\": " + std::to_string(seconds) + "}");
+    finish(number);
+  }
+  void report(int number, int step) const {
+    const std::string line = ", \"name\": \"train.loss\", \"value\": 1}\n";
+    std::string text;
+    for (int i = 1; i <= step; ++i) text += "{\"step\": " + std::to_string(i) + line;
+    test::write_text(workspace_.run(id_of(number)).metrics(), text);
+  }
+  double seconds() const { return scheduler_->time_left("s").seconds.value_or(-1); }
+};
+
+TEST_F(TimeLeftTest, IsOfMeasuredTimesWhicheverRunsAreInWork) {
+  begin({of_class(0, "quick"), of_class(1, "slow"), of_class(2, "quick"), of_class(3, "quick"), of_class(4, "slow"),
+         of_class(5, "slow"), of_class(6, "decoding"), of_class(7, "decoding")});
+  finish_after(0, 10);
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 5) << "of slow runs and decodings none has ended";
+  finish_after(1, 100);
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 2);
+  EXPECT_EQ(seconds(), (10 + 10 + 100 + 100) / 2.0);
+  ASSERT_EQ(alive(), set_of({2, 3})) << "two quick runs";
+  report(2, 1);
+  later(1);
+  report(2, 5);
+  later(1);  // four updates in a second: a sweep of such runs would end soon
+  EXPECT_EQ(seconds(), (10 - 5 + 10 + 100 + 100) / 2.0);
+  finish_after(2, 10);
+  finish_after(3, 10);
+  ASSERT_EQ(alive(), set_of({4, 5})) << "two slow runs";
+  EXPECT_EQ(seconds(), (100 + 100) / 2.0);
+  report(4, 1);
+  later(50);
+  report(4, 2);
+  later(1);
+  EXPECT_EQ(seconds(), std::max(100.0, (100 - 20 + 100) / 2.0)) << "the longest that is left";
+}
+
+TEST_F(TimeLeftTest, CountsDecodingsOnceOneHasEnded) {
+  begin({of_class(0, "decoding"), of_class(1, "quick"), of_class(2, "decoding"), of_class(3, "decoding")});
+  ASSERT_EQ(alive(), set_of({0, 1}));
+  finish_after(0, 40);
+  finish_after(1, 10);
+  ASSERT_EQ(alive(), set_of({2, 3}));
+  EXPECT_EQ(seconds(), 40);
+  now_ += 15;
+  EXPECT_EQ(seconds(), 25) << "the time goes by";
+  now_ += 100;
+  EXPECT_EQ(seconds(), 0) << "longer than expected";
+}
+
+TEST_F(TimeLeftTest, IsOfCalibrationsWhereNothingHasEnded) {
+  {
+    const Workspace smoke = workspace_.smoke();
+    make_folders(smoke.root());
+    const std::unique_ptr<Store> store = Store::open_writer(smoke);
+    harness::Run run = of_class(50, "slow");
+    run.updates = 2;
+    store->submit({.id = "c", .title = "", .grid_file = "", .submitted_at = "", .runs = {run}, .reason = ""});
+    AttemptRecord attempt{.number = 1, .outcome = "done"};
+    attempt.measured = {{"seconds", 9}, {"training_seconds", 6}, {"updates", 2}};
+    store->put_attempt(id_of(50), attempt);
+    store->move(id_of(50), RunState::kQueued, RunState::kDone, FailureClass::kNone, "", 2);
+  }
+  begin({of_class(0, "slow"), of_class(1, "slow"), of_class(2, "quick")});
+  EXPECT_EQ(seconds(), 3 + 3 * 10) << "3 s to begin, and 3 s an update; two in work";
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 1);
+}
+
+TEST_F(TimeLeftTest, IsOfThePresentSpeedForAClassThatIsInWorkForTheFirstTimeAndForNoOther) {
+  begin({of_class(0, "quick"), of_class(1, "slow"), of_class(2, "quick"), of_class(3, "other")});
+  EXPECT_EQ(seconds(), -1);
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 4);
+  report(0, 1);
+  later(0);
+  now_ += 2;
+  report(0, 5);
+  scheduler_->tick();
+  EXPECT_EQ(seconds(), std::max(5.0, (2.5 + 5) / 2));
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 2);
 }
 
 TEST_F(SchedulerTest, ARunWhoseSettingsWereChangedByHandIsNotStarted) {

@@ -1,0 +1,216 @@
+#include "harness/children/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// Boost uses vfork only where that is part of the POSIX version that is compiled for. Linux has it always, and with it
+// a child starts as quickly as with posix_spawn; fork would copy this process's page table.
+#define BOOST_POSIX_HAS_VFORK 1
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/env.hpp>
+#include <boost/process/error.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
+#include <boost/process/posix.hpp>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/sys.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace asio = boost::asio;
+namespace process = boost::process;
+
+constexpr size_t kBlock = 1 << 16;  // bytes
+
+[[noreturn]] void fail_to_start(const std::string& program, int error) {
+  throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(error)));
+}
+
+// While this process has no handlers that could run: until exec the child shares its memory.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+// What the child does before it becomes the program: async-signal-safe calls only.
+class Preparation {
+ public:
+  explicit Preparation(const ChildRequest& request) : request_(request) {
+    ::sigemptyset(&mask_);
+    for (const int signal : request.blocked_signals) ::sigaddset(&mask_, signal);
+  }
+
+  template <class Executor>
+  void operator()(Executor&) const {
+    if (request_.own_session) ::setsid();
+    put(request_.standard_input, STDIN_FILENO);
+    put(request_.standard_output, STDOUT_FILENO);
+    put(request_.standard_error, STDERR_FILENO);
+    if (request_.closes_others) ::closefrom(STDERR_FILENO + 1);
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &by_default, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+ private:
+  static void put(int descriptor, int place) {
+    if (descriptor >= 0) ::dup2(descriptor, place);
+  }
+
+  const ChildRequest& request_;
+  sigset_t mask_;
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { ::close(fd_); }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Conversation {
+ public:
+  Conversation(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
+               const std::function<void(std::string_view)>& on_line)
+      : next_(next), on_line_(on_line) {
+    std::array<int, 2> in{}, out{};
+    // A socket, not a pipe: sending to a program that has died is then an error and raises no SIGPIPE.
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0) fail_to_start(arguments[0], errno);
+    to_.assign(asio::local::stream_protocol(), in[0]);
+    const Descriptor child_in(in[1]);
+    if (::pipe2(out.data(), O_CLOEXEC) != 0) fail_to_start(arguments[0], errno);
+    from_.assign(out[0]);
+    const Descriptor child_out(out[1]);
+    pid_ = spawn(
+        {.arguments = std::move(arguments), .standard_input = child_in.get(), .standard_output = child_out.get()});
+  }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+  ~Conversation() {
+    if (pid_ < 0) return;
+    sys::kill(pid_, SIGKILL);
+    wait();
+  }
+
+  // Sends and receives concurrently: if the answers were read only after the last question, both would block on a full
+  // pipe.
+  int run() {
+    send();
+    receive();
+    io_.run();
+    return wait();
+  }
+
+ private:
+  void send() {
+    while (sending_.size() < kBlock) {
+      const std::optional<std::string> line = next_();
+      if (!line) break;
+      sending_ += *line + "\n";
+    }
+    if (sending_.empty()) return to_.close();
+    asio::async_write(to_, asio::buffer(sending_), [this](boost::system::error_code error, size_t) {
+      sending_.clear();
+      if (error) return to_.close();  // the program has stopped reading; its exit code will say why
+      send();
+    });
+  }
+
+  void receive() {
+    from_.async_read_some(asio::buffer(block_), [this](boost::system::error_code error, size_t size) {
+      received_.append(block_.data(), size);
+      if (error && !received_.empty()) received_ += '\n';  // a last line without its end
+      size_t begin = 0;
+      for (size_t end; (end = received_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        on_line_(std::string_view(received_).substr(begin, end - begin));
+      }
+      received_.erase(0, begin);
+      if (!error) return receive();
+      to_.close();
+    });
+  }
+
+  int wait() {
+    int status = 0;
+    while (sys::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return status;
+  }
+
+  const std::function<std::optional<std::string>()>& next_;
+  const std::function<void(std::string_view)>& on_line_;
+  asio::io_context io_;
+  asio::local::stream_protocol::socket to_{io_};
+  asio::posix::stream_descriptor from_{io_};
+  std::array<char, kBlock> block_;
+  std::string sending_, received_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+pid_t spawn(const ChildRequest& request) {
+  const std::string& program = request.arguments.at(0);
+  if (const int error = fault::point(fault::kFork, program.c_str()); error != 0) fail_to_start(program, error);
+  process::environment environment = boost::this_process::environment();
+  for (const auto& [name, value] : request.environment) {
+    if (value) {
+      environment[name] = *value;
+    } else {
+      environment.erase(name);
+    }
+  }
+  const std::vector<std::string> arguments(request.arguments.begin() + 1, request.arguments.end());
+  std::error_code error;
+  process::child child;
+  {
+    const NoSignals while_memory_is_shared;
+    child = process::child(process::exe = program, process::args = arguments, environment,
+                           process::extend::on_exec_setup = Preparation(request), process::posix::use_vfork, error);
+  }
+  if (error) fail_to_start(program, error.value());
+  const pid_t pid = child.id();
+  child.detach();
+  fault::note_spawned(pid);
+  return pid;
+}
+
+int converse(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
+             const std::function<void(std::string_view)>& on_line) {
+  return Conversation(std::move(arguments), next, on_line).run();
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,98 @@
+// The environment of runs whose service another command has started.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::run_environment_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Places = std::map<std::string, std::string>;
+
+// The program writes the variables that it has to the run's folder.
+class RunEnvironmentTest : public ServedRunTest {
+ protected:
+  RunEnvironmentTest() {
+    test::write_text(folder_ / "engine", fmt::format("#!/bin/bash\n[ $1 != train ] || env > $2/env\nexec {} \"$@\"\n",
+                                                     test::program("fake-engine").string()));
+    fs::permissions(folder_ / "engine", fs::perms::owner_all);
+    write("one.toml", "a");
+    write("two.toml", "b");
+  }
+  void write(const char* grid, const std::string& kind, const std::string& more = "") const {
+    test::write_text(folder_ / grid,
+                     fmt::format("program = \"engine\"\n{}\n[axis]\n\"model.kind\" = [\"{}\"]\n", more, kind));
+  }
+  test::Finished with(const Places& variables, std::vector<std::string> arguments) const {
+    test::Command one = command(std::move(arguments));
+    for (const auto& [name, value] : variables) one.environment[name] = value;
+    const test::Finished finished = test::run(one);
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    return finished;
+  }
+  std::string environment_of_kind(const std::string& kind) const {
+    for (const RunDirectory& run : runs()) {
+      if (test::read_text(run.settings()).find("model.kind = \"" + kind + "\"") == std::string::npos) continue;
+      return "\n" + test::read_text(run.root() / "env");
+    }
+    return "";
+  }
+};
+
+TEST_F(RunEnvironmentTest, AVariableThatIsNeitherUsualNorNamedIsTheServicesAndIsNamed) {
+  with({{"BRANCH", "1"}, {"FIRST", "1"}}, {"run", "one.toml"});
+  const std::string errors = with({{"BRANCH", "2"}, {"OTHER", "2"}}, {"run", "two.toml"}).errors;
+  EXPECT_THAT(errors, HasSubstr("runs have BRANCH, FIRST, OTHER from the service (process "));
+  EXPECT_THAT(errors, HasSubstr("name them in [policy] environment of the grid"));
+  EXPECT_THAT(environment_of_kind("b"), HasSubstr("\nBRANCH=1\n"));
+  EXPECT_THAT(with({{"BRANCH", "1"}, {"FIRST", "1"}}, {"submit", "two.toml"}).errors, Not(HasSubstr("BRANCH")));
+}
+
+TEST_F(RunEnvironmentTest, NamedAndUsualVariablesAreTheSubmissionsAlsoWithAnotherServiceLater) {
+  write("two.toml", "b", "[policy]\nenvironment = [\"BRANCH\", \"HF_*\"]");
+  with({{"BRANCH", "1"}, {"OMP_NUM_THREADS", "7"}, {"HF_OLD", "1"}, {"VIRTUAL_ENV", "/old"}},
+       {"daemon", "--background"});
+  with({}, {"submit", "one.toml"});
+  with({}, {"wait", "all"});
+  EXPECT_THAT(environment_of_kind("a"), HasSubstr("\nBRANCH=1\n"));
+  EXPECT_THAT(environment_of_kind("a"), Not(HasSubstr("OMP_NUM_THREADS"))) << "the submission had none";
+  ok({"pause", "all"});
+  const Places ours = {{"BRANCH", "2"}, {"HF_NEW", "2"}, {"CONDA_PREFIX", "/ours"}};
+  EXPECT_THAT(with(ours, {"submit", "two.toml"}).errors, Not(HasSubstr("from the service")));
+  with({}, {"wait", "all"});
+  const auto expect_ours = [&] {
+    const std::string all = environment_of_kind("b");
+    EXPECT_THAT(
+        all, testing::AllOf(HasSubstr("\nBRANCH=2\n"), HasSubstr("\nHF_NEW=2\n"), HasSubstr("\nCONDA_PREFIX=/ours\n")));
+    EXPECT_THAT(all, testing::AllOf(Not(HasSubstr("HF_OLD")), Not(HasSubstr("VIRTUAL_ENV=/old"))));
+  };
+  expect_ours();
+  EXPECT_THAT(ok({"explain", "two.toml"}).output,
+              HasSubstr("\n  environment of its submission: BRANCH=2, HF_NEW=2, and the usual variables\n"));
+  EXPECT_EQ(nlohmann::json::parse(ok({"--json", "explain", "two.toml"}).output).at(0).at("environment").at("HF_NEW"),
+            "2");
+  ok({"stop", "--wait"});
+  for (const RunDirectory& run : runs()) fs::remove_all(run.root());
+  with({{"BRANCH", "3"}}, {"daemon", "--background"});
+  with(ours, {"submit", "two.toml"});
+  with({}, {"wait", "all"});
+  expect_ours();
+}
+
+TEST_F(RunEnvironmentTest, IsNoPartOfARunsId) {
+  with({{"OMP_NUM_THREADS", "1"}}, {"run", "one.toml"});
+  write("one.toml", "a", "[policy]\nenvironment = \"BRANCH\"");
+  with({{"OMP_NUM_THREADS", "2"}, {"BRANCH", "2"}}, {"run", "one.toml"});
+  EXPECT_EQ(runs().size(), 1u);
+  EXPECT_EQ(attempts(), 1);
+}
+
+}  // namespace
+}  // namespace tearless::harness::run_environment_test
