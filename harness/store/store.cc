@@ -211,7 +211,7 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
 
   // The runs of tearless-engine have no identity: its numerics tell whether they are comparable.
   const bool is_foreign = names_program(record->settings);
-  std::optional<int64_t> oldest;
+  std::set<int64_t> other_numerics;
   std::set<std::string> other_files;
   int64_t checkpoint = 0;
   result.attempts = attempts_of(id);
@@ -220,17 +220,18 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
     // An attempt that was killed before its first checkpoint has no part in the result.
     const bool has_part = attempt.checkpoint > checkpoint || attempt.number == result.attempts.back().number;
     checkpoint = std::max(checkpoint, attempt.checkpoint);
-    if (has_part && !attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
-    oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
-    if (!is_foreign || !has_part) continue;
-    if (const std::string made = program_of(attempt); !made.empty()) result.trained_by.insert(made);
-    if (!program.file.empty() && !attempt.program_file.empty() && attempt.program_file != program.file) {
-      other_files.insert(program_of(attempt));
-    }
+    if (!has_part) continue;
+    if (!attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
+    if (program.numerics && attempt.numerics != *program.numerics) other_numerics.insert(attempt.numerics);
+    if (!is_foreign) continue;
+    const std::string made = program_of(attempt);
+    if (!made.empty()) result.trained_by.insert(made);
+    const bool is_known = !program.file.empty() && !attempt.program_file.empty();
+    if (is_known && attempt.program_file != program.file) other_files.insert(made);
   }
-  if (program.numerics && oldest && *oldest != *program.numerics) {
-    result.stale =
-        fmt::format("the training program computed other numbers (numerics {}, now {})", *oldest, *program.numerics);
+  if (!other_numerics.empty()) {
+    result.stale = fmt::format("the training program computed other numbers (numerics {}, now {})",
+                               fmt::join(other_numerics, " and "), *program.numerics);
   } else if (!other_files.empty()) {
     result.stale = fmt::format("trained by {}; the training program is file {} now", fmt::join(other_files, " and "),
                                program.file);

@@ -377,6 +377,18 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   EXPECT_EQ(store_->result_of("aa", {.numerics = 1}).stale, "");
   EXPECT_EQ(store_->result_of("aa", {.numerics = 2}).stale,
             "the training program computed other numbers (numerics 1, now 2)");
+  second.numerics = 2;  // it was resumed by another build
+  store_->in_transaction([&] { store_->put_attempt("aa", second); });
+  for (const int64_t now : {1, 2, 3}) EXPECT_NE(store_->result_of("aa", {.numerics = now}).stale, "") << now;
+  first.checkpoint = 0;  // killed before its first checkpoint: it has no part in the result
+  store_->in_transaction([&] { store_->put_attempt("aa", first); });
+  EXPECT_EQ(store_->result_of("aa", {.numerics = 2}).stale, "");
+  first.checkpoint = 10;
+  second.numerics = 1;
+  store_->in_transaction([&] {
+    store_->put_attempt("aa", first);
+    store_->put_attempt("aa", second);
+  });
   EXPECT_EQ(store_->result_of("aa").trained_on.size(), 2u);
   EXPECT_EQ(store_->result_of("aa").scores.at("test.bleu"), 20.9);
 

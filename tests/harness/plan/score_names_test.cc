@@ -1,0 +1,100 @@
+// The scores that a grid's tables name are compared with those that its runs can have.
+#include "harness/plan/score_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/paths.h"
+
+namespace tearless::harness::score_names_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Grid grid_of(const std::string& table) {
+  const test::TempFolder folder;
+  test::write_text(folder / "grid.toml", "[axis]\na = [1, 2]\n[derived.wide]\nbeam = 8\n[table]\n" + table);
+  return load_grid(folder / "grid.toml");
+}
+
+std::vector<std::string> mistakes(const std::string& table,
+                                  const std::optional<std::vector<std::string>>& known = std::nullopt,
+                                  const std::vector<Row>& rows = {}) {
+  std::vector<std::string> sentences = errors_of_scores(grid_of(table), known, rows);
+  for (std::string& sentence : sentences) sentence.erase(0, sentence.find("grid.toml:"));
+  return sentences;
+}
+
+Row done(const std::string& derivation, std::map<std::string, double> scores,
+         std::map<std::string, std::string> no_numbers = {}) {
+  Row row{.derivation = derivation};
+  row.result.state = RunState::kDone;
+  row.result.scores = std::move(scores);
+  row.result.no_numbers = std::move(no_numbers);
+  return row;
+}
+
+const std::vector<std::string> kKnown = {"dev.bleu_13a", "test.bleu_13a", "g.encoder.*.ffn", "wide.test.bleu_13a"};
+
+TEST(ScoreNames, ThatNoRunCanHaveAreMistakesInEveryKeyThatNamesThem) {
+  EXPECT_THAT(mistakes("cell = { score = \"test.blue_13a\" }\n", kKnown),
+              ElementsAre("grid.toml:6: cell.score: no run of this grid has a score test.blue_13a (did you mean "
+                          "\"test.bleu_13a\"?); they have: dev.bleu_13a, g.encoder.*.ffn, test.bleu_13a, "
+                          "wide.test.bleu_13a"));
+  EXPECT_THAT(mistakes("scores = [\"test.bleu_13a\", \"dev.bleu\"]\n", kKnown),
+              ElementsAre(HasSubstr("grid.toml:6: scores: no run of this grid has a score dev.bleu (did")));
+  EXPECT_THAT(mistakes("scores = \"test.*\"\nselect = { over = [\"a\"], by = \"dev.bleu\" }\n", kKnown),
+              ElementsAre(HasSubstr("select.by: no run of this grid has a score dev.bleu ")));
+  EXPECT_THAT(mistakes("scores = \"test.*\"\ndecimals = { \"test.acc\" = 1, \"test.*\" = 2 }\n", kKnown),
+              ElementsAre(HasSubstr("decimals: no run of this grid has a score test.acc")));
+  EXPECT_THAT(mistakes("scores = \"test.*\"\nfactor = { \"test.acc\" = 100 }\n", kKnown),
+              ElementsAre(HasSubstr("factor: no run of this grid has a score test.acc")));
+  EXPECT_THAT(
+      mistakes("scores = \"test.*\"\npublished = { source = \"P\", score = \"test.acc\", values = [[1], [2]] }\n",
+               kKnown),
+      ElementsAre(HasSubstr("published.score: no run of this grid has a score test.acc")));
+}
+
+TEST(ScoreNames, ThatMeetAPatternAreNone) {
+  for (const char* score : {"g.encoder.12.ffn", "g.*", "*.bleu_13a", "g.encoder.*", "wide.*"}) {
+    EXPECT_THAT(mistakes(std::string("scores = \"") + score + "\"\n", kKnown), IsEmpty()) << score;
+  }
+  EXPECT_THAT(mistakes("scores = \"g.decoder.*\"\n", kKnown), testing::SizeIs(1));
+  EXPECT_THAT(mistakes("decimals = 3\nfactor = 100\n", kKnown), IsEmpty()) << "of every score";
+}
+
+TEST(ScoreNames, OfAProgramThatDoesNotSayThemAreThoseOfRunsThatAreDone) {
+  EXPECT_THAT(mistakes("scores = \"test.blue\"\n"), IsEmpty());
+  Row running;
+  running.result.state = RunState::kRunning;
+  EXPECT_THAT(mistakes("scores = \"test.blue\"\n", std::nullopt, {running}), IsEmpty());
+  EXPECT_THAT(mistakes("scores = \"test.blue\"\n", std::nullopt, {running, done("", {{"test.bleu", 1}})}),
+              ElementsAre(HasSubstr("(did you mean \"test.bleu\"?); they have: test.bleu")));
+  EXPECT_THAT(
+      mistakes("scores = \"test.bleu\"\n", std::nullopt, {done("", {{"test.acc", 1}}, {{"test.bleu", "null"}})}),
+      IsEmpty())
+      << "a score without a number is one";
+  EXPECT_THAT(mistakes("scores = \"wide.test.blue\"\n", std::nullopt, {done("", {{"test.bleu", 1}})}), IsEmpty())
+      << "no decoding is done yet";
+  EXPECT_THAT(mistakes("scores = \"wide.test.blue\"\n", std::nullopt,
+                       {done("", {{"test.bleu", 1}}), done("wide", {{"wide.test.bleu", 1}})}),
+              testing::SizeIs(1));
+}
+
+TEST(ScoreNames, AreKnownIfEveryAnswerHasThem) {
+  const auto said = [](std::vector<std::string> names) {
+    PlannedRun run;
+    run.answer.scores = std::make_shared<const std::vector<std::string>>(std::move(names));
+    return run;
+  };
+  PlannedRun refused, silent;
+  refused.answer.error = "a setting is wrong";
+  EXPECT_EQ(scores_of({said({"b", "a"}), said({"c"}), refused}), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(scores_of({said({"a"}), silent}), std::nullopt);
+  EXPECT_EQ(scores_of({refused}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tearless::harness::score_names_test
