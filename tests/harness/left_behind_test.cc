@@ -192,7 +192,7 @@ TEST_F(LeftBehindRunTest, AMonitorThatOutlivesDoneDoesNotKeepTheRunFromBeingDone
                                                    test::program("fake-engine").string()));
   fs::permissions(folder_ / "engine", fs::perms::owner_all);
   EXPECT_EQ(with_engine({"run", "grid.toml"}).code, 0);
-  EXPECT_THAT(ok({"explain", "1"}).output, testing::AllOf(HasSubstr("\n  done\n"), HasSubstr("attempt 1: done")));
+  EXPECT_THAT(ok({"explain", "1"}).output, testing::AllOf(HasSubstr("\n  done: "), HasSubstr("attempt 1: done")));
   EXPECT_THAT(ok({"log", "1"}).output, HasSubstr("left running process"));
   expect_nothing_alive();
 }

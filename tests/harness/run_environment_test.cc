@@ -47,7 +47,7 @@ class RunEnvironmentTest : public ServedRunTest {
 };
 
 TEST_F(RunEnvironmentTest, AVariableThatIsNeitherUsualNorNamedIsTheServicesAndIsNamed) {
-  with({{"BRANCH", "1"}, {"FIRST", "1"}}, {"run", "one.toml"});
+  with({{"BRANCH", "1"}, {"FIRST", "1"}}, {"daemon", "--background"});
   const std::string errors = with({{"BRANCH", "2"}, {"OTHER", "2"}}, {"run", "two.toml"}).errors;
   EXPECT_THAT(errors, HasSubstr("runs have BRANCH, FIRST, OTHER from the service (process "));
   EXPECT_THAT(errors, HasSubstr("name them in [policy] environment of the grid"));
