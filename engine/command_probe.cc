@@ -21,18 +21,7 @@ Action command_probe(CLI::App& app) {
   const auto as_json = std::make_shared<bool>(false);
   app.add_flag("--json", *as_json, "machine-readable");
   return [as_json] {
-    std::vector<TearlessCudaDevice> devices;
-    std::string no_cuda;
-    try {
-      devices = cuda_devices();
-    } catch (const UserError& error) {
-      no_cuda = error.what();  // a machine without CUDA is no error here
-    }
     if (*as_json) {
-      nlohmann::json list = nlohmann::json::array();
-      for (const TearlessCudaDevice& d : devices) {
-        list.push_back({{"kind", "cuda"}, {"uuid", d.uuid}, {"name", d.name}, {"memory_bytes", d.memory_bytes}});
-      }
       // The libraries that come with the engine; LibTorch is found where the build found it.
       nlohmann::json files = nlohmann::json::array();
       if (std::filesystem::exists(cuda_library_file())) files.push_back(cuda_library_file().filename());
@@ -41,10 +30,16 @@ Action command_probe(CLI::App& app) {
                                         {"runtime", "LibTorch " TORCH_VERSION},
                                         {"numerics", kNumerics},
                                         {"arithmetic", arithmetic_name()},
-                                        {"devices", list},
                                         {"files", files}}
                              .dump());
       return static_cast<int>(kExitDone);
+    }
+    std::vector<TearlessCudaDevice> devices;
+    std::string no_cuda;
+    try {
+      devices = cuda_devices();
+    } catch (const UserError& error) {
+      no_cuda = error.what();  // a machine without CUDA is no error here
     }
     fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", build_stamp(),
                kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), arithmetic_name(),

@@ -181,13 +181,12 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
   // By this the harness knows whether that run was trained again since, with another result.
   const std::pair<std::string, std::string> result_of_origin(own.of + "/DONE", sha256_of_file(of.done()));
   write_phase(run, attempt, Phase::kEvaluating);
-  Derivation made = diverged
-                              ? Derivation()
-                              : own.chosen().derive({.task = *derived.trained.task,
-                                                     .train = derived.trained.train,
-                                                     .execution = derived.trained.run,
-                                                     .of = of,
-                                                     .say = [](const std::string& line) { spdlog::info("{}", line); }});
+  Derivation made = diverged ? Derivation()
+                             : own.chosen().derive({.task = *derived.trained.task,
+                                                    .train = derived.trained.train,
+                                                    .execution = derived.trained.run,
+                                                    .of = of,
+                                                    .say = [](const std::string& line) { spdlog::info("{}", line); }});
   made.inputs.insert(result_of_origin);
   try {
     if (diverged) {

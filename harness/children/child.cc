@@ -61,13 +61,15 @@ class NoSignals {
 // What the child does before it becomes the program: async-signal-safe calls only.
 class Preparation {
  public:
-  explicit Preparation(const ChildRequest& request) : request_(request) {
+  /// The child writes its pid to `own`.
+  Preparation(const ChildRequest& request, pid_t& own) : request_(request), own_(own) {
     ::sigemptyset(&mask_);
     for (const int signal : request.blocked_signals) ::sigaddset(&mask_, signal);
   }
 
   template <class Executor>
   void operator()(Executor&) const {
+    own_ = ::getpid();
     if (request_.own_session) ::setsid();
     put(request_.standard_input, STDIN_FILENO);
     put(request_.standard_output, STDOUT_FILENO);
@@ -85,6 +87,7 @@ class Preparation {
   }
 
   const ChildRequest& request_;
+  pid_t& own_;
   sigset_t mask_;
 };
 
@@ -196,14 +199,19 @@ pid_t spawn(const ChildRequest& request) {
   const std::vector<std::string> arguments(request.arguments.begin() + 1, request.arguments.end());
   std::error_code error;
   process::child child;
+  pid_t pid = -1;
   {
     const NoSignals while_memory_is_shared;
-    child = process::child(process::exe = program, process::args = arguments, environment,
-                           process::extend::on_exec_setup = Preparation(request), process::posix::use_vfork, error);
+    child =
+        process::child(process::exe = program, process::args = arguments, environment,
+                       process::extend::on_exec_setup = Preparation(request, pid), process::posix::use_vfork, error);
   }
-  if (error) fail_to_start(program, error.value());
-  const pid_t pid = child.id();
   child.detach();
+  if (error) {  // Boost waits for a child that could not become the program only if that has ended by then
+    while (pid > 0 && sys::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    fail_to_start(program, error.value());
+  }
   fault::note_spawned(pid);
   return pid;
 }

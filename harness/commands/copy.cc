@@ -16,10 +16,8 @@ int copy(const std::filesystem::path& target, const Globals& globals) {
   require_store(globals);
   const CopyReport report = copy_workspace(Workspace(globals.workspace), target);
   if (globals.json) {
-    print_json({{"target", target.string()},
-                {"sweeps", report.sweeps},
-                {"runs", report.runs},
-                {"in_work", report.in_work}});
+    print_json(
+        {{"target", target.string()}, {"sweeps", report.sweeps}, {"runs", report.runs}, {"in_work", report.in_work}});
     return kOk;
   }
   print("{}: {}, {}\n", target.string(), counted(report.sweeps, "sweep"), counted(report.runs, "run"));

@@ -101,8 +101,8 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
     fail("{}, or name a sweep: no sweep in {} is of {} as it and its base files are now", why,
          workspace.root().string(), grid.file.string());
   }
-  notice(
-      fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, local_time(best->submitted_at)));
+  notice(fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id,
+                     local_time(best->submitted_at)));
   return state_of_sweep(*std::move(best), std::move(grid), std::move(store), only, globals);
 }
 

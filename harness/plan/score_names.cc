@@ -11,7 +11,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMostNames = 12;  // in one sentence
+constexpr size_t kMaxNames = 12;  // in one sentence
 
 // "" for the trained run, else the derivation by whose name a score begins.
 std::string derivation_of_score(const Grid& grid, const std::string& score) {
@@ -33,10 +33,15 @@ std::map<std::string, std::set<std::string>> scores_by_derivation(const std::vec
 }
 
 std::string sentence_about(const TableSpec::NamedScore& named, const std::vector<std::string>& known) {
-  const std::string nearest = did_you_mean(named.name, known);
+  std::string nearest = did_you_mean(named.name, known);
+  if (nearest.empty()) {  // "dev.bleu" is far from "dev.bleu_13a"
+    const auto longer =
+        std::ranges::find_if(known, [&](const auto& name) { return name.starts_with(named.name + "_"); });
+    if (longer != known.end()) nearest = fmt::format(" (did you mean \"{}\"?)", *longer);
+  }
   std::vector<std::string> shown = known;
   std::ranges::sort(shown);
-  const size_t more = shown.size() > kMostNames ? shown.size() - kMostNames : 0;
+  const size_t more = shown.size() > kMaxNames ? shown.size() - kMaxNames : 0;
   shown.resize(shown.size() - more);
   return fmt::format("{}: {}: no run of this grid has a score {}{}; they have: {}{}", named.location, named.key,
                      named.name, nearest, fmt::join(shown, ", "), more == 0 ? "" : fmt::format(" and {} more", more));

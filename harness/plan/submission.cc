@@ -82,29 +82,39 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
 }
 
 // A name that means something else already could not be typed.
-void require_free_name(const Workspace& workspace, const Sweep& sweep) {
-  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
-  if (!store || sweep.name.empty()) return;
+void require_free_name(const Store& store, const Sweep& sweep) {
+  if (sweep.name.empty()) return;
   const auto refuse = [&](const std::string& what) { fail("--name \"{}\" {}; choose another one", sweep.name, what); };
-  for (const Sweep& other : store->sweeps()) {
+  for (const Sweep& other : store.sweeps()) {
     if (other.id == sweep.id) continue;
     if (other.name == sweep.name) refuse(fmt::format("is the name of the sweep {}", other.id));
     if (other.id == sweep.name) refuse("is the id of another sweep");
   }
-  if (const std::vector<std::string> runs = store->ids_starting_with(sweep.name); !runs.empty()) {
+  if (const std::vector<std::string> runs = store.ids_starting_with(sweep.name); !runs.empty()) {
     refuse(fmt::format("is the beginning of the id of the run {}", runs.front()));
   }
 }
 
 // For a program that does not say which scores its runs will have: those that are done show it.
-void require_seen_scores(const Workspace& workspace, const Submission& submission) {
-  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
-  if (!store) return;
+void require_seen_scores(const Store& store, const Submission& submission) {
   std::vector<Row> rows;
   for (const Run& run : submission.sweep.runs) rows.push_back({.run = run, .derivation = derivation_of(run)});
-  read_results(store.get(), rows);
+  try {
+    read_results(&store, rows);
+  } catch (const UserError&) {  // a damaged result: the service says so, and trains the others
+    return;
+  }
   if (const auto errors = errors_of_scores(submission.grid, std::nullopt, rows); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  }
+}
+
+// Null if there is none, or if it is damaged: the service rebuilds it, or says what is wrong.
+std::unique_ptr<const Store> sound_store(const Workspace& workspace) {
+  try {
+    return Store::open_reader(workspace);
+  } catch (const UserError&) {
+    return nullptr;
   }
 }
 
@@ -151,8 +161,10 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
-  if (!submission.sweep.scores) require_seen_scores(workspace, submission);
-  require_free_name(workspace, submission.sweep);
+  if (const std::unique_ptr<const Store> store = sound_store(workspace)) {
+    if (!submission.sweep.scores) require_seen_scores(*store, submission);
+    require_free_name(*store, submission.sweep);
+  }
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);

@@ -30,11 +30,11 @@ struct RunResult {
   std::optional<int64_t> step = {};  // the update at which it ended; if diverged: whose loss or gradient was not
                                      // finite
   std::vector<AttemptRecord> attempts = {};  // in ascending order of their numbers
-  std::string stale = {};                    // why its numbers are not those of the program now, one phrase; "": they are
-  bool is_due = false;  // it has a result, but `tearless run` makes it again: its folder is gone, or it is outdated
-  std::set<std::string> trained_on = {};     // machine_of() the attempts that it comes from; mixed if more than one
-  std::set<std::string> trained_by = {};     // program_of() them; empty for tearless-engine's; mixed if more than one
-  std::optional<ResumeCheck> resume = {};    // the newest outcome of `tearless verify-resume`
+  std::string stale = {};  // why its numbers are not those of the program now, one phrase; "": they are
+  bool is_due = false;     // it has a result, but `tearless run` makes it again: its folder is gone, or it is outdated
+  std::set<std::string> trained_on = {};   // machine_of() the attempts that it comes from; mixed if more than one
+  std::set<std::string> trained_by = {};   // program_of() them; empty for tearless-engine's; mixed if more than one
+  std::optional<ResumeCheck> resume = {};  // the newest outcome of `tearless verify-resume`
 };
 
 }  // namespace tearless::harness

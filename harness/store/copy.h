@@ -24,8 +24,8 @@ struct CopyReport {
   std::vector<std::string> in_work;  // ids of the runs that were left out
 };
 
-/// UserError if `target` exists and is not an empty folder, or lies in the workspace; and if something cannot be read or
-/// written: then nothing is left of the copy.
+/// UserError if `target` exists and is not an empty folder, or lies in the workspace; and if something cannot be read
+/// or written: then nothing is left of the copy.
 CopyReport copy_workspace(const Workspace& workspace, const std::filesystem::path& target);
 
 }  // namespace tearless::harness

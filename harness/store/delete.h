@@ -1,7 +1,7 @@
 // What `tearless delete` deletes, single runs or sweeps with the runs that no other sweep has, and `tearless clean`,
-// what nothing needs. All of it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked removes that
-// folder, which takes long for large checkpoints. The workspace is consistent after a kill between any two steps, and a
-// repetition finishes what was begun. For a sweep:
+// what nothing needs. All of it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked
+// removes that folder, which takes long for large checkpoints. The workspace is consistent after a kill between any two
+// steps, and a repetition finishes what was begun. For a sweep:
 //
 //   1. It is cancelled.
 //   2. Each run's folder is renamed to deleted/<sweep>/<run>, then the sweep's to deleted/<sweep>/sweep.

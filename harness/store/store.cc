@@ -248,6 +248,7 @@ bool Store::is_outdated(const RunRecord& derived) const {
   if (of.empty()) return false;
   const std::optional<RecordedResult> own = recorded_result(derived.id), origin = recorded_result(of);
   if (!own || !origin) return false;
+  if (is_outdated(known_run(of))) return true;
   const json inputs = member_of(own->done, "inputs"), files = member_of(origin->done, "files");
   for (const auto& [name, checksum] : inputs.items()) {
     if (!name.starts_with(of + "/")) continue;

@@ -134,7 +134,7 @@ class Store {
   RunResult result_of(const std::string& id, const ProgramNow& program = {}) const;
 
   /// Whether a derived run has a result that was made from another one than that which the run from which it derives
-  /// has now: DONE of the derived run names its inputs with their checksums.
+  /// has now, or from an outdated one: DONE of the derived run names its inputs with their checksums.
   bool is_outdated(const RunRecord& derived) const;
 
   /// Nullopt for a run without a result.

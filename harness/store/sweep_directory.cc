@@ -111,13 +111,13 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   write_atomically(folder / "grid.toml", grid_text);
   write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
   json about = {{"format", kWorkspaceFormat},
-                      {"title", sweep.title},
-                      {"name", sweep.name},
-                      {"grid_file", sweep.grid_file},
-                      {"submitted_at", sweep.submitted_at},
-                      {"program", sweep.program},
-                      {"stamp", sweep.stamp},
-                      {"policy", to_json(sweep.policy)}};
+                {"title", sweep.title},
+                {"name", sweep.name},
+                {"grid_file", sweep.grid_file},
+                {"submitted_at", sweep.submitted_at},
+                {"program", sweep.program},
+                {"stamp", sweep.stamp},
+                {"policy", to_json(sweep.policy)}};
   if (sweep.scores) about["scores"] = *sweep.scores;
   write_atomically(folder / "sweep.json", sealed(about));
 }

@@ -75,11 +75,11 @@ std::string damage_of_beginnings(const RunDirectory& run, const fs::path& checkp
 // What is wrong with a model.safetensors; "" if nothing is. tearless-engine writes a checksum of the tensors into the
 // header; other programs may write none.
 std::string damage_of_model(const fs::path& file) {
-  constexpr uint64_t kMostHeader = 100 << 20;  // by the format
+  constexpr uint64_t kMaxHeader = 100 << 20;  // by the format
   std::ifstream in(file, std::ios::binary);
   uint64_t length = 0;
   std::string header;
-  if (in.read(reinterpret_cast<char*>(&length), sizeof length) && length <= kMostHeader) {
+  if (in.read(reinterpret_cast<char*>(&length), sizeof length) && length <= kMaxHeader) {
     header.resize(length);
     in.read(header.data(), static_cast<std::streamsize>(length));
   }

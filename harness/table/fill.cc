@@ -310,14 +310,14 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
 
 // What the cells say, each once.
 std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
-  constexpr size_t kMost = 4;  // in one note
+  constexpr size_t kMaxShown = 4;  // in one note
   std::set<std::string> all;
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
   }
   const std::vector<std::string> first(
-      all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMost))));
-  const std::string more = all.size() > kMost ? fmt::format(" and {} more", all.size() - kMost) : "";
+      all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMaxShown))));
+  const std::string more = all.size() > kMaxShown ? fmt::format(" and {} more", all.size() - kMaxShown) : "";
   return fmt::format("{}{}", fmt::join(first, "; "), more);
 }
 

@@ -50,9 +50,9 @@ class Commands : public testing::Test {
 
   /// What `tearless ARGUMENTS` prints on both streams, run in the test's folder, then "exit N".
   std::string tearless(const std::string& arguments) const {
-    const std::string command = "cd " + folder_.path().string() + " && TEARLESS_IDLE_SECONDS=0 " +
-                                test::program("tearless").string() + " --engine " +
-                                test::program("fake-engine").string() + " " + arguments + " 2>&1";
+    const std::string command = "cd " + folder_.path().string() +
+                                " && TEARLESS_IDLE_SECONDS=0 TEARLESS_ENGINE=" + test::program("fake-engine").string() +
+                                " " + test::program("tearless").string() + " " + arguments + " 2>&1";
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;

@@ -48,8 +48,10 @@ TEST_F(CopyTest, IsRefusedWhereSomethingIsAndInTheWorkspaceItself) {
   ok({"run", "grid.toml"});
   test::write_text(folder_ / "file", "mine");
   fs::create_directories(folder_ / "full/of");
-  for (const auto& [target, why] : {std::pair("file", "exists already"), {"full", "exists already"},
-                                    {"results/inside", "lies in the workspace"}, {"results", "exists already"}}) {
+  for (const auto& [target, why] : {std::pair("file", "exists already"),
+                                    {"full", "exists already"},
+                                    {"results/inside", "lies in the workspace"},
+                                    {"results", "exists already"}}) {
     const test::Finished refused = tearless({"copy", target});
     EXPECT_EQ(refused.code, 2) << target;
     EXPECT_THAT(refused.errors, HasSubstr(why)) << target;

@@ -131,9 +131,9 @@ TEST_F(AnotherResult, MarksTheDerivedRunsOfTheEarlierOneUntilTheyAreMadeAgain) {
   ok({"run", "grid.toml"});  // nothing asks for them now
   write(kDerivations, "program = \"program\"\n");
   const std::string table = ok({"table", "grid.toml"}).output;
-  EXPECT_THAT(table,
-              AllOf(HasSubstr("*: stale: the run from which it derives was trained again, with another result"),
-                    HasSubstr(fmt::format("{:.2f}*", before[1])), HasSubstr(fmt::format("{:.2f}  ", before[0] + 5))));
+  EXPECT_THAT(table, AllOf(HasSubstr("*: stale: the run from which it derives was trained again, with another result"),
+                           HasSubstr(fmt::format("{:.2f}*", before[1])), HasSubstr(fmt::format("{:.2f}*", before[2])),
+                           HasSubstr(fmt::format("{:.2f} (n=1)", before[0] + 5))));
   EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("Derived wide: 1 to run"));
   const test::Finished verified = test::run(command({"verify"}));
   EXPECT_EQ(verified.code, 1);

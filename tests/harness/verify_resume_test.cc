@@ -198,7 +198,7 @@ TEST_F(VerifyResumeTest, ARunThatDivergedIsVerifiedTooAlsoBesideAService) {
   verification.environment["FAKE_STOPS"] = "1";
   const test::Finished verified = test::run(verification);
   EXPECT_EQ(verified.code, 0) << verified.errors;
-  EXPECT_THAT(verified.output, HasSubstr("  equal after 1 stop (SIGTERM at update 3; seed 1)\n"));
+  EXPECT_THAT(verified.output, HasSubstr("  equal after 1 stop (SIGTERM at update 2; seed 1)\n"));
   EXPECT_EQ(stamp().at("outcome"), "equal");
   ok({"verify"});
 }

@@ -128,11 +128,13 @@ TEST(Plan, AnAnswerWithTheSeedOfAnotherQuestionIsRefused) {
   test::write_text(folder / "g.toml", "seeds = [5, 7]\n[axis]\na = [1]\n");
   const Grid grid = load_grid(folder / "g.toml");
   const auto message = [&](const std::string& answers) {
-    test::write_text(folder / "program",
-                     "#!/bin/bash\nanswer() { id=$(printf \"seed = 1\\ntrain.seed = $1\\n\" | sha256sum | cut -c1-16)\n"
-                     "echo '{\"id\": \"'$id'\", \"canonical\": \"seed = 1\\ntrain.seed = '$1'\\n\"}'; }\n"
-                     "read -r line; read -r line\n" +
-                         answers);
+    test::write_text(
+        folder / "program",
+        "#!/bin/bash\n[ $1 != probe ] || { echo '{\"program\": \"p\", \"version\": \"1\", \"numerics\": "
+        "1}'; exit; }\nanswer() { id=$(printf \"seed = 1\\ntrain.seed = $1\\n\" | sha256sum | cut -c1-16)\n"
+        "echo '{\"id\": \"'$id'\", \"canonical\": \"seed = 1\\ntrain.seed = '$1'\\n\"}'; }\n"
+        "read -r line; read -r line\n" +
+            answers);
     std::filesystem::permissions(folder / "program", std::filesystem::perms::owner_all);
     return test::error_of([&] { plan_runs(grid, Only(), Program(folder / "program")); });
   };

@@ -93,7 +93,7 @@ TEST_F(DerivedRunsTest, OfAFailedRunAreTriedAgainWithTheSweep) {
 TEST_F(DerivedRunsTest, TriedAgainWhileTheirRunHasFailedFailAgain) {
   begin(all());
   end(0, kExitSettingsRefused);
-  EXPECT_TRUE(scheduler_->retry(id_of(100)));
+  EXPECT_FALSE(scheduler_->retry(id_of(100)));
   EXPECT_EQ(state(100), RunState::kFailed);
   finish(1);
   finish(101);

@@ -56,7 +56,7 @@ TEST_F(SchedulerTest, ARunThatNoWaitMakesPossibleIsHeldAlsoWhenItIsReleased) {
   EXPECT_EQ(state(0), RunState::kHeld);
   EXPECT_EQ(reason(0), "no GPU");
   EXPECT_TRUE(finished());
-  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  EXPECT_FALSE(scheduler_->release(id_of(0)));
   EXPECT_EQ(state(0), RunState::kHeld);
   EXPECT_TRUE(finished());
 }

@@ -209,18 +209,20 @@ TEST(Cell, MarksAScoreBelowTheLimitAsFailed) {
             "28.250 ± 0.071, 1/3 fail");
 }
 
+constexpr const char* kStale = "another program has made it";
+
 TEST(Cell, MarksStaleAndMixedRuns) {
   EXPECT_EQ(cell_of(2,
                     [](int64_t seed) {
                       RunResult result = around_28(seed);
-                      result.stale = seed == 1;
+                      result.stale = seed == 1 ? kStale : "";
                       return result;
                     }),
             "28.150 ± 0.071* (n=2)");
   EXPECT_EQ(cell_of(2,
                     [](int64_t seed) {
                       RunResult result = around_28(seed);
-                      result.stale = true;
+                      result.stale = kStale;
                       result.trained_on = {"cpu, one processor", "cpu, another"};
                       return result;
                     }),
@@ -233,8 +235,8 @@ TEST(Cell, OfADerivedRunsScoreIsStaleIfTheTrainedOrTheDerivedRunIs) {
     const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = [\"wide.test.bleu\", \"test.bleu\"]\n");
     const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
                                 Outcome run = with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
-                                run.trained.stale = seed == 1 && trained_is_stale;
-                                run.wide->stale = seed == 1 && derived_is_stale;
+                                run.trained.stale = seed == 1 && trained_is_stale ? kStale : "";
+                                run.wide->stale = seed == 1 && derived_is_stale ? kStale : "";
                                 return run;
                               }));
     const std::vector<Cell>& cells = filled.rows[0].cells;
@@ -544,7 +546,7 @@ Table golden_table() {
                                      : done({{"test.bleu", 9 + x}});
                 if (row == 0) return done({{"test.bleu", 18 + column * 10 + x}});
                 RunResult result = done({{"test.bleu", 20 + x}, {"g.decoder.final", 11 + x}});
-                result.stale = column == 1;
+                result.stale = column == 1 ? kStale : "";
                 return result;
               }));
 }
@@ -776,6 +778,21 @@ TEST(Notes, SayOnRequestHowManyRunsWereVerifiedAndAlwaysWhichDiffer) {
   EXPECT_THAT(asked({checked("b", 3, false), checked("a", 3, false)}),
               ElementsAre("Resume verified: 0 of 2 runs",
                           "NOT the same result after stops: runs a, b. To see how: tearless explain a --workspace w"));
+}
+
+TEST(Notes, SayWhyResultsAreStaleAndWhoMadeThem) {
+  const Grid grid = load_text("seeds = 3\n[axis]\na = [1, 2]\n[table]\nscores = \"test.bleu\"\n");
+  const Table table = fill(grid, results(grid, [](uint32_t row, uint32_t, int64_t seed) {
+                             RunResult result = around_28(seed);
+                             if (row == 0 && seed == 1) result.stale = "of old numerics";
+                             if (row == 1 && seed < 3) result.stale = "of an old file";
+                             result.trained_by = {row == 0 || seed == 1 ? "version 1" : "version 2"};
+                             return result;
+                           }));
+  EXPECT_THAT(table.notes, testing::Contains("*: stale: of an old file; of old numerics"));
+  EXPECT_THAT(table.notes, testing::Contains("trained by: version 1; version 2"));
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "28.20 ± 0.10* (n=3)") << "one program";
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "28.20 ± 0.10*° (n=3)") << "two programs";
 }
 
 }  // namespace
