@@ -126,7 +126,6 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
           .version = field<std::string>(start, "version", ""),
           .numerics = field<int64_t>(start, "numerics", 0),
           .arithmetic = first_line(bytes_from(folder / "arithmetic", 0)),
-          .program_file = field<std::string>(start, "program_file", ""),
           .measured = measured.empty() ? json() : measured};
 }
 
@@ -134,6 +133,10 @@ std::string machine_of(const AttemptRecord& attempt) {
   std::string machine = attempt.device + ", " + attempt.processor;
   if (!attempt.arithmetic.empty()) machine += ", " + attempt.arithmetic;
   return machine;
+}
+
+std::string program_file_of(const RunDirectory& run, int64_t attempt) {
+  return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "program_file", "");
 }
 
 std::string program_of(const AttemptRecord& attempt) {

@@ -39,7 +39,6 @@ CREATE TABLE attempts (
   version      TEXT NOT NULL,
   numerics     INTEGER NOT NULL,
   arithmetic   TEXT NOT NULL,                -- attempts/<n>/arithmetic; '' where the program names none
-  program_file TEXT NOT NULL,                -- the hash of the training program's file when it began; '': not known
   measured     TEXT NOT NULL,                -- measured.json, or 'null'
   checkpoint   INTEGER NOT NULL,             -- the newest one when the attempt had ended
   lost_updates INTEGER,                      -- made since the last checkpoint; NULL: not known, or it had a result

@@ -45,7 +45,6 @@ TEST_F(TableRulesTest, OfPointsThatAreEquallyGoodSelectTakesTheFirstOfTheGrid) {
   };
   EXPECT_EQ(chosen("dev", "highest"), std::pair(std::string("m"), 2.0));
   EXPECT_EQ(chosen("dev", "lowest"), std::pair(std::string("s"), 1.0));
-  EXPECT_EQ(chosen("of no run", "highest"), std::pair(std::string("s"), 1.0));
 }
 
 TEST_F(TableRulesTest, OfPointsThatAreEquallyGoodTheFirstIsByTheAxesAsSelectNamesThem) {

@@ -128,7 +128,7 @@ TEST_F(WordsTest, AWordThatNamesNothingIsRefusedByEveryCommand) {
 
 TEST_F(WordsTest, CommandsForWholeSweepsSayWhatShowsRuns) {
   ok({"run", "grid.toml"});
-  for (const char* command : {"table", "status", "delete"}) {
+  for (const char* command : {"table", "status"}) {
     EXPECT_THAT(
         refusal({command, "last", "model.kind=a"}),
         HasSubstr("means runs, and whole sweeps are wanted; to see these runs: tearless runs last model.kind=a"))
