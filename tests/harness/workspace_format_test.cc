@@ -30,18 +30,9 @@ class WorkspaceFormatTest : public RunTest {
     fs::copy_file(stored / "grid.toml", folder_ / "grid.toml", fs::copy_options::overwrite_existing);
     table_ = test::read_text(stored / "table.txt");
     // The stored runs are of a build that did not tell programs apart, as those of tearless-engine still are.
-    test::write_text(folder_ / "engine",
-                     "#!/bin/sh\n[ $1 != probe ] || { echo '{\"program\": \"tearless-engine\", "
-                     "\"version\": \"1\", \"numerics\": 1}'; exit; }\nexec " +
-                         test::program("fake-engine").string() + " \"$@\"\n");
-    fs::permissions(folder_ / "engine", fs::perms::owner_all);
+    ::setenv("FAKE_PROGRAM", "tearless-engine", 1);
   }
-
-  test::Finished tearless(const std::vector<std::string>& arguments) const {
-    test::Command with = command(arguments);
-    with.environment["TEARLESS_ENGINE"] = (folder_ / "engine").string();
-    return arguments.front() == "run" ? finish(with) : test::run(with);
-  }
+  ~WorkspaceFormatTest() override { ::unsetenv("FAKE_PROGRAM"); }
 
   fs::path sweep_json() const { return workspace().sweep("grid-ab617267") / "sweep.json"; }
 

@@ -20,6 +20,7 @@
 // derived.sleep_ms as fake.sleep_ms.
 // $FAKE_STOPS=N: below a folder `verifying`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // $FAKE_EXTRA: a number added to the scores of trained runs, as a program does that computes otherwise.
+// $FAKE_PROGRAM: the name that `probe` answers.
 // Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
@@ -372,7 +373,8 @@ int train(const fs::path& folder) {
 
 int probe() {
   const char* numerics = std::getenv("FAKE_NUMERICS");
-  std::cout << json{{"program", "fake-engine"},
+  const char* program = std::getenv("FAKE_PROGRAM");
+  std::cout << json{{"program", program ? program : "fake-engine"},
                     {"version", "1"},
                     {"numerics", numerics ? std::stoi(numerics) : 1},
                     {"files", json::array()}}
