@@ -79,13 +79,16 @@ bool Scheduler::reconcile(const RunRecord& job, Add how) {
   const RunDirectory run = workspace_.run(job.id);
   const bool has_folder = std::filesystem::exists(run.root());  // else there is nothing more to look for
   const bool submitted = how != Add::kRestart;
-  const std::optional<Verdict> done = has_folder && !running_.contains(job.id) ? verdict_of_done(run) : std::nullopt;
+  std::optional<Verdict> done = has_folder && !running_.contains(job.id) ? verdict_of_done(run) : std::nullopt;
   switch (job.state) {
     case RunState::kDone:
     case RunState::kDiverged:
       if (done && done->state == RunState::kFailed)
         notify("warning", job.id, done->reason + " (the store keeps what it recorded)");
-      if (submitted && take_away_if_outdated(job)) break;
+      if (submitted && take_away_if_outdated(job)) {
+        done.reset();
+        break;
+      }
       if (done || !submitted) return false;
       requeue(job.id, "its run folder was deleted");
       break;

@@ -116,5 +116,29 @@ TEST_F(UserRequests, ADerivedRunThatWasMadeFromAnEarlierResultIsMadeAgainWhenThe
   EXPECT_EQ(state(100), RunState::kDone);
 }
 
+TEST_F(UserRequests, ADerivedRunThatWasMadeFromAnEarlierResultIsMadeAgainWhenItsSweepIsSubmitted) {
+  begin({job(0)});
+  finish(0);
+  const RunDirectory trained = workspace_.run(id_of(0)), derived = workspace_.run(id_of(100));
+  add("d", {job(100)});
+  test::write_text(derived.scores(), R"({"wide.test.bleu": 20})");
+  write_done(derived, "done", 0, "decode", {"scores.json"}, {{id_of(0) + "/DONE", sha256_of_file(trained.done())}});
+  end(100, 0);
+  ASSERT_EQ(state(100), RunState::kDone);
+  scheduler_->drop("d");
+  EXPECT_TRUE(scheduler_->discard(id_of(0)));
+  add("s", {job(0)});
+  write_result(0);
+  test::write_text(trained.scores(), R"({"test.bleu": 21})");
+  write_done(trained, "done", 10, "max_updates", {"scores.json"});
+  end(0, 0);
+  ASSERT_EQ(state(100), RunState::kDone) << "nobody asks for it";
+  launcher_.starts.clear();
+  add("d", {job(100)});
+  EXPECT_EQ(launcher_.starts, ids({100}));
+  EXPECT_EQ(state(100), RunState::kRunning);
+  EXPECT_FALSE(fs::exists(derived.done()));
+}
+
 }  // namespace
 }  // namespace tearless::harness::scheduler_test
