@@ -277,6 +277,7 @@ int supervise(const Supervision& supervision) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the program leaves running becomes our child, whatever session it is in
   const pid_t self = ::getpid();
   const cpu_set_t cores = cores_in(supervision.stamp);
+  // No ChildRequest: the program inherits the lock, dies with this process, and writes to its log why it cannot start.
   const pid_t child = sys::fork();
   if (child < 0) throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(errno)));
   if (child == 0) become_program(program.c_str(), run.root().c_str(), self, output[1], cores);
