@@ -25,9 +25,9 @@ struct Submission {
 
 /// What is asked for besides the grid.
 struct SubmissionOptions {
-  std::vector<std::string> only;  // axis=label: these runs only
-  std::string name = {};          // of the sweep; "": the one it had, else the grid's title
-  bool smoke = false;             // the first seed of each cell, cut down to a few updates
+  std::vector<std::string> only = {};  // axis=label: these runs only
+  std::string name = {};               // of the sweep; "": the one it had, else the grid's title
+  bool smoke = false;                  // the first seed of each cell, cut down to a few updates
   // If set, `smoke` keeps one run of each resource class that is not in this set, instead of one seed of each cell.
   std::optional<std::set<std::string>> calibrated = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.

@@ -451,7 +451,9 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
         if (choice.best) {
           cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, point), ", "));
         } else if (cell.n() > 0) {  // the numbers of any of them would be read as those of a choice
-          cell = {.expected = cell.expected};
+          const int expected = cell.expected;
+          cell = Cell();
+          cell.expected = expected;
         }
         cell.tied = choice.is_tied;
         cell.chosen_of_all = choice.is_complete;

@@ -34,7 +34,7 @@ int fuzz_digits(const uint8_t* data, size_t size) {
                               .test_labels = files[3],
                               .dev_first = 1};
   try {
-    const Digits digits = read_digits(options);
+    const engine::Digits digits = read_digits(options);
     const DigitSizes sizes = read_digit_sizes(options);
     require(sizes.height == digits.height && sizes.width == digits.width && sizes.train == digits.train.size() &&
                 sizes.dev == digits.dev.size() && sizes.test == digits.test.size(),
