@@ -192,7 +192,7 @@ void ask_why(std::vector<Explained>& runs, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::optional<json> answer = ask_service(workspace, request);
   const bool is_served = has_writer(workspace);
-  const std::string unknown = is_served ? "" : "no service is running";
+  const std::string unknown = is_served ? "" : "no service is running; `tearless run` starts one";
   for (Explained& run : runs) {
     if (!is_pending(run.row.result.state)) continue;
     run.is_served = is_served;

@@ -92,7 +92,7 @@ TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
   EXPECT_EQ(shown.output, table);
   EXPECT_EQ(shown.errors, "");
   // The logs are gone, and the runs would be made again.
-  const std::regex of_the_folder("; results/runs/[^\n]*log\\.txt|\n  next: [^\n]*");
+  const std::regex of_the_folder(", file [0-9a-f]{16}|; results/runs/[^\n]*log\\.txt|\n  next: [^\n]*");
   EXPECT_EQ(std::regex_replace(without_folder(without_program({"explain", "last", cell[0], cell[1]}).output),
                                of_the_folder, ""),
             std::regex_replace(explained, of_the_folder, ""));

@@ -48,8 +48,6 @@ TEST_F(SpellingOfWords, AGridFileIsOneUnderAnyName) {
       EXPECT_EQ(tearless({command, name}).code, 0) << command << " " << name << tearless({command, name}).errors;
     }
   }
-  fs::remove(folder_ / "grid.TOML");
-  EXPECT_EQ(tearless({"table", "grid.TOML"}).code, 0) << "of the sweep as it was submitted";
   test::write_text(folder_ / "done", "");
   EXPECT_GT(runs_meant({"done"}), 0u) << "a state, whatever files there are";
 }

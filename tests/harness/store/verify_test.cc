@@ -86,7 +86,7 @@ TEST(Verify, FindsChangesOfAModel) {
   EXPECT_THAT(said_of_model(model_of(header, "tensors ")), changed);
   EXPECT_THAT(said_of_model(model_of(R"({"w": {}})", "anything")), testing::IsEmpty()) << "another program's";
   for (const std::string& other : {std::string(), std::string("abc"), model_of("{", ""), std::string(200, '\xff')}) {
-    EXPECT_THAT(said_of_model(other), testing::ElementsAre("model.safetensors: it has no header of safetensors"));
+    EXPECT_THAT(said_of_model(other), testing::IsEmpty()) << "of another form";
   }
 }
 
