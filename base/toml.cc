@@ -1,12 +1,9 @@
 #include "base/toml.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
-
-#include <fmt/format.h>
 
 #include "base/files.h"
+#include "base/toml_advice.h"
 #include "base/words.h"
 
 namespace tearless {
@@ -47,101 +44,6 @@ void flatten(const toml::table& table, const std::string& prefix, std::map<std::
     out.values.emplace(dotted, toml_to_json(node, dotted, out.name));
     out.locations[dotted] = fmt::format("{}:{}", out.name, line);
   }
-}
-
-// --- what people write that is no TOML -------------------------------------------------------------------------------
-
-bool is_word(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("_+-./~").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-// What to write in place of a value without quotes; "" if it is TOML.
-std::string advice_on_value(std::string_view value) {
-  static const std::map<std::string_view, std::string_view> kOthers = {
-      {"null", ""},       {"Null", ""},       {"NULL", ""},     {"None", ""},    {"none", ""},    {"nil", ""},
-      {"~", ""},          {"True", "true"},   {"TRUE", "true"}, {"yes", "true"}, {"Yes", "true"}, {"on", "true"},
-      {"False", "false"}, {"FALSE", "false"}, {"no", "false"},  {"No", "false"}, {"off", "false"}};
-  if (const auto other = kOthers.find(value); other != kOthers.end()) {
-    return other->second.empty() ? fmt::format("{} is no value in TOML; leave the key out", value)
-                                 : fmt::format("{} is no value in TOML; write {}", value, other->second);
-  }
-  const std::string_view sign = value.substr(0, value.find_first_not_of("+-"));
-  const std::string_view digits = value.substr(std::min(sign.size(), value.size()));
-  const auto all_digits = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  const size_t point = digits.find('.');
-  const std::string_view before = digits.substr(0, point);
-  const std::string_view after = point == std::string_view::npos ? "" : digits.substr(point + 1);
-  if (before.empty() && !after.empty() && std::isdigit(static_cast<unsigned char>(after.front()))) {
-    return fmt::format("{} is no number in TOML; write {}0{}", value, sign, digits);
-  }
-  if (point != std::string_view::npos && all_digits(before) && (after.empty() || after.front() == 'e')) {
-    return fmt::format("{} is no number in TOML; write {}{}.0{}", value, sign, before, after);
-  }
-  if (point == std::string_view::npos && all_digits(digits) && digits.size() > 1 && digits.front() == '0') {
-    const std::string_view rest = digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
-    return fmt::format("{} is no number in TOML; write {}{}", value, sign, rest);
-  }
-  const bool is_known = value == "true" || value == "false" || value == "inf" || value == "nan";
-  const bool begins_as_word = std::isalpha(static_cast<unsigned char>(value.front())) || value.front() == '/' ||
-                              value.front() == '.' || value.front() == '_';
-  if (is_word(value) && !is_known && begins_as_word) {
-    return fmt::format("a text needs quotes: \"{}\"", value);
-  }
-  return "";
-}
-
-// The parts of a line that are neither in quotes nor in a comment, each up to a comma, bracket or space.
-std::vector<std::string_view> bare_parts(std::string_view line) {
-  std::vector<std::string_view> parts;
-  size_t begin = 0;
-  const auto end_at = [&](size_t end) {
-    if (end > begin) parts.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  };
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' || c == '\'') {
-      end_at(i);
-      const size_t close = line.find(c, i + 1);
-      if (close == std::string_view::npos) return parts;
-      begin = (i = close) + 1;
-    } else if (c == '#') {
-      break;
-    } else if (std::string_view(" \t\r,[]{}=").find(c) != std::string_view::npos) {
-      end_at(i);
-      if (c == '=') parts.emplace_back("=");
-    }
-    if (i + 1 == line.size()) end_at(i + 1);
-  }
-  if (begin < line.size() && line[begin] != '#' && line.find('#', begin) != std::string_view::npos) {
-    end_at(line.find('#', begin));
-  }
-  return parts;
-}
-
-// One sentence on a line that is no TOML; "" if it is of no kind that is known here.
-std::string advice_on(std::string_view text, int64_t number) {
-  const std::vector<std::string_view> lines = split_lines(text);
-  if (number < 1 || number > std::ssize(lines)) return "";
-  const std::string_view line = lines[static_cast<size_t>(number - 1)];
-  const std::vector<std::string_view> parts = bare_parts(line);
-  const bool has_equals = std::ranges::find(parts, "=") != parts.end();
-  const std::string_view first = parts.empty() ? "" : parts.front();
-  const bool is_yaml = first.ends_with(':') || first == "-" || first == "---" || (parts.size() > 1 && parts[1] == ":");
-  if (!has_equals && is_yaml) {
-    return "this is YAML; a grid is TOML, with lines such as key = value and [section]";
-  }
-  const size_t begin = line.find_first_not_of(" \t");
-  if (!has_equals && begin != std::string_view::npos && line[begin] == '[') return "";  // the name of a section
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const bool is_key = has_equals && (parts[i] == "=" || (i + 1 < parts.size() && parts[i + 1] == "="));
-    if (const std::string advice = is_key ? "" : advice_on_value(parts[i]); !advice.empty()) return advice;
-  }
-  return "";
 }
 
 }  // namespace

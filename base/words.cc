@@ -1,6 +1,6 @@
 #include "base/words.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -50,6 +50,13 @@ std::string shell_words(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   return line;
+}
+
+std::string some_of(const std::vector<std::string>& texts, size_t most, std::string_view between) {
+  const size_t shown = std::min(texts.size(), most);
+  const std::string first =
+      fmt::format("{}", fmt::join(texts.begin(), texts.begin() + static_cast<ptrdiff_t>(shown), between));
+  return shown == texts.size() ? first : fmt::format("{} and {} more", first, texts.size() - shown);
 }
 
 std::string counted(int64_t count, std::string_view noun) {

@@ -25,6 +25,9 @@ std::string shell_word(std::string_view text);
 /// Several of them, with spaces between them.
 std::string shell_words(const std::vector<std::string>& words);
 
+/// The first of them, `most` at most, with `between` between them: "a, b and 3 more".
+std::string some_of(const std::vector<std::string>& texts, size_t most, std::string_view between = ", ");
+
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);
 

@@ -1,12 +1,13 @@
 #include "harness/plan/score_names.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace {
@@ -41,10 +42,8 @@ std::string sentence_about(const TableSpec::NamedScore& named, const std::vector
   }
   std::vector<std::string> shown = known;
   std::ranges::sort(shown);
-  const size_t more = shown.size() > kMaxNames ? shown.size() - kMaxNames : 0;
-  shown.resize(shown.size() - more);
-  return fmt::format("{}: {}: no run of this grid has a score {}{}; they have: {}{}", named.location, named.key,
-                     named.name, nearest, fmt::join(shown, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+  return fmt::format("{}: {}: no run of this grid has a score {}{}; they have: {}", named.location, named.key,
+                     named.name, nearest, some_of(shown, kMaxNames));
 }
 
 }  // namespace

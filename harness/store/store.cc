@@ -280,8 +280,7 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Statement row(*statements_,
                 "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM "
-                "attempts_view "
+                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
                 "WHERE run = ? ORDER BY attempt",
                 id);
   std::vector<AttemptRecord> attempts;

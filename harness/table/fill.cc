@@ -315,10 +315,7 @@ std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
   }
-  const std::vector<std::string> first(
-      all.begin(), std::next(all.begin(), static_cast<std::ptrdiff_t>(std::min(all.size(), kMaxShown))));
-  const std::string more = all.size() > kMaxShown ? fmt::format(" and {} more", all.size() - kMaxShown) : "";
-  return fmt::format("{}{}", fmt::join(first, "; "), more);
+  return some_of({all.begin(), all.end()}, kMaxShown, "; ");
 }
 
 void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, const std::string& options,

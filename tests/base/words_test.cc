@@ -67,5 +67,14 @@ TEST(ShellWord, IsQuotedWhereAShellWouldReadItAsSomethingElse) {
   EXPECT_EQ(shell_word("~/it's; $HOME"), "'~/it'\\''s; $HOME'");
 }
 
+TEST(SomeOf, SaysHowManyAreLeftOut) {
+  EXPECT_EQ(some_of({}, 2), "");
+  EXPECT_EQ(some_of({"a", "b"}, 2), "a, b");
+  EXPECT_EQ(some_of({"a", "b", "c", "d"}, 2), "a, b and 2 more");
+  EXPECT_EQ(some_of({"a", "b", "c"}, 2, "; "), "a; b and 1 more");
+}
+
+TEST(ShellWords, AreQuotedOneByOne) { EXPECT_EQ(shell_words({"a grid", "b", ""}), "'a grid' b ''"); }
+
 }  // namespace
 }  // namespace tearless::words_test

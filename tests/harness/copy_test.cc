@@ -1,7 +1,6 @@
 // `tearless copy`: a workspace that can be used elsewhere, of one that is in work or at rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -64,17 +63,15 @@ TEST_F(CopyTest, IsRefusedWhereSomethingIsAndInTheWorkspaceItself) {
 
 TEST_F(CopyTest, ThatFailsLeavesNothing) {
   ok({"run", "grid.toml"});
-  fs::create_directories(folder_ / "closed");
-  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
-  const test::Finished refused = tearless({"copy", "closed/laptop"});
-  if (::geteuid() != 0) {
-    EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.errors, HasSubstr("cannot copy"));
-  }
+  fs::create_symlink("loop", runs().back().root() / "loop");  // cannot be read
+  const test::Finished refused = tearless({"copy", "laptop"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("cannot copy results to laptop: "), HasSubstr("loop")));
   test::write_text(folder_ / "plain", "");
   const test::Finished below_a_file = tearless({"copy", "plain/laptop"});
   EXPECT_EQ(below_a_file.code, 2);
   EXPECT_THAT(below_a_file.errors, HasSubstr("plain/laptop"));
+  for (const char* left : {"laptop", "laptop.partial"}) EXPECT_FALSE(fs::exists(folder_ / left)) << left;
 }
 
 }  // namespace

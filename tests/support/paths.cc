@@ -37,6 +37,7 @@ std::string read_text(const fs::path& file) {
 }
 
 void write_text(const fs::path& file, std::string_view text) {
+  if (file.has_parent_path()) fs::create_directories(file.parent_path());
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out << text << std::flush;
   if (!out) throw std::runtime_error("cannot write " + file.string());

@@ -15,11 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::TempFolder;
-
-void write(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
-  test::write_text(file, text);
-}
+using test::write_text;
 
 TEST(Machine, CoresAreThoseOfTheAffinityMask) {
   cpu_set_t before;
@@ -38,9 +34,9 @@ TEST(Machine, CoresAreThoseOfTheAffinityMask) {
 
 TEST(Machine, PrivateMemoryOfProcessesLeavesOutWhatFilesShare) {
   const TempFolder folder;
-  write(folder / "proc/10/status",
-        "Name:\ta\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t 700 kB\nRssShmem:\t 4 kB\n");
-  write(folder / "proc/11/status", "Name:\tb\nRssAnon:\t  20 kB\n");
+  write_text(folder / "proc/10/status",
+             "Name:\ta\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t 700 kB\nRssShmem:\t 4 kB\n");
+  write_text(folder / "proc/11/status", "Name:\tb\nRssAnon:\t  20 kB\n");
   EXPECT_EQ(private_memory_of({10, 11, 12}, folder / "proc"), 124 * 1024);
   const std::vector<char> own(8 << 20, 'x');
   EXPECT_GE(private_memory_of({::getpid()}), static_cast<int64_t>(own.size()));
@@ -48,30 +44,30 @@ TEST(Machine, PrivateMemoryOfProcessesLeavesOutWhatFilesShare) {
 
 TEST(Machine, MemoryIsThatOfTheMachineWithoutALimit) {
   const TempFolder folder;
-  write(folder / "proc/meminfo", "MemFree:   1 kB\nMemTotal:       65739132 kB\nMemAvailable:   2 kB\n");
+  write_text(folder / "proc/meminfo", "MemFree:   1 kB\nMemTotal:       65739132 kB\nMemAvailable:   2 kB\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), int64_t{65739132} * 1024);
-  write(folder / "proc/self/cgroup", "0::/user.slice/one.scope\n");
-  write(folder / "cgroups/user.slice/one.scope/memory.max", "max\n");
+  write_text(folder / "proc/self/cgroup", "0::/user.slice/one.scope\n");
+  write_text(folder / "cgroups/user.slice/one.scope/memory.max", "max\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), int64_t{65739132} * 1024);
 }
 
 TEST(Machine, TheLeastLimitOfTheGroupsAboveCounts) {
   const TempFolder folder;
-  write(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
-  write(folder / "proc/self/cgroup", "0::/a.slice/b.scope\n");
-  write(folder / "cgroups/a.slice/b.scope/memory.max", "9000000\n");
+  write_text(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
+  write_text(folder / "proc/self/cgroup", "0::/a.slice/b.scope\n");
+  write_text(folder / "cgroups/a.slice/b.scope/memory.max", "9000000\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 9000000);
-  write(folder / "cgroups/a.slice/memory.max", "8000000\n");
+  write_text(folder / "cgroups/a.slice/memory.max", "8000000\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 8000000);
-  write(folder / "cgroups/memory.max", "7000000\n");
+  write_text(folder / "cgroups/memory.max", "7000000\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 7000000) << "a container's own group";
 }
 
 TEST(Machine, ALimitOfTheFirstVersionOfControlGroupsCountsToo) {
   const TempFolder folder;
-  write(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
-  write(folder / "proc/self/cgroup", "12:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
-  write(folder / "cgroups/memory/docker/abc/memory.limit_in_bytes", "6000000\n");
+  write_text(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
+  write_text(folder / "proc/self/cgroup", "12:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
+  write_text(folder / "cgroups/memory/docker/abc/memory.limit_in_bytes", "6000000\n");
   EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 6000000);
 }
 

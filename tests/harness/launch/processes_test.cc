@@ -17,21 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::TempFolder;
-
-void write(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
-  test::write_text(file, text);
-}
+using test::write_text;
 
 TEST(ProcessTree, FindsDescendantsInAnySessionWhateverTheirNames) {
   const TempFolder folder;
-  write(folder / "proc/10/stat", "10 (tearless) S 1 10 10 0 -1\n");
-  write(folder / "proc/11/stat", "11 (a) name (x) R 10 11 10 0 -1\n");
-  write(folder / "proc/12/stat", "12 (own session) S 11 12 12 0 -1\n");
-  write(folder / "proc/13/stat", "");  // has just ended
-  write(folder / "proc/14/stat", "14 (ended) Z 10 11 10 0 -1\n");
-  write(folder / "proc/15/stat", "15 (other) R 1 15 15 0 -1\n");
-  write(folder / "proc/self/stat", "15 (other) R 1 15 15 0 -1\n");
+  write_text(folder / "proc/10/stat", "10 (tearless) S 1 10 10 0 -1\n");
+  write_text(folder / "proc/11/stat", "11 (a) name (x) R 10 11 10 0 -1\n");
+  write_text(folder / "proc/12/stat", "12 (own session) S 11 12 12 0 -1\n");
+  write_text(folder / "proc/13/stat", "");  // has just ended
+  write_text(folder / "proc/14/stat", "14 (ended) Z 10 11 10 0 -1\n");
+  write_text(folder / "proc/15/stat", "15 (other) R 1 15 15 0 -1\n");
+  write_text(folder / "proc/self/stat", "15 (other) R 1 15 15 0 -1\n");
   const ProcessTree tree(folder / "proc");
   EXPECT_EQ(tree.below(10), (std::set<int64_t>{11, 12}));
   EXPECT_EQ(tree.below(12), std::set<int64_t>());
@@ -57,10 +53,10 @@ TEST(Processes, WhoOnlyReadsAFileIsNoWriterOfIt) {
 
 TEST(Processes, AreNamedByTheirCommandsCutToAReadableLength) {
   const TempFolder folder;
-  write(folder / "proc/10/cmdline", std::string("sleep\0a\nb\0", 10));
-  write(folder / "proc/11/cmdline", "");
-  write(folder / "proc/11/comm", "kworker\n");
-  write(folder / "proc/12/cmdline", std::string(1000, 'x'));
+  write_text(folder / "proc/10/cmdline", std::string("sleep\0a\nb\0", 10));
+  write_text(folder / "proc/11/cmdline", "");
+  write_text(folder / "proc/11/comm", "kworker\n");
+  write_text(folder / "proc/12/cmdline", std::string(1000, 'x'));
   EXPECT_EQ(command_of(10, folder / "proc"), "sleep a\\nb");
   EXPECT_EQ(command_of(11, folder / "proc"), "kworker");
   EXPECT_EQ(command_of(12, folder / "proc"), std::string(99, 'x') + "…");
