@@ -1,4 +1,5 @@
-// `tearless plan GRID`: counts the runs of a grid by state, before anything runs. Changes nothing.
+// `tearless plan GRID`: counts the runs of a grid, or of the grids of a paper, by state, before anything runs. Changes
+// nothing.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -15,136 +16,23 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/plan_tally.h"
+#include "harness/commands/submission_options.h"
+#include "harness/grid/paper.h"
 #include "harness/launch/machine.h"
-#include "harness/plan/calibration.h"
 #include "harness/plan/estimate.h"
-#include "harness/plan/grid_state.h"
-#include "harness/plan/submission.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 
 struct PlanOptions {
   std::string grid;
-  std::vector<std::string> only;
+  std::vector<std::string> parts, only, set;
 };
-
-/// The states that the plan counts, in the order of its columns.
-enum Kind : size_t { kToRun, kRunning, kDone, kDiverged, kFailed, kWaiting, kRefused, kLeftOut, kKinds };
-constexpr std::array<const char*, kKinds> kKindNames = {"to_run", "running",          "done",    "diverged",
-                                                        "failed", "waiting_for_data", "refused", "left_out"};
-using Counts = std::array<int64_t, kKinds>;
-
-Kind kind_of(const Row& row) {
-  const std::optional<RunState>& state = row.result.state;
-  if (!row.refusal.empty()) return kRefused;
-  if (row.result.is_due) return kToRun;
-  if (state == RunState::kRunning) return kRunning;
-  if (state == RunState::kDone) return kDone;
-  if (state == RunState::kDiverged) return kDiverged;
-  if (state == RunState::kFailed) return kFailed;
-  if (state == RunState::kWaitingData) return kWaiting;
-  return kToRun;
-}
-
-/// The runs of one derivation.
-struct DerivedTally {
-  Counts counts{};
-  std::vector<Run> to_run;
-  Estimate estimate;  // of these
-};
-
-/// An axis, or the seeds: how many runs of each of its points are of which kind.
-struct AxisTally {
-  std::string name;
-  std::vector<std::pair<std::string, Counts>> points;  // label → counts, in the grid's order
-
-  void count(const std::string& label, Kind kind) {
-    const auto point = std::ranges::find(points, label, &std::pair<std::string, Counts>::first);
-    if (point != points.end()) ++point->second[kind];
-  }
-};
-
-struct Tally {
-  std::vector<AxisTally> axes;  // the seeds are the last
-  Counts all{};
-  std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its combinations
-  int64_t updates = 0;                           // maximum number that the runs in kToRun make
-  int64_t of_unknown_length = 0;                 // those of them whose maximum is not known
-  int64_t shared = 0;                            // rows with the same run as another row
-  std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
-  Estimate estimate;                             // of the runs in kToRun
-  std::optional<int64_t> disk_bytes;             // that the runs in kToRun need, by disk_estimate()
-  std::vector<DerivedTally> derived;             // of each derivation; not in the numbers above
-  int64_t to_derive = 0;                         // their runs in kToRun
-
-  explicit Tally(const Grid& grid) : derived(grid.derivations.size()) {
-    for (const Axis& axis : grid.axes) {
-      AxisTally& tally = axes.emplace_back(AxisTally{.name = axis.name, .points = {}});
-      for (const AxisPoint& point : axis.points) tally.points.emplace_back(point.label, Counts{});
-    }
-    AxisTally& seeds = axes.emplace_back(AxisTally{.name = "seed", .points = {}});
-    for (const int64_t seed : grid.seeds) seeds.points.emplace_back(std::to_string(seed), Counts{});
-  }
-};
-
-void count_row(const Row& row, Kind kind, Tally& tally) {
-  ++tally.all[kind];
-  for (AxisTally& axis : tally.axes) axis.count(label_on(row.run.coordinates, axis.name), kind);
-  tally.axes.back().count(std::to_string(row.run.seed), kind);
-}
-
-void count_excluded(const Grid& grid, const Only& only, Tally& tally) {
-  for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (!excluded || !only.admits(combination)) return;
-    ++tally.excluded[excluded];
-    ++tally.all[kLeftOut];
-    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-      ++tally.axes[axis].points[combination.index[axis]].second[kLeftOut];
-    }
-    const auto seed = std::ranges::find(grid.seeds, combination.seed) - grid.seeds.begin();
-    ++tally.axes.back().points[static_cast<size_t>(seed)].second[kLeftOut];
-  });
-}
-
-Tally tally_of(const GridState& state, const Only& only, const Workspace& workspace) {
-  const Grid& grid = state.grid;
-  Tally tally(grid);
-  std::set<std::string> seen;
-  std::vector<Run> untrained;
-  for (const Row& row : state.results.rows) {
-    const Kind kind = kind_of(row);
-    if (!row.is_trained()) {
-      DerivedTally& own =
-          tally.derived[static_cast<size_t>(&grid.derivation(row.derivation) - grid.derivations.data())];
-      ++own.counts[kind];
-      if (kind == kToRun && seen.insert(row.run.id).second) own.to_run.push_back(row.run);
-      continue;
-    }
-    count_row(row, kind, tally);
-    if (kind == kWaiting) ++tally.waiting_for[row.run.waiting_for];
-    if (row.refusal.empty() && !seen.insert(row.run.id).second) {
-      ++tally.shared;
-    } else if (kind == kToRun) {
-      tally.updates += row.run.updates;
-      tally.of_unknown_length += row.run.updates == 0;
-      untrained.push_back(row.run);
-    }
-  }
-  for (const DerivedTally& own : tally.derived) tally.to_derive += own.counts[kToRun];
-  if (!untrained.empty() || tally.to_derive > 0) {
-    const std::vector<Timing> ended = state.results.store ? state.results.store->timings() : std::vector<Timing>();
-    for (DerivedTally& own : tally.derived) own.estimate = estimate_of(own.to_run, ended);
-    tally.estimate = estimate_of(untrained, ended, calibrations_in(workspace));
-    tally.disk_bytes =
-        disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
-  }
-  count_excluded(grid, only, tally);
-  return tally;
-}
 
 // --- text output ----------------------------------------------------------------------------------------------------
 
@@ -185,13 +73,15 @@ void print_counts(const Tally& tally) {
   print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
 }
 
-std::string sizes_text(const GridState& state) {
+std::string sizes_text(std::span<const GridState> states) {
   std::optional<int64_t> least, most;
-  for (const Row& row : state.results.rows) {
-    const std::optional<int64_t> size = row.run.parameters;
-    if (!size) continue;
-    least = std::min(least.value_or(*size), *size);
-    most = std::max(most.value_or(*size), *size);
+  for (const GridState& state : states) {
+    for (const Row& row : state.results.rows) {
+      const std::optional<int64_t> size = row.run.parameters;
+      if (!size) continue;
+      least = std::min(least.value_or(*size), *size);
+      most = std::max(most.value_or(*size), *size);
+    }
   }
   if (!least) return "parameters: pending until the data are prepared";
   const std::string from = short_count(*least);
@@ -225,33 +115,37 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
   return text;
 }
 
+/// What runs that are to be trained cost; nothing if there are none. `target` names them in a command.
+void print_work(const Work& work, const std::string& sizes, const std::string& target, const Globals& globals) {
+  if (work.runs.empty()) return;
+  const std::string unknown =
+      work.of_unknown_length == 0
+          ? ""
+          : fmt::format(", without {} whose updates are not known yet", counted(work.of_unknown_length, "run"));
+  print("To run: {}, {} updates at most{}; {}\n", counted(std::ssize(work.runs), "run"), work.updates, unknown, sizes);
+  const std::vector<std::string> time = estimate_lines(work.estimate, static_cast<int>(cores_of_process().size()),
+                                                       /*gpus=*/0, fmt::format("tearless run {} --calibrate", target));
+  print("Time: {}\n", fmt::join(time, "\n      "));
+  if (work.disk_bytes) print("Disk: {}\n", disk_text(*work.disk_bytes, globals.workspace));
+}
+
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
-  const std::string target = shell_word(grid.file.string()) + options_again(globals);
+  const std::string target = grid.words() + options_again(globals);
   print("{}\n\n", grid.title);
   print_counts(tally);
   print("\n");
   for (const auto& [exclusion, count] : tally.excluded) {
     print("{} left out ({}): {}\n", counted(count, "run"), exclusion->location, exclusion->why);
   }
+  if (grid.sample) print("Sample: {}\n", drawn_text(*grid.sample));
   for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
-  if (tally.shared > 0) print("{} equal to another run of this grid: trained once\n", counted(tally.shared, "run"));
+  if (tally.shared > 0) print("{} rows are {}: each is trained once\n", tally.rows, counted(tally.rows - tally.shared, "run"));
+  for (const NoEffect& one : tally.no_effect) print("Without effect: {}\n", text_of(one));
   if (tally.all[kFailed] > 0) {
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
-  if (tally.all[kToRun] > 0) {
-    const std::string unknown =
-        tally.of_unknown_length == 0
-            ? ""
-            : fmt::format(", without {} whose updates are not known yet", counted(tally.of_unknown_length, "run"));
-    print("To run: {}, {} updates at most{}; {}\n", counted(tally.all[kToRun], "run"), tally.updates, unknown,
-          sizes_text(state));
-    const std::vector<std::string> time =
-        estimate_lines(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0,
-                       fmt::format("tearless run {} --calibrate", target));
-    print("Time: {}\n", fmt::join(time, "\n      "));
-    if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
-  }
+  print_work(tally.work, sizes_text({&state, 1}), target, globals);
   for (size_t i = 0; i < tally.derived.size(); ++i) {
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
@@ -270,21 +164,25 @@ json counts_json(const Counts& counts) {
   return object;
 }
 
+json estimate_json(const Work& work) {
+  return {{"runs", work.estimate.known},
+          {"runs_without", work.estimate.unknown},
+          {"calibrated_runs", work.estimate.calibrated},
+          {"ended_runs", work.estimate.ended},
+          {"cpu_seconds", work.estimate.cpu_seconds},
+          {"gpu_seconds", work.estimate.gpu_seconds},
+          {"error", work.estimate.error},
+          {"disk_bytes", work.disk_bytes ? json(*work.disk_bytes) : json()}};
+}
+
 json plan_json(const GridState& state, const Tally& tally) {
   const Grid& grid = state.grid;
   json plan = {{"title", grid.title},
                {"file", grid.file.string()},
                {"counts", counts_json(tally.all)},
                {"errors", state.errors}};
-  plan["updates"] = tally.updates;
-  plan["estimate"] = {{"runs", tally.estimate.known},
-                      {"runs_without", tally.estimate.unknown},
-                      {"calibrated_runs", tally.estimate.calibrated},
-                      {"ended_runs", tally.estimate.ended},
-                      {"cpu_seconds", tally.estimate.cpu_seconds},
-                      {"gpu_seconds", tally.estimate.gpu_seconds},
-                      {"error", tally.estimate.error},
-                      {"disk_bytes", tally.disk_bytes ? json(*tally.disk_bytes) : json()}};
+  plan["updates"] = tally.work.updates;
+  plan["estimate"] = estimate_json(tally.work);
   plan["axes"] = json::array();
   for (const AxisTally& axis : std::span(tally.axes).first(grid.axes.size())) {
     json points = json::array();
@@ -301,10 +199,17 @@ json plan_json(const GridState& state, const Tally& tally) {
                                {"gpu_seconds", own.estimate.gpu_seconds},
                                {"runs_without", own.estimate.unknown}});
   }
+  plan["no_effect"] = json::array();
+  for (const NoEffect& one : tally.no_effect) {
+    plan["no_effect"].push_back(
+        {{"axis", one.axis}, {"labels", one.labels}, {"rows", one.rows}, {"runs", one.runs}, {"because", one.because}});
+  }
   plan["left_out"] = json::array();
   for (const auto& [exclusion, count] : tally.excluded) {
     plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
   }
+  if (grid.sample)
+    plan["sample"] = {{"count", grid.sample->count}, {"seed", grid.sample->seed}, {"of", grid.sample->of}};
   plan["runs"] = json::array();
   for (const Row& row : state.results.rows) {
     json entry = {
@@ -318,8 +223,8 @@ json plan_json(const GridState& state, const Tally& tally) {
   return plan;
 }
 
-int plan(const PlanOptions& options, const Globals& globals) {
-  const GridState state = look_up(options.grid, options.only, globals, WithoutProgram::kRefuse);
+int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& globals) {
+  const GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
   const Tally tally = tally_of(state, Only(state.grid, options.only), Workspace(globals.workspace));
   if (globals.json) {
     print_json(plan_json(state, tally));
@@ -330,12 +235,132 @@ int plan(const PlanOptions& options, const Globals& globals) {
   return state.errors.empty() ? kOk : kUsage;
 }
 
+// --- papers ---------------------------------------------------------------------------------------------------------
+
+/// The grids of a paper with their runs.
+struct PaperPlan {
+  std::string title;
+  std::vector<std::string> names;  // of the parts
+  std::vector<GridState> states;
+  std::vector<Tally> tallies;
+  Counts all{};                                                // each run once, whichever parts have it
+  std::map<std::vector<std::string>, int64_t> shared;          // parts → runs that exactly these have
+  Work work;
+
+  void count(const Workspace& workspace) {
+    std::map<std::string, std::vector<std::string>> parts;  // run → the parts that have it
+    for (size_t i = 0; i < states.size(); ++i) {
+      all[kLeftOut] += tallies[i].all[kLeftOut];
+      for (const Row& row : states[i].results.rows) {
+        if (!row.is_trained()) continue;
+        const Kind kind = kind_of(row);
+        std::vector<std::string>& of_run = parts[row.run.id];
+        if (of_run.empty() || !row.refusal.empty()) {
+          ++all[kind];
+          if (kind == kToRun) work.add(row.run);
+        }
+        if (of_run.empty() || of_run.back() != names[i]) of_run.push_back(names[i]);
+      }
+    }
+    for (const auto& [run, of_run] : parts) {
+      if (of_run.size() > 1) ++shared[of_run];
+    }
+    work.estimate_with(states.front().results.store.get(), workspace);
+  }
+};
+
+void print_paper_counts(const PaperPlan& plan) {
+  size_t width = 3;
+  for (const std::string& name : plan.names) width = std::max(width, display_width(printable(name)));
+  const auto print_line = [&](const std::string& name, auto&& number_of, const std::string& title) {
+    std::string line = fmt::format("{:<{}}", printable(name), width);
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      if (plan.all[kind] > 0) line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
+    }
+    print("{}{}\n", line, title.empty() ? "" : "  " + printable(title));
+  };
+  print_line("", heading_of, "");
+  for (size_t i = 0; i < plan.names.size(); ++i) {
+    print_line(
+        plan.names[i], [&](size_t kind) { return std::to_string(plan.tallies[i].all[kind]); },
+        plan.states[i].grid.title);
+  }
+  print_line("all", [&](size_t kind) { return std::to_string(plan.all[kind]); }, "");
+}
+
+void print_paper(const PaperPlan& plan, const PlanOptions& options, const Globals& globals) {
+  std::string target = shell_word(options.grid) + options_again(globals);
+  for (const std::string& part : options.parts) target.append(" --part ").append(shell_word(part));
+  for (const std::string& one : options.set) target.append(" --set ").append(shell_word(one));
+  print("{}\n\n", plan.title);
+  print_paper_counts(plan);
+  print("\n");
+  for (const auto& [parts, runs] : plan.shared) {
+    print("{} of {}: trained once\n", counted(runs, "run"), fmt::join(parts, ", "));
+  }
+  std::map<std::string, int64_t> waiting_for;
+  for (size_t i = 0; i < plan.states.size(); ++i) {
+    for (const auto& [sentence, count] : plan.tallies[i].waiting_for) waiting_for[sentence] += count;
+    for (const NoEffect& one : plan.tallies[i].no_effect) print("Without effect in {}: {}\n", plan.names[i], text_of(one));
+  }
+  for (const auto& [sentence, count] : waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
+  print_work(plan.work, sizes_text(plan.states), target, globals);
+  print("Next: tearless {} {}\n", plan.work.runs.empty() ? "table" : "run", target);
+}
+
+json paper_json(const PaperPlan& plan, const PlanOptions& options) {
+  json parts = json::array(), shared = json::array();
+  for (size_t i = 0; i < plan.states.size(); ++i) {
+    parts.push_back(plan_json(plan.states[i], plan.tallies[i]));
+    parts.back()["part"] = plan.names[i];
+  }
+  for (const auto& [names, runs] : plan.shared) shared.push_back({{"parts", names}, {"runs", runs}});
+  return {{"title", plan.title},
+          {"file", options.grid},
+          {"counts", counts_json(plan.all)},
+          {"updates", plan.work.updates},
+          {"estimate", estimate_json(plan.work)},
+          {"shared", shared},
+          {"parts", parts}};
+}
+
+int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const PlanOptions& options,
+               const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  PaperPlan plan{.title = paper.title, .names = {}, .states = {}, .tallies = {}, .shared = {}, .work = {}};
+  std::vector<std::string> errors;
+  for (const fs::path& grid : grids) {
+    GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
+    errors.insert(errors.end(), state.errors.begin(), state.errors.end());
+    plan.names.push_back(part_name(paper, grid));
+    plan.tallies.push_back(tally_of(state, Only(state.grid, options.only), workspace));
+    plan.states.push_back(std::move(state));
+  }
+  plan.count(workspace);
+  if (globals.json) {
+    print_json(paper_json(plan, options));
+  } else {
+    print_paper(plan, options, globals);
+  }
+  for (const std::string& error : errors) notice(error);
+  return errors.empty() ? kOk : kUsage;
+}
+
+int plan(const PlanOptions& options, const Globals& globals) {
+  const std::vector<fs::path> grids = grids_in(options.grid, options.parts);
+  const std::optional<Paper> paper = load_paper(options.grid);
+  return paper && grids.size() > 1 ? plan_paper(*paper, grids, options, globals)
+                                   : plan_grid(grids.front(), options, globals);
+}
+
 }  // namespace
 
 Action command_plan(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<PlanOptions>();
-  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("grid", options->grid, "the grid file, or a file that lists grids")->required();
+  add_part_option(app, options->parts);
   app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  add_set_option(app, options->set);
   return [options, &globals] { return plan(*options, globals); };
 }
 

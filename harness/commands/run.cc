@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
+#include "harness/grid/paper.h"
 #include "harness/plan/calibration.h"
 #include "harness/plan/grid_state.h"
 #include "harness/plan/submission.h"
@@ -28,15 +30,39 @@ struct RunOptions {
   bool calibrate = false;  // implies submission.smoke
   bool retry = false;
   ServiceFlags service;
+
+  /// What names the grid, or the part of a paper, in a command to type next.
+  std::string words() const { return shell_word(grid) + submission.words(); }
 };
 
+void hand_over(const Workspace& workspace, const std::vector<Submission>& submissions, const RunOptions& options,
+               const Globals& globals, const ServiceStart& start, SweepWatch& watch) {
+  const ServiceFacts service = require_service(workspace, start);
+  notice_if_without_effect(options.service, service, globals);
+  Request submit{.name = "submit", .priority = options.submission.priority};
+  for (const Submission& submission : submissions) {
+    notice_other_environment(submission.sweep.policy, service);
+    discard_results(workspace, submission, options.submission, start);
+    submit.sweeps.push_back(submission.sweep.id);
+  }
+  if (options.retry) submit.flags = {"retry"};
+  const nlohmann::json answer = request(workspace, submit, start);
+  for (const nlohmann::json& one : answer.at("submitted")) {
+    const auto facts = one.get<SubmissionFacts>();
+    if (const std::vector<std::string> changes = changes_of(facts); facts.kept_place || !facts.beside.empty()) {
+      watch.say(fmt::format("{}: {}", facts.id, fmt::join(changes, ", ")));
+    }
+  }
+}
+
 // Prints the state of the sweep, the failures with their reasons, and the next command. Returns the exit code.
-int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options,
+int conclude(const Store& store, const Submission& submission, const Globals& globals, const RunOptions& options,
              const WatchEnd& ending) {
+  const Sweep& sweep = submission.sweep;
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
   if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
-  const std::string place = options_again(seen), grid = shell_word(options.grid);
+  const std::string place = options_again(seen), grid = options.words();
   const std::string again = fmt::format("tearless run {}{}{}", grid, options_again(globals),
                                         options.calibrate          ? " --calibrate"
                                         : options.submission.smoke ? " --smoke"
@@ -62,7 +88,9 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
     if (options.calibrate) {
       print("Next, with an estimate of the time: tearless plan {}{}\n", grid, options_again(globals));
     } else if (!options.submission.smoke) {
-      print("Next: tearless table {}{}\n", grid, place);
+      // With --set the grid file alone does not say which runs they are.
+      print("Next: tearless table {}{}\n",
+            options.submission.set.empty() ? shell_word(submission.grid.file.string()) : shell_word(sweep.id), place);
     }
   }
   const bool all_ended =
@@ -70,44 +98,57 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   return all_ended ? kOk : kSomethingFailed;
 }
 
+/// Submits the grids together and follows one after another, in their order. The service trains them in this order,
+/// too: where one has no run left to start, it goes on to the next. Returns the worst exit code.
+int follow(const Workspace& workspace, const std::vector<Submission>& submissions, const RunOptions& options,
+           const Globals& globals) {
+  const ServiceStart start{.arguments = options.service.arguments()};
+  std::vector<std::string> sweeps;
+  for (const Submission& submission : submissions) sweeps.push_back(submission.sweep.id);
+  int code = kOk;
+  for (const Submission& submission : submissions) {
+    const Sweep& sweep = submission.sweep;
+    WatchEnd ending;
+    {
+      SweepWatch watch(workspace, sweep.id, sweeps, sweep.policy, sweep.runs, start);
+      if (&submission == submissions.data()) hand_over(workspace, submissions, options, globals, start, watch);
+      if (submissions.size() > 1) watch.say(sweep.id + "  " + sweep.name);
+      ending = watch.follow();
+    }
+    code = std::max(code, conclude(*Store::open_reader(workspace), submission, globals, options, ending));
+    if (ending.interrupted || ending.left_to != 0) break;
+  }
+  return code;
+}
+
 int run(const RunOptions& options, const Globals& globals) {
   std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
   SubmissionOptions wanted = options.submission.options();
   if (options.calibrate) wanted.calibrated = timed_classes(Workspace(globals.workspace));
-  Submission submission = prepare_submission(options.grid, globals.engine, wanted);
-  if (options.calibrate && submission.sweep.runs.empty()) {
-    print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
-          shell_word(options.grid), options_again(globals));
-    return kOk;
+  std::vector<Submission> submissions;
+  for (const std::filesystem::path& grid : grids_in(options.grid, options.submission.parts)) {
+    submissions.push_back(prepare_submission(grid, globals.engine, wanted));
   }
+  if (options.calibrate) {
+    std::erase_if(submissions, [](const Submission& one) { return one.sweep.runs.empty(); });
+    if (submissions.empty()) {
+      print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
+            options.words(), options_again(globals));
+      return kOk;
+    }
+  }
+  require_unnamed_parts(submissions.size(), options.submission);
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  write_submission(workspace, submission);
-  const Sweep& sweep = submission.sweep;
-  const ServiceStart start{.arguments = options.service.arguments()};
-  WatchEnd ending;
-  {
-    SweepWatch watch(workspace, sweep.id, sweep.policy, sweep.runs, start);
-    const ServiceFacts service = require_service(workspace, start);
-    notice_if_without_effect(options.service, service, globals);
-    notice_other_environment(sweep.policy, service);
-    discard_results(workspace, submission, options.submission, start);
-    Request submit{.name = "submit", .sweeps = {sweep.id}, .priority = options.submission.priority};
-    if (options.retry) submit.flags = {"retry"};
-    const SubmissionFacts facts = request(workspace, submit, start).at("submitted").at(0);
-    if (const std::vector<std::string> changes = changes_of(facts); facts.kept_place || !facts.beside.empty()) {
-      watch.say(fmt::format("{}: {}", sweep.id, fmt::join(changes, ", ")));
-    }
-    ending = watch.follow();
-  }
-  return conclude(*Store::open_reader(workspace), sweep, globals, options, ending);
+  for (Submission& submission : submissions) write_submission(workspace, submission);
+  return follow(workspace, submissions, options, globals);
 }
 
 }  // namespace
 
 Action command_run(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunOptions>();
-  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("grid", options->grid, "the grid file, or a file that lists grids")->required();
   options->submission.add_to(app);
   options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");

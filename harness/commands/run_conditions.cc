@@ -1,5 +1,6 @@
 #include "harness/commands/run_conditions.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -59,6 +60,10 @@ struct Condition {
 
   bool holds(const json& of_run) const {
     if (of_run.is_null()) return false;
+    if (of_run.is_array()) {  // of several tags one
+      const bool is_among = std::ranges::find(of_run, json(value)) != of_run.end();
+      return (compare.text == "=" && is_among) || (compare.text == "!=" && !is_among);
+    }
     const std::optional<double> left = number_in(of_run), right = number_in(value);
     if (left && right) return compare.of_numbers(*left, *right);
     const bool is_equal = value_text(of_run) == value;

@@ -13,10 +13,41 @@
 #include "base/pattern.h"
 #include "base/settings.h"
 #include "harness/table/columns.h"
+#include "harness/store/sweep_directory.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
 using nlohmann::json;
+
+/// The tags and the note of a row's sweep, read from the sweep's folder when they are asked for.
+class SweepWords {
+ public:
+  struct Words {
+    json tags, note;  // null: none
+  };
+
+  explicit SweepWords(std::filesystem::path root) : workspace_(std::move(root)) {}
+
+  const Words& operator()(const Row& row) {
+    const auto [words, is_new] = known_.try_emplace(row.sweep_id());
+    if (is_new && !row.sweep_id().empty()) words->second = read(row.sweep_id());
+    return words->second;
+  }
+
+ private:
+  Words read(const std::string& sweep) const {
+    try {
+      const Sweep head = read_sweep_head(workspace_, sweep);
+      return {head.tags.empty() ? json() : json(head.tags), head.note.empty() ? json() : json(head.note)};
+    } catch (const UserError&) {  // `verify` says what is wrong with the folder
+      return {};
+    }
+  }
+
+  Workspace workspace_;
+  std::map<std::string, Words> known_;
+};
+
 namespace {
 
 int64_t updates_made(const Store& store, const RunResult& run) {
@@ -33,13 +64,15 @@ int64_t updates_made(const Store& store, const RunResult& run) {
 
 using Steps = std::map<std::string, int64_t>;
 
-Columns fields(const std::shared_ptr<const Steps>& steps) {
+Columns fields(const std::shared_ptr<const Steps>& steps, const std::shared_ptr<SweepWords>& words) {
   const auto field = [](const char* name, std::function<json(const Row&)> value) {
     return ColumnOfRuns{ColumnKind::kField, name, "", std::move(value)};
   };
   return {field("run", [](const Row& row) { return json(row.run.id); }),
           field("sweep", [](const Row& row) { return json(row.sweep_id()); }),
           field("name", [](const Row& row) { return json(row.sweep ? row.sweep->name : ""); }),
+          field("tag", [words](const Row& row) { return (*words)(row).tags; }),
+          field("note", [words](const Row& row) { return (*words)(row).note; }),
           field("place", [](const Row& row) { return row.sweep ? json(row.place) : json(); }),
           field("seed", [](const Row& row) { return row.sweep ? json(row.run.seed) : json(); }),
           field("state", [](const Row& row) { return json(name_of(row.result.state)); }),
@@ -87,6 +120,7 @@ ColumnOfRuns score_column(const std::string& score) {
 
 RunList::RunList(ResultSet runs, bool with_settings) {
   read_results(runs.store.get(), runs.beside);
+  words_ = std::make_shared<SweepWords>(runs.store ? runs.store->root() : std::filesystem::path());
   for (const Row& row : runs.rows) (*steps_)[row.run.id] = updates_made(*runs.store, row.result);
   show_scores_with_trained_runs(runs);
   rows_ = std::move(runs.rows);
@@ -156,7 +190,7 @@ Columns RunList::columns_of_rows() const {
   for (const auto& [run, values] : *settings_) {
     for (const auto& [key, value] : values) settings.insert(key);
   }
-  Columns columns = fields(steps_);
+  Columns columns = fields(steps_, words_);
   for (const std::string& axis : axes) {
     columns.push_back({ColumnKind::kLabel, axis, "", [axis](const Row& row) {
                          const std::string& label = label_on(row.run.coordinates, axis);

@@ -1,6 +1,6 @@
 // `tearless status [SWEEP …]`: prints the state, once or again each second, of the sweeps of a workspace.
 // Changes nothing.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/sweep_watch.h"
@@ -23,6 +24,7 @@
 #include "harness/service/start.h"
 #include "harness/store/selectors.h"
 #include "harness/store/store.h"
+#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {
@@ -56,6 +58,16 @@ void report_superseded_results(const Store& store, const Sweep& newest, const Gl
   report_earlier_results(store, newest.grid_file, not_started, globals);
 }
 
+// The user's own words, from the sweep's folder. `verify` says what is wrong with a damaged one.
+std::pair<std::vector<std::string>, std::string> words_of(const Store& store, const std::string& sweep) {
+  try {
+    const Sweep head = read_sweep_head(Workspace(store.root()), sweep);
+    return {head.tags, printable(head.note)};
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
              const std::optional<ServiceFacts>& facts) {
   json list = json::array();
@@ -72,6 +84,8 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
     list.push_back({{"id", sweep.id},
                     {"title", sweep.title},
                     {"name", sweep.name},
+                    {"tags", words_of(store, sweep.id).first},
+                    {"note", words_of(store, sweep.id).second},
                     {"grid_file", sweep.grid_file},
                     {"submitted_at", sweep.submitted_at},
                     {"state", name_of(sweep.state)},
@@ -116,6 +130,9 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   lines.push_back(fmt::format("{}  {}", sweep.id, sweep.name));
   lines.push_back(fmt::format("  {}  submitted {}{}", sweep.grid_file, local_time(sweep.submitted_at),
                               sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority)));
+  if (const auto [tags, note] = words_of(store, sweep.id); !tags.empty() || !note.empty()) {
+    lines.push_back(fmt::format("  {}{}{}", fmt::join(tags, ", "), tags.empty() || note.empty() ? "" : ": ", note));
+  }
   lines.push_back("  " + text_of(in));
   if (facts && facts->ended() < facts->total) lines.push_back("  " + summary_of(*facts));
   if (lost.updates > 0) lines.push_back("  lost: " + text_of(lost));

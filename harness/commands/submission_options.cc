@@ -16,8 +16,22 @@
 
 namespace tearless::harness {
 
+void add_part_option(CLI::App& app, std::vector<std::string>& parts) {
+  app.add_option("--part", parts, "of a file that lists grids: these only, as in --part table2 (repeat for more)");
+}
+
+void add_set_option(CLI::App& app, std::vector<std::string>& set) {
+  app.add_option("--set", set,
+                 "key=value: a setting that wins over the grid's [set] and base files, written as there (repeat for "
+                 "more)");
+}
+
 void SubmissionFlags::add_to(CLI::App& app) {
   app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  add_part_option(app, parts);
+  add_set_option(app, set);
+  app.add_option("--tag", tags, "a word by which `status` and `runs --where tag=…` find the sweep (repeat for more)");
+  app.add_option("--note", note, "a line about the sweep, for `status` and `runs`");
   app.add_option("--name", name,
                  "the sweep's name, a word for it in other commands (default: its previous name, else the title)")
       ->each(require_sweep_name);
@@ -45,9 +59,21 @@ void SubmissionFlags::add_to(CLI::App& app) {
       "else an estimate at first, then what was measured)");
 }
 
+std::string SubmissionFlags::words() const {
+  std::string words;
+  for (const std::string& one : parts) words.append(" --part ").append(shell_word(one));
+  for (const std::string& one : set) words.append(" --set ").append(shell_word(one));
+  return words;
+}
+
+void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags) {
+  if (sweeps < 2 || flags.name.empty()) return;
+  fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", flags.name, sweeps);
+}
+
 SubmissionOptions SubmissionFlags::options() const {
   SubmissionOptions options{
-      .only = only, .name = name, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
+      .only = only, .set = set, .tags = tags, .note = note, .name = name, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);

@@ -16,7 +16,8 @@ namespace tearless::harness {
 
 /// Of `run` and `submit`.
 struct SubmissionFlags {
-  std::vector<std::string> only;
+  std::vector<std::string> parts, only, set, tags;
+  std::string note;
   std::string name;  // of the sweep; "": not given
   bool smoke = false;
   std::optional<int64_t> priority;  // unset: the previous one, 0 for a new sweep
@@ -28,7 +29,17 @@ struct SubmissionFlags {
 
   void add_to(CLI::App& app);
   SubmissionOptions options() const;
+  /// " --part table2 --set train.max_epochs=10": those that say which runs are meant, for a command to type next.
+  std::string words() const;
 };
+
+/// --part of commands about a file that lists grids.
+void add_part_option(CLI::App& app, std::vector<std::string>& parts);
+/// --set of `plan`, `run` and `submit`.
+void add_set_option(CLI::App& app, std::vector<std::string>& set);
+
+/// UserError for a name for several sweeps.
+void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags);
 
 /// Takes away the results of those of the submission's runs that `flags` ask to train again. Tells how many. UserError
 /// if one of them is running.

@@ -2,10 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/error.h"
 #include "base/print.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
+#include "harness/grid/paper.h"
 #include "harness/service/start.h"
 
 namespace tearless::harness {
@@ -20,12 +20,14 @@ struct SubmitOptions {
 };
 
 int submit(const SubmitOptions& options, const Globals& globals) {
-  if (options.grids.size() > 1 && !options.submission.name.empty()) {
-    fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", options.submission.name,
-         options.grids.size());
+  std::vector<std::filesystem::path> grids;
+  for (const std::string& file : options.grids) {
+    const std::vector<std::filesystem::path> in_file = grids_in(file, options.submission.parts);
+    grids.insert(grids.end(), in_file.begin(), in_file.end());
   }
+  require_unnamed_parts(grids.size(), options.submission);
   std::vector<Submission> submissions;  // all of them before the first is handed over: a mistake in one submits none
-  for (const std::string& grid : options.grids) {
+  for (const std::filesystem::path& grid : grids) {
     submissions.push_back(prepare_submission(grid, globals.engine, options.submission.options()));
   }
   const Workspace workspace =
@@ -60,7 +62,7 @@ int submit(const SubmitOptions& options, const Globals& globals) {
 
 Action command_submit(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<SubmitOptions>();
-  app.add_option("grid", options->grids, "grid files")->required();
+  app.add_option("grid", options->grids, "grid files, or files that list grids")->required();
   options->submission.add_to(app);
   options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");

@@ -21,10 +21,11 @@ constexpr size_t kMaxReasons = 10;
 
 }  // namespace
 
-SweepWatch::SweepWatch(const Workspace& workspace, const std::string& sweep, const SweepPolicy& policy,
-                       const std::vector<Run>& runs, std::optional<ServiceStart> start)
+SweepWatch::SweepWatch(const Workspace& workspace, const std::string& sweep, const std::vector<std::string>& together,
+                       const SweepPolicy& policy, const std::vector<Run>& runs, std::optional<ServiceStart> start)
     : workspace_(workspace),
       sweep_(sweep),
+      together_(together.begin(), together.end()),
       grace_seconds_(policy.grace_seconds),
       start_(std::move(start)),
       events_(workspace.sweep(sweep) / "events.jsonl"),
@@ -78,7 +79,12 @@ bool SweepWatch::has_ended() {
 void SweepWatch::pause(int64_t running) {
   say(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
                   running, grace_seconds_));
-  request(workspace_, {.name = "pause", .sweeps = {sweep_}}, *start_);
+  Request pause{.name = "pause", .sweeps = {sweep_}};
+  const std::optional<ServiceFacts> facts = facts_of_service(workspace_);
+  for (const SweepFacts& other : facts ? facts->sweeps : std::vector<SweepFacts>()) {
+    if (other.id != sweep_ && together_.contains(other.id) && !other.idle()) pause.sweeps.push_back(other.id);
+  }
+  request(workspace_, pause, *start_);
 }
 
 bool SweepWatch::has_ended_without_service() {

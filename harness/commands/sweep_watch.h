@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,11 @@ struct WatchEnd {
 
 class SweepWatch {
  public:
-  /// Shows events from now on, and Ctrl-C ends no process from now on. With `start`: Ctrl-C pauses the sweep, unless
-  /// the service is a daemon, and a service that was killed is replaced by another one, which continues. Without it:
+  /// Shows events from now on, and Ctrl-C ends no process from now on. With `start`: Ctrl-C pauses the sweep and those
+  /// that were submitted `together` with it, unless the service is a daemon, and a service that was killed is replaced by another one, which continues. Without it:
   /// nothing is changed. Borrows `workspace`.
-  SweepWatch(const Workspace& workspace, const std::string& sweep, const SweepPolicy& policy,
-             const std::vector<Run>& runs, std::optional<ServiceStart> start);
+  SweepWatch(const Workspace& workspace, const std::string& sweep, const std::vector<std::string>& together,
+             const SweepPolicy& policy, const std::vector<Run>& runs, std::optional<ServiceStart> start);
 
   /// Prints a line that stays.
   void say(const std::string& line) { screen_.print(line); }
@@ -48,6 +49,7 @@ class SweepWatch {
 
   const Workspace& workspace_;
   std::string sweep_;
+  std::set<std::string> together_;  // sweeps that one Ctrl-C pauses
   int grace_seconds_;
   std::optional<ServiceStart> start_;
   std::map<std::string, std::string> labels_;  // run → label

@@ -8,6 +8,8 @@
 #include "base/files.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/csv_option.h"
+#include "harness/commands/submission_options.h"
+#include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/table/table.h"
 
@@ -15,7 +17,7 @@ namespace tearless::harness {
 namespace {
 
 struct TableOptions {
-  std::vector<std::string> words;
+  std::vector<std::string> words, parts;
   std::string format;  // "": by the ending of `out`
   std::string out;
   bool resume_note = false;
@@ -31,23 +33,34 @@ TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
   return format;
 }
 
-GridState state_of(const std::vector<std::string>& words, const Globals& globals) {
-  const std::optional<std::filesystem::path> grid = words.size() == 1 ? grid_as_it_is_now(words) : std::nullopt;
-  return grid ? look_up(*grid, {}, globals, WithoutProgram::kUseSweep) : look_up_sweep(words, globals);
+std::vector<GridState> states_of(const TableOptions& options, const Globals& globals) {
+  const std::optional<std::filesystem::path> file =
+      options.words.size() == 1 ? grid_as_it_is_now(options.words) : std::nullopt;
+  std::vector<GridState> states;
+  if (!file) {
+    if (!options.parts.empty()) fail("--part {}: name the file that lists the grids, too", options.parts.front());
+    states.push_back(look_up_sweep(options.words, globals));
+    return states;
+  }
+  for (const std::filesystem::path& grid : grids_in(*file, options.parts)) {
+    states.push_back(look_up(grid, {}, globals, WithoutProgram::kUseSweep));
+  }
+  return states;
 }
 
 int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
   require_csv(options.formulas, format == TableFormat::kCsv, "--format csv");
-  const GridState state = state_of(options.words, globals);
-  if (!state.errors.empty()) throw UserError(state.errors.front());
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
-  for (const View& view : state.grid.views) {
-    const auto show = [&](const auto& spec) {
-      tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note));
-    };
-    std::visit(show, view.spec);
+  for (const GridState& state : states_of(options, globals)) {
+    if (!state.errors.empty()) throw UserError(state.errors.front());
+    for (const View& view : state.grid.views) {
+      const auto show = [&](const auto& spec) {
+        tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note));
+      };
+      std::visit(show, view.spec);
+    }
   }
   const std::string text = render(tables, format, options.formulas);
   if (options.out.empty()) {
@@ -63,8 +76,9 @@ int print_table(const TableOptions& options, const Globals& globals) {
 Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
   app.add_option("what", options->words,
-                 "a grid file, as it is now, or a sweep (id, name, last) as it was submitted, without the training "
+                 "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was submitted, without the training "
                  "program; default: last");
+  add_part_option(app, options->parts);
   app.add_option("--format", options->format,
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");

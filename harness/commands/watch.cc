@@ -20,7 +20,7 @@ int watch(const std::vector<std::string>& words, const Globals& globals) {
   store.reset();  // another service may have another database, one that was rebuilt
   print("{}  {}\n", sweep.id, sweep.name);
   const WatchEnd end =
-      SweepWatch(workspace, sweep.id, sweep.policy, {records.begin(), records.end()}, std::nullopt).follow();
+      SweepWatch(workspace, sweep.id, {}, sweep.policy, {records.begin(), records.end()}, std::nullopt).follow();
   const StateCounts counts = print_outcome(*require_store(globals), sweep.id);
   const std::string place = options_again(globals);
   if (end.interrupted) {

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/spelling.h"
+#include "harness/grid/computed.h"
+#include "harness/grid/conditions.h"
+#include "harness/grid/point_hash.h"
 
 namespace tearless::harness {
 namespace {
@@ -19,17 +22,28 @@ constexpr size_t kMaxRuns = 200'000;  // a plan takes about 5 kB for each run
 
 const Exclusion* exclusion_of(const Grid& grid, const Combination& combination) {
   for (const Exclusion& exclusion : grid.excludes) {
-    const auto holds = [&](const Exclusion::Condition& c) { return c.holds[combination.index[c.axis]]; };
-    if (std::all_of(exclusion.when.begin(), exclusion.when.end(), holds)) return &exclusion;
+    if (all_hold(grid, combination.index, exclusion.when)) return &exclusion;
   }
   return nullptr;
+}
+
+/// The first point of an axis from `point` on that stands beside those of the axes before it; the number of its points
+/// if there is none. From 0 on there is one: complete_axes().
+uint32_t standing_from(const Grid& grid, const std::vector<uint32_t>& index, size_t axis, uint32_t point) {
+  const Axis& own = grid.axes[axis];
+  const auto count = static_cast<uint32_t>(own.points.size());
+  if (!own.is_conditional) return point;
+  while (point < count && !stands(grid, index, axis, point)) ++point;
+  return point;
 }
 
 /// Advances to the next combination, the last axis fastest. False after the last combination.
 bool advance(const Grid& grid, std::vector<uint32_t>& index) {
   for (size_t axis = index.size(); axis-- > 0;) {
-    if (++index[axis] < grid.axes[axis].points.size()) return true;
-    index[axis] = 0;
+    index[axis] = standing_from(grid, index, axis, index[axis] + 1);
+    if (index[axis] == grid.axes[axis].points.size()) continue;
+    for (size_t later = axis + 1; later < index.size(); ++later) index[later] = standing_from(grid, index, later, 0);
+    return true;
   }
   return false;
 }
@@ -67,13 +81,23 @@ std::set<std::string> words_of(const std::string& sentence) {
 
 }  // namespace
 
-void for_each_cell(const Grid& grid, const CombinationVisitor& visit) {
+void for_each_point(const Grid& grid, const CombinationVisitor& visit) {
   Combination combination;
   combination.index.assign(grid.axes.size(), 0);
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    combination.index[axis] = standing_from(grid, combination.index, axis, 0);
+  }
   combination.seed = grid.seeds.front();
   do {
     visit(combination, exclusion_of(grid, combination));
   } while (advance(grid, combination.index));
+}
+
+void for_each_cell(const Grid& grid, const CombinationVisitor& visit) {
+  const PointHash hash(grid);
+  for_each_point(grid, [&](const Combination& cell, const Exclusion* excluded) {
+    if (excluded || !grid.sample || hash(cell.index) <= grid.sample->highest) visit(cell, excluded);
+  });
 }
 
 void for_each_combination(const Grid& grid, const CombinationVisitor& visit) {
@@ -85,6 +109,11 @@ void for_each_combination(const Grid& grid, const CombinationVisitor& visit) {
       visit(seeded, excluded);
     }
   });
+}
+
+std::string drawn_text(const Sample& sample) {
+  return fmt::format("{} of {} points, drawn at random with seed {}", std::min(sample.count, sample.of), sample.of,
+                     sample.seed);
 }
 
 std::vector<Combination> runs_of(const Grid& grid, const Only& only) {
@@ -117,6 +146,7 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts, const std::s
     auto it = std::find(labels.begin(), labels.end(), label);
     if (it == labels.end())
       it = std::ranges::find_if(labels, [&](const auto& one) { return is_same_value(one, label); });
+    if (it == labels.end() && label == "-") it = std::ranges::find(labels, kAbsentLabel);
     if (it == labels.end()) {
       fail("{}: the axis {} has no value \"{}\"{}; it has: {}", option, name, label, did_you_mean(label, labels),
            fmt::join(labels, ", "));
@@ -155,10 +185,16 @@ RunSpec materialise(const Grid& grid, const Combination& combination, const Deri
   };
   add(grid.base);
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    add(grid.axes[axis].points[combination.index[axis]].set);
+    const AxisPoint& point = grid.axes[axis].points[combination.index[axis]];
+    for (const std::string& key : point.unset) {
+      spec.settings.erase(key);
+      spec.folders.erase(key);
+    }
+    add(point.set);
   }
   spec.settings[grid.seed_key] = combination.seed;
   spec.folders.erase(grid.seed_key);
+  add_computed(grid, spec.settings);
   const auto derive = [&](const Derivation& one) {
     auto& settings = spec.derived.emplace_back();
     for (const auto& [key, setting] : one.set) settings[key] = setting.value;
@@ -183,6 +219,9 @@ std::string describe_combination(const Grid& grid, const Combination& combinatio
 const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
                                const std::string& sentence) {
   const std::set<std::string> named = words_of(sentence);
+  for (const Computed& one : grid.computed) {
+    if (one.key == key) return &one.written;
+  }
   const Setting* varied = nullptr;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     for (const auto& [name, setting] : grid.axes[axis].points[combination.index[axis]].set) {

@@ -15,7 +15,7 @@
 
 namespace tearless::harness {
 
-/// One element of the cross product of axes and seeds.
+/// One element of the product of axes and seeds: a point of each axis that stands beside those of the axes before it.
 struct Combination {
   std::vector<uint32_t> index;  // axis → index into Axis::points
   int64_t seed = 0;
@@ -47,12 +47,18 @@ class Only {
 /// only.
 using CombinationVisitor = std::function<void(const Combination& combination, const Exclusion* excluded)>;
 
-/// Calls `visit` for each combination, excluded ones included, in a fixed order: axes as written in the file, the last
-/// axis varies faster, seeds fastest.
+/// Calls `visit` for each combination that is drawn or excluded, in a fixed order: axes as in Grid::axes, the last axis
+/// varies faster, seeds fastest.
 void for_each_combination(const Grid& grid, const CombinationVisitor& visit);
 
 /// As for_each_combination(), with one call for all seeds; combination.seed is the grid's first seed.
 void for_each_cell(const Grid& grid, const CombinationVisitor& visit);
+
+/// As for_each_cell(), before a sample is drawn: those that are not drawn are visited, too.
+void for_each_point(const Grid& grid, const CombinationVisitor& visit);
+
+/// "5 of 24 points, drawn at random with seed 3".
+std::string drawn_text(const Sample& sample);
 
 /// The combinations that are not excluded and that `only` admits, in the order of for_each_combination(). UserError for
 /// more than 200 000 of them.

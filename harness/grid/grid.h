@@ -1,6 +1,12 @@
 // A grid file in memory: the settings that all runs share, the axes that vary, the seeds, the exclusions with their
 // reasons, and the views of the results. The format is described in docs/grid_file.md.
 //
+// The settings of a run come about in this order, later ones win:
+//   1. base files, `unset`, [set], --set
+//   2. the axes, in the order of Grid::axes; sub-grids are the first
+//   3. [computed]
+// Then exclusions are compared with the result, and a sample is drawn of what they leave.
+//
 // The harness merges settings by their dotted keys and does not interpret them; it knows the key of the seed and the
 // prefix "derived.". Loading reads files and does nothing else: no clock, no database, no process.
 #pragma once
@@ -14,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/grid/expression.h"
 #include "harness/grid/view.h"
 
 namespace tearless::harness {
@@ -30,29 +37,62 @@ struct Setting {
 /// Dotted key → value.
 using Settings = std::map<std::string, Setting>;
 
+/// One entry of `when`: it holds for combinations with certain points of one axis or, of a setting that several axes
+/// set or that is computed, with certain values of that setting.
+struct PointCondition {
+  std::optional<size_t> axis;          // index into Grid::axes
+  std::vector<bool> points;            // with an axis: one flag for each of its points
+  std::string key;                     // without one: the setting
+  std::vector<nlohmann::json> values;  // and those of its values for which the condition holds
+
+  /// With an axis: true if the condition holds at its point. Points that the axis got later are not among `points`.
+  bool has(size_t point) const { return point < points.size() && points[point]; }
+};
+
 /// One value of an axis: a label, and the settings it stands for (one setting, or a bundle of several).
 struct AxisPoint {
-  std::string label;  // unique within its axis
-  Settings set;       // overrides Grid::base
+  std::string label;                   // unique within its axis
+  Settings set;                        // overrides Grid::base
+  std::vector<std::string> unset;      // keys of Grid::base that its runs do not have
+  std::vector<PointCondition> when;         // on earlier axes; the point stands in combinations for which all hold
   std::string location;
 };
+
+/// The label of the point that an axis has where it does not apply.
+inline constexpr const char* kAbsentLabel = "–";
 
 struct Axis {
   std::string name;  // the dotted key, or the name of a bundle
   std::vector<AxisPoint> points;
   std::string location;
+  bool is_conditional = false;          // some points have conditions
+  std::optional<uint32_t> absent = {};  // the last point: it stands where no other does, and changes no setting
 };
 
-/// Combinations that are left out of the cross product. Plans and tables count them and print `why`.
+/// The axis that the sub-grids are the points of.
+inline constexpr const char* kSubgridAxis = "subgrid";
+
+/// A setting that is calculated from others, an entry of [computed].
+struct Computed {
+  std::string key;
+  Expression expression;
+  Setting written;  // the expression's text and its location
+};
+
+/// Combinations that are left out of the grid. Plans and tables count them and print `why`.
 struct Exclusion {
-  /// One entry of `when`. It is true for a combination if holds[combination.index[axis]].
-  struct Condition {
-    size_t axis;              // index into Grid::axes
-    std::vector<bool> holds;  // one flag for each point of the axis
-  };
-  std::vector<Condition> when;  // the exclusion matches a combination if all are true
+  std::vector<PointCondition> when;  // the exclusion matches a combination if all hold
   std::string why;
   std::string location;
+};
+
+/// A part of the grid that is drawn at random, the same points whenever they are drawn: those whose hash, of `seed` and
+/// their labels, is not above `highest`. A larger count keeps the points of a smaller one.
+struct Sample {
+  int64_t count = 0;  // points to draw, without replicates
+  int64_t seed = 0;
+  uint64_t highest = 0;
+  int64_t of = 0;  // points there are, without the excluded ones
 };
 
 /// The label of derived runs beside those of the axes: the name of their derivation.
@@ -79,22 +119,31 @@ struct Grid {
   std::string title;
   std::filesystem::path file;           // as given on the command line
   std::filesystem::path folder;         // absolute
+  std::vector<std::string> set_options;  // of the command line: "key=value"
   Settings base;                        // from the base files (later files win), then from [set], which wins over them
-  std::vector<Axis> axes;               // in the order of the file
+  std::vector<Axis> axes;               // the sub-grids, then in the order of the file
   std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
   std::string seed_key = "train.seed";  // the setting that receives the seed
+  std::vector<Computed> computed;       // each after those that it needs
   std::vector<Exclusion> excludes;
+  std::optional<Sample> sample;
+  int64_t cells = 0;                    // combinations of points, excluded ones and those not drawn included
   std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
   std::vector<View> views;                       // in the order of the file. Never empty
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
+  std::vector<std::string> tags;  // words of the user's own, by which sweeps are selected
+  std::string note;               // of the user, one line
 
   /// The text of a grid file that is read as this grid, without base files and without the policy. Grids with the same
   /// text ask for the same runs and show them alike, wherever their files are.
   std::string merged;
 
-  /// The number of combinations, seeds and excluded ones included.
-  int64_t size() const;
+  /// What names the grid in a command to type next: "grids/demo.toml --set train.max_epochs=10".
+  std::string words() const;
+
+  /// The number of combinations, seeds, excluded ones and those not drawn included.
+  int64_t size() const { return cells * static_cast<int64_t>(seeds.size()); }
 
   /// The derivation called `name`. REQUIRES: the grid has it.
   const Derivation& derivation(const std::string& name) const;
@@ -103,11 +152,15 @@ struct Grid {
   size_t axis_index(const std::string& name, const std::string& location) const;
 };
 
-/// Reads a grid file and its base files. UserError with file and line for every mistake in them.
-Grid load_grid(const std::filesystem::path& file);
+/// Reads a grid file and its base files. `set`: settings of the command line, "key=value", that win over [set]; their
+/// relative paths start in the current directory. UserError with file and line for every mistake in them.
+Grid load_grid(const std::filesystem::path& file, const std::vector<std::string>& set = {});
+
+/// UserError, with `location`, for a tag that is no word.
+void require_tag(const std::string& tag, const std::string& location);
 
 /// As load_grid(), for a text that was read from `file`. Its table [submitted], if it has one, says where the text came
 /// from that Grid::merged was made of: the `file`, and its `folder`.
-Grid parse_grid(std::string_view text, const std::filesystem::path& file);
+Grid parse_grid(std::string_view text, const std::filesystem::path& file, const std::vector<std::string>& set = {});
 
 }  // namespace tearless::harness

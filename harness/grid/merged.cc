@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "harness/grid/sections.h"
@@ -25,11 +27,35 @@ std::string text_of(const Settings& settings, const std::filesystem::path& folde
   return text;
 }
 
+/// One line for each axis or setting: by the labels, or the values, that all conditions on it have in common.
+std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditions) {
+  std::map<std::string, std::vector<nlohmann::json>> lines;
+  for (const PointCondition& one : conditions) {
+    std::vector<nlohmann::json> values = one.values;
+    if (one.axis) {
+      const std::vector<AxisPoint>& points = grid.axes[*one.axis].points;
+      for (size_t i = 0; i < points.size(); ++i) {
+        if (one.has(i)) values.emplace_back(points[i].label);
+      }
+    }
+    const auto [line, is_new] = lines.emplace(one.axis ? grid.axes[*one.axis].name : one.key, values);
+    if (!is_new) std::erase_if(line->second, [&](const auto& value) { return std::ranges::find(values, value) == values.end(); });
+  }
+  std::string text;
+  for (const auto& [key, values] : lines) {
+    text += fmt::format("when.{} = {}\n", toml_value(key), text_of(nlohmann::json(values)));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string merged_text(const Grid& grid, toml::table root) {
   // What is known better from `grid`, and the policy, which changes no result.
-  for (const char* key : {"title", "base", "set", "folders", "axis", "policy", "submitted"}) root.erase(key);
+  for (const char* key : {"title", "base", "unset", "set", "folders", "axis", "subgrid", "policy", "tag", "note", "submitted"})
+    root.erase(key);
+  const bool has_subgrids = !grid.axes.empty() && grid.axes.front().name == kSubgridAxis;
+  if (has_subgrids) root.erase("exclude");  // those of the sub-grids are of the whole grid here
 
   std::ostringstream text;
   text << "title = " << toml_value(grid.title) << "\n" << text_of(grid.base, grid.folder);
@@ -37,9 +63,14 @@ std::string merged_text(const Grid& grid, toml::table root) {
   // All axes are written as bundles: [[axis]] tables, unlike the values of one [axis], can be in the grid's order.
   for (const Axis& axis : grid.axes) {
     for (const AxisPoint& point : axis.points) {
+      if (&point - axis.points.data() == axis.absent) continue;  // the conditions of the others say where it is
       text << "\n[[axis." << toml_value(axis.name) << "]]\nlabel = " << toml_value(point.label) << "\n"
-           << text_of(point.set, grid.folder);
+           << text_of(grid, point.when) << text_of(point.set, grid.folder);
+      if (!point.unset.empty()) text << "unset = " << text_of(nlohmann::json(point.unset)) << "\n";
     }
+  }
+  for (const Exclusion& one : has_subgrids ? grid.excludes : std::vector<Exclusion>()) {
+    text << "\n[[exclude]]\nwhy = " << toml_value(one.why) << "\n" << text_of(grid, one.when);
   }
   return text.str();
 }

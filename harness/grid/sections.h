@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,41 @@
 #include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
+
+/// How tables, plans and messages call a value: a text as it is, anything else as TOML has it.
+std::string label_of(const nlohmann::json& value);
+
+/// Reads the keys base, unset and set of a section: base files and the base files that they name, then what is unset of
+/// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the file's
+/// root. In Grid::merged, `folders` names those folders from which relative paths start that are not the grid's.
+void read_settings(TableReader& reader, const Grid& grid, const Settings* below, Settings& settings,
+                   std::vector<std::string>* unset);
+
+/// Adds settings of the command line, "key=value", each with the location "--set key". UserError for one of another
+/// form.
+void add_set_options(const std::vector<std::string>& options, const std::string& seed_key, Settings& settings);
+
+/// Adds the axes of a table [axis], in the order of the file. `subgrid`: the index of the sub-grid that alone has them.
+void load_axes(const toml::table& table, std::optional<size_t> subgrid, Grid& grid);
+
+/// Adds the axis of the sub-grids, if there are any, and reads their settings.
+void load_subgrids(const std::vector<const toml::table*>& tables, Grid& grid);
+/// Then, after the axes that all have, those of each.
+void load_axes_of_subgrids(const std::vector<const toml::table*>& tables, Grid& grid);
+
+/// Gives conditional axes their last point. UserError if two axes change a setting in the same run.
+void complete_axes(Grid& grid);
+
+/// Fills grid.excludes, with those of the sub-grids last.
+void load_exclusions(const std::vector<const toml::table*>& tables, const std::vector<const toml::table*>& subgrids,
+                     Grid& grid);
+
+/// Reads `sample = { count, seed }`; draw_sample() draws it.
+void load_sample(const toml::table* table, const std::string& file, Grid& grid);
+
+/// Walks over all combinations once: counts them, draws the sample. UserError for too many, for an exclusion that
+/// matches none, and if all are excluded. REQUIRES: the rest of `grid` but its views is complete.
+void count_and_draw(Grid& grid);
 
 /// Reads [policy]. `table` may be null: an empty policy. UserError with file and line for every mistake in it.
 GridPolicy load_policy(const toml::table* table, const std::string& file);

@@ -34,7 +34,8 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
 }
 
 /// Checks that each axis is in at most one of rows, columns and select.over, and places the axes that are in none:
-///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes;
+///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes; with sub-grids,
+///      whose axes differ, all become row axes;
 ///   2. only rows (or only columns) given: they become column (or row) axes;
 ///   3. both given: UserError.
 void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
@@ -54,9 +55,10 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
 
   const bool no_rows = spec.rows.empty();
   const bool no_columns = spec.columns.empty();
+  const bool has_subgrids = grid.axes.front().name == kSubgridAxis;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     if (!stands[axis].empty()) continue;
-    if (no_rows && (spec.rows.empty() || !no_columns)) {
+    if (no_rows && (spec.rows.empty() || !no_columns || has_subgrids)) {
       spec.rows.push_back(axis);
     } else if (no_columns) {
       spec.columns.push_back(axis);

@@ -35,7 +35,7 @@ void report_unrecorded(const GridState& state, const Globals& globals) {
   for (const Row& row : state.results.rows) {
     if (!is_unrecorded(Workspace(globals.workspace), row.result)) continue;
     notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", row.run.id,
-                       shell_word(state.grid.file.string()), options_again(globals)));
+                       state.grid.words(), options_again(globals)));
   }
 }
 
@@ -135,9 +135,9 @@ std::vector<Row> rows_of(const std::vector<PlannedRun>& plan) {
 }
 
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
-                  WithoutProgram without_program) {
+                  WithoutProgram without_program, const std::vector<std::string>& set) {
   GridState state;
-  state.grid = load_grid(file);
+  state.grid = load_grid(file, set);
   const Only chosen(state.grid, only);
   std::optional<Program> program;
   try {

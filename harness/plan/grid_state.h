@@ -33,9 +33,9 @@ enum class WithoutProgram {
 /// Loads a grid file, plans its runs with the training program, and reads their results. Prints a line on standard
 /// error for each run whose folder has a result that is not in the database yet, and for each setting that keeps
 /// results of earlier sweeps out of the grid (earlier_results.h). UserError for mistakes in the grid and for
-/// inconsistent results.
+/// inconsistent results. `set`: settings of the command line, as of load_grid().
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
-                  WithoutProgram without_program);
+                  WithoutProgram without_program, const std::vector<std::string>& set = {});
 
 /// Reads a sweep as it was submitted, and the results of its runs: from the sweep's folder and the database alone.
 /// Results are stale if their numerics are not those of the program that the sweep was submitted with. `words` name one

@@ -105,6 +105,9 @@ CheckAnswer answer_from(const ordered_json& json, const CheckAnswer* like) {
     const bool is_same = like && like->scores && *like->scores == *names;
     answer.scores = is_same ? like->scores : std::make_shared<const std::vector<std::string>>(*names);
   }
+  if (const auto unused = json.find("unused"); unused != json.end() && !unused->is_null()) {
+    answer.run.unused = unused->get<std::map<std::string, std::string>>();
+  }
   const bool is_ready = text_in(json, "state", "ready") != "waiting_data";
   require_id(answer.run, is_ready);
   Needs& needs = answer.run.needs;

@@ -109,6 +109,21 @@ void require_seen_scores(const Store& store, const Submission& submission) {
   }
 }
 
+// The sweep's id is made of it: the same grid with other settings is another sweep.
+std::string submitted_text(std::string text, const std::vector<std::string>& set) {
+  if (!set.empty() && !text.ends_with('\n')) text += '\n';
+  for (const std::string& option : set) text += fmt::format("# --set {}\n", option);
+  return text;
+}
+
+std::vector<std::string> all_tags(std::vector<std::string> tags, const std::vector<std::string>& more) {
+  for (const std::string& tag : more) {
+    require_tag(tag, "--tag");
+    if (std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);
+  }
+  return tags;
+}
+
 // Null if there is none, or if it is damaged: the service rebuilds it, or says what is wrong.
 std::unique_ptr<const Store> sound_store(const Workspace& workspace) {
   try {
@@ -121,7 +136,10 @@ std::unique_ptr<const Store> sound_store(const Workspace& workspace) {
 }  // namespace
 
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
-  Submission submission{.grid = load_grid(grid_file), .grid_text = read_file(grid_file), .program = {}, .sweep = {}};
+  Submission submission{.grid = load_grid(grid_file, options.set),
+                        .grid_text = submitted_text(read_file(grid_file), options.set),
+                        .program = {},
+                        .sweep = {}};
   const Grid& grid = submission.grid;
   const Program program = Program::find(engine, grid.program);
   const Only only(grid, options.only);
@@ -152,7 +170,9 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
                      {"runtime", probe.runtime},
                      {"numerics", probe.numerics}},
            .policy = policy_of(options, grid.policy),
-           .scores = scores};
+           .scores = scores,
+           .tags = all_tags(grid.tags, options.tags),
+           .note = options.note.empty() ? grid.note : options.note};
   submission.now = program.now();
   if (!probe.identity.empty()) sweep.stamp["identity"] = probe.identity;
   sweep.id = sweep_id(sweep, submission.grid_text);

@@ -17,7 +17,7 @@ namespace tearless::harness {
 
 struct Submission {
   Grid grid;
-  std::string grid_text;
+  std::string grid_text;  // of the file, and a line for each setting of --set
   Probe program;  // its devices, too
   Sweep sweep;
   ProgramNow now = {};  // the same program, as results are compared with it
@@ -26,6 +26,9 @@ struct Submission {
 /// What is asked for besides the grid.
 struct SubmissionOptions {
   std::vector<std::string> only = {};  // axis=label: these runs only
+  std::vector<std::string> set = {};   // key=value: settings that win over those of the grid
+  std::vector<std::string> tags = {};  // besides those of the grid
+  std::string note = {};               // in place of the grid's; "": the grid's
   std::string name = {};               // of the sweep; "": the one it had, else the grid's title
   bool smoke = false;                  // the first seed of each cell, cut down to a few updates
   // If set, `smoke` keeps one run of each resource class that is not in this set, instead of one seed of each cell.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,6 +41,8 @@ struct Run {
   std::optional<int64_t> parameters = {};  // of the model; unset until the data are prepared
   int64_t updates = 0;                     // maximum number
   int64_t evaluations = 0;                 // maximum number; 0: not known
+  // Settings that have no effect on the result → the setting that switches them off, or "". Of answers of `check` only.
+  std::map<std::string, std::string> unused = {};
 };
 
 /// {"axis": "label", …}

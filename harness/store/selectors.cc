@@ -19,6 +19,7 @@
 #include "base/spelling.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/grid/paper.h"
 
 namespace tearless::harness {
 namespace {
@@ -219,7 +220,31 @@ void require_sweep_name(const std::string& name) {
   if (what) fail("--name \"{}\" {}, so it cannot be typed to name a sweep; choose another one", name, what);
 }
 
-Selection select(const Store& store, const std::vector<std::string>& words) {
+std::vector<std::string> with_grids_of_papers(const Store& store, const std::vector<std::string>& words) {
+  const std::vector<Sweep> sweeps = store.sweeps();
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    const std::optional<Paper> paper = is_grid_word(word) ? load_paper(word) : std::nullopt;
+    if (!paper) {
+      all.push_back(word);
+      continue;
+    }
+    const size_t before = all.size();
+    for (const fs::path& grid : paper->grids) {
+      if (std::ranges::any_of(sweeps, [&](const Sweep& sweep) { return is_of_grid(sweep, grid); })) {
+        all.push_back(grid.string());
+      }
+    }
+    if (all.size() == before) {
+      fail("no grid of {} was submitted in this workspace; to do so: tearless submit {}{}", word, shell_word(word),
+           workspace_option(store.root()));
+    }
+  }
+  return all;
+}
+
+Selection select(const Store& store, const std::vector<std::string>& typed) {
+  const std::vector<std::string> words = with_grids_of_papers(store, typed);
   const std::vector<Sweep> sweeps = store.sweeps();
   Selection selection;
   Filter filter;

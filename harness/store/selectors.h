@@ -1,7 +1,7 @@
 // The words by which people name sweeps and runs on the command line, the same for every command:
 //
 // - SWEEP: the id of a sweep or the beginning of it, its name, a grid file or the id without its checksum (the newest
-//   such sweep), "last" (the newest sweep), "all"
+//   such sweep), a file that lists grids (those of each), "last" (the newest sweep), "all"
 // - RUN: the id of a run or the beginning of it
 // - 3, 3-7: runs by their place in the sweep, from 1, as `tearless runs` prints it
 // - failed: runs in a state: queued, running, done, diverged, failed, held, waiting_data, cancelled

@@ -68,6 +68,9 @@ struct Sweep {
   SubmissionNumbers submission = {};
   // Names and patterns of the scores that its runs can have; unset: not known, or read from the database.
   std::optional<std::vector<std::string>> scores = {};
+  // The user's own words, no part of the id; empty where it was read from the database.
+  std::vector<std::string> tags = {};
+  std::string note = {};
 };
 
 /// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.

@@ -119,12 +119,15 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
                 {"stamp", sweep.stamp},
                 {"policy", to_json(sweep.policy)}};
   if (sweep.scores) about["scores"] = *sweep.scores;
+  if (!sweep.tags.empty()) about["tags"] = sweep.tags;
+  if (!sweep.note.empty()) about["note"] = sweep.note;
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid) {
-  const std::string text = fmt::format("{}\n[submitted]\nfile = {}\nfolder = {}\n", grid.merged,
-                                       toml_value(grid.file.string()), toml_value(grid.folder.string()));
+  std::string text = fmt::format("{}\n[submitted]\nfile = {}\nfolder = {}\n", grid.merged,
+                                 toml_value(grid.file.string()), toml_value(grid.folder.string()));
+  if (!grid.set_options.empty()) text += fmt::format("set = {}\n", toml_value(grid.set_options));
   make_folders(workspace.sweep(sweep));
   write_atomically(merged_file(workspace, sweep), with_checksum(sweep, text));
 }
@@ -159,7 +162,9 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .state = SweepState::kActive,
             .reason = "",
             .priority = 0,
-            .scores = std::move(scores)};
+            .scores = std::move(scores),
+            .tags = about.value("tags", std::vector<std::string>()),
+            .note = about.value("note", "")};
   } catch (const json::exception& error) {
     fail_damaged(workspace.sweep(id), error);
   }

@@ -15,7 +15,7 @@ json number(const std::optional<double>& value) { return value ? json(*value) : 
 
 /// What a cell is, in one word. The first that applies: a cell with runs to come is "missing" whatever the others did.
 const char* state_of(const Cell& cell) {
-  if (cell.expected == 0) return "left_out";
+  if (cell.expected == 0) return cell.excluded ? "left_out" : "not_in_grid";
   if (cell.missing() > 0) return "missing";
   if (cell.n() > 0) return "done";
   if (cell.diverged > 0) return "diverged";
@@ -28,7 +28,7 @@ const char* state_of(const Cell& cell) {
 // How all runs of a cell without a mean ended, if they ended alike. "" for other cells.
 std::string common_end(const Cell& cell) {
   if (cell.mean) return "";
-  if (cell.expected == 0) return "left out";
+  if (cell.expected == 0) return cell.excluded ? "left out" : " ";
   if (cell.scoreless == cell.expected) return "–";
   const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
   if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
@@ -65,6 +65,8 @@ std::string count_text(const Table& table, const Table::Column&, const Cell& cel
   if (cell.missing() == 0 && has_bad_runs(cell)) return "";
   return fmt::format(" ({}/{})", cell.n(), cell.expected);
 }
+
+std::string repeats_text(const Table&, const Table::Column&, const Cell& cell) { return cell.repeats ? " ≡" : ""; }
 
 std::string part_text(int runs, const Cell& cell, const char* what) {
   return runs == 0 || !common_end(cell).empty() ? "" : fmt::format(", {}/{} {}", runs, cell.expected, what);
@@ -110,6 +112,7 @@ constexpr CellField kFields[] = {
     {"mean",       [](const Cell& c) { return number(c.mean); }, true, mean_text},
     {"spread",     [](const Cell& c) { return number(c.spread); }, true, spread_text},
     {"n",          [](const Cell& c) { return json(c.n()); }, true, count_text},
+    {"repeats",    [](const Cell& c) { return json(c.repeats); }, /*in_csv=*/false, repeats_text},
     {"expected",   [](const Cell& c) { return json(c.expected); }},
     {"diverged",   [](const Cell& c) { return json(c.diverged); }, true, diverged_text},
     {"below",      [](const Cell& c) { return json(c.below); }, true, below_text},

@@ -1,6 +1,6 @@
 #include "harness/table/columns.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +84,11 @@ void print_csv(const std::vector<std::vector<std::string>>& lines, Formulas form
 std::string value_text(const nlohmann::json& value, int digits) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) {
+    std::vector<std::string> items;
+    for (const nlohmann::json& item : value) items.push_back(value_text(item, digits));
+    return fmt::format("{}", fmt::join(items, ", "));
+  }
   if (!value.is_number_float()) return value.dump();
   const auto number = value.get<double>();  // dump() prints inf as null
   constexpr double kLarge = 1e15;           // from here on not every digit is known

@@ -135,6 +135,17 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   return cell;
 }
 
+/// Cells of one score with the same runs: an axis has no effect there.
+void mark_repeated_cells(Table& table) {
+  std::set<std::pair<std::string, std::vector<std::string>>> seen;
+  for (Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      Cell& cell = row.cells[i];
+      cell.repeats = !cell.runs.empty() && !seen.emplace(table.columns[i].score, cell.runs).second;
+    }
+  }
+}
+
 // --- numbers of digits ---------------------------------------------------------------------------------------------
 
 Digits digits_of(const TableSpec& spec, const Table& table, const std::string& score) {
@@ -192,7 +203,7 @@ void add_state_notes(const Grid& grid, const Replicates& runs, const std::string
   if (unfinished > 0) {
     notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
                                 counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
-                                shell_word(grid.file.string()), options));
+                                grid.words(), options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
@@ -219,7 +230,7 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
     if (count == 0) continue;
     notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
                                 count == 1 ? "1 run has" : fmt::format("{} runs have", count),
-                                shell_word(grid.file.string()), options));
+                                grid.words(), options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
@@ -370,11 +381,15 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
         "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
         "or version of the training program");
   }
+  if (any([](const Cell& cell) { return cell.repeats; })) {
+    table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
+  }
   if (any([](const Cell& cell) { return cell.trained_by.size() > 1; })) {
     table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
   }
   add_factor_notes(table, spec, table.notes);
   add_resume_notes(runs, options, resume, table.notes);
+  if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
   add_exclusion_notes(grid, table.notes);
   add_state_notes(grid, runs, options, table.notes);
   add_derived_notes(grid, table, runs, options, table.notes);
@@ -414,8 +429,12 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
   }
   // (row, column) → candidates, including those without any run.
   std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
+  std::set<std::pair<Coordinates, Coordinates>> left_out;
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded) return;
+    if (excluded) {
+      left_out.emplace(project(combination, spec.rows), project(combination, spec.columns));
+      return;
+    }
     const RowKey labels = labels_at(grid, axes, project(combination, axes));
     places[{project(combination, spec.rows), project(combination, spec.columns)}][project(combination, over)] =
         std::move(cells[labels]);  // each combination of labels occurs once
@@ -441,7 +460,8 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
       const auto place = places.find({layout.rows[r], layout.columns[c]});
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
-        if (place == places.end()) continue;  // excluded
+        cell.excluded = place == places.end() && left_out.contains({layout.rows[r], layout.columns[c]});
+        if (place == places.end()) continue;
         const Choice choice = choose(place->second, spec, grid.seeds.size());
         const auto& [point, replicates] = choice.best ? *choice.best : *place->second.begin();
         cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), factor_of(spec, score), spec);
@@ -458,6 +478,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
       }
     }
   }
+  mark_repeated_cells(table);
   for (Table::Column& column : table.columns) {
     column.factor = factor_of(spec, column.score);
     column.digits = digits_of(spec, table, column.score);

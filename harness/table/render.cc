@@ -191,6 +191,7 @@ std::string escape_latex(const std::string& text) {
                         {"`", "\\symbol{96}"},
                         {"--", "-{}-{}"},  // LaTeX sets two hyphens as a dash
                         {"±", "$\\pm$"},
+                        {"≡", "$\\equiv$"},
                         {"→", "$\\rightarrow$"},
                         {"×", "$\\times$"},
                         {"−", "$-$"},

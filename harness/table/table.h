@@ -21,7 +21,7 @@ namespace tearless::harness {
 /// One score of the runs that differ in their seed only.
 struct Cell {
   // Numbers of runs:
-  int expected = 0;         // in this cell; 0 if the cell is excluded
+  int expected = 0;         // in this cell; 0 if the grid has no runs there
   int diverged = 0;         // ended with a loss or gradient that was not finite
   int diverged_scored = 0;  // diverged runs that count in the mean: with the grid's diverged = "counted"
   int below = 0;            // done, but below the grid's fail_below
@@ -30,12 +30,15 @@ struct Cell {
   int stale = 0;            // of those with a value: RunResult::stale
   int mixed = 0;            // by how many machines or versions of a program the values were made, if more than one
 
+  bool excluded = false;  // all runs that the grid would have here are left out
+
   std::vector<SeedValue> values;  // of the runs that are done and have the score; mean and spread are over these
   std::optional<double> mean;
   std::optional<double> spread;   // sample standard deviation; unset for n = 1
   nlohmann::json published;       // the published number or text, or null
   std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over; "": none yet
   bool tied = false;              // others have the same mean of select.by
+  bool repeats = false;           // its runs are those of a cell above it, or before it in its row
   bool chosen_of_all = true;      // all that were compared have select.by of every seed
   std::vector<std::string> runs;  // ids, as far as they are known
   std::set<std::string> stale_because;               // RunResult::stale of the stale ones

@@ -1,0 +1,26 @@
+// The section [computed]: settings that are calculated from others. Internal to harness/grid.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/toml.h"
+#include "harness/grid/conditions.h"
+#include "harness/grid/grid.h"
+
+namespace tearless::harness {
+
+/// Fills grid.computed. `table` may be null. REQUIRES: grid.base and grid.axes are complete. UserError for an expression
+/// with a mistake, for a setting that the grid does not have or that is no number, and for settings that need each
+/// other.
+void load_computed(const toml::table* table, const std::string& file, Grid& grid);
+
+bool is_computed(const Grid& grid, const std::string& key);
+
+/// The value of a computed setting in a combination. UserError if it has none there. REQUIRES: is_computed().
+nlohmann::json computed_value(const Grid& grid, PointIndex index, const std::string& key);
+
+/// Adds the computed settings to those of a run, which has all others.
+void add_computed(const Grid& grid, nlohmann::json::object_t& settings);
+
+}  // namespace tearless::harness

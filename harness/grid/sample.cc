@@ -1,0 +1,106 @@
+// Counts a grid's combinations and draws its sample.
+#include <algorithm>
+#include <queue>
+
+#include "base/error.h"
+#include "harness/grid/conditions.h"
+#include "harness/grid/expand.h"
+#include "harness/grid/point_hash.h"
+#include "harness/grid/sections.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr int64_t kMaxCombinations = 10'000'000;  // a larger grid is a mistake
+
+std::string many(const Grid& grid) {
+  double combinations = static_cast<double>(grid.seeds.size());
+  for (const Axis& axis : grid.axes) {
+    if (axis.is_conditional) return fmt::format("more than {}", kMaxCombinations);
+    combinations *= static_cast<double>(axis.points.size());
+  }
+  return fmt::format("{:.3g}", combinations);
+}
+
+void refuse_senseless_size(const Grid& grid, int64_t cells) {
+  if (cells * static_cast<int64_t>(grid.seeds.size()) <= kMaxCombinations) return;
+  fail("{}: the grid has {} combinations; {} is the most: remove values from its axes, or split it", grid.file.string(),
+       many(grid), kMaxCombinations);
+}
+
+/// Marks the exclusions that match this combination; those that are marked are not looked at again.
+void mark_matching(const Grid& grid, const Combination& cell, std::vector<const Exclusion*>& unmatched) {
+  std::erase_if(unmatched, [&](const Exclusion* one) { return all_hold(grid, cell.index, one->when); });
+}
+
+/// Which points of each axis some combination has.
+class SeenPoints {
+ public:
+  explicit SeenPoints(const Grid& grid) : grid_(grid) {
+    for (const Axis& axis : grid.axes) seen_.emplace_back(axis.points.size());
+  }
+
+  void add(const Combination& cell) {
+    for (size_t axis = 0; axis < seen_.size(); ++axis) {
+      if (grid_.axes[axis].is_conditional) seen_[axis][cell.index[axis]] = true;
+    }
+  }
+
+  void refuse_unseen() const {
+    for (size_t axis = 0; axis < seen_.size(); ++axis) {
+      const Axis& own = grid_.axes[axis];
+      for (size_t point = 0; own.is_conditional && point < own.points.size(); ++point) {
+        if (seen_[axis][point] || point == own.absent) continue;
+        fail("{}: {} = {} is in no run: its conditions never hold together", own.points[point].location, own.name,
+             own.points[point].label);
+      }
+    }
+  }
+
+ private:
+  const Grid& grid_;
+  std::vector<std::vector<bool>> seen_;
+};
+
+}  // namespace
+
+void load_sample(const toml::table* table, const std::string& file, Grid& grid) {
+  if (!table) return;
+  TableReader reader(*table, "[sample]", file);
+  const toml::node *count = reader.any("count"), *seed = reader.any("seed");
+  reader.refuse_leftovers();
+  if (!count || !count->is_integer() || count->as_integer()->get() < 1) {
+    fail("{}: [sample] needs count = how many of the grid's points are drawn, at least 1, as in sample = {{ count = 20, "
+         "seed = 1 }}",
+         reader.location("count"));
+  }
+  if (seed && !seed->is_integer()) fail("{}: [sample] seed must be a whole number", reader.location("seed"));
+  grid.sample = Sample{.count = count->as_integer()->get(), .seed = seed ? seed->as_integer()->get() : 1};
+}
+
+void count_and_draw(Grid& grid) {
+  std::vector<const Exclusion*> unmatched;
+  for (const Exclusion& one : grid.excludes) unmatched.push_back(&one);
+  const PointHash hash(grid);
+  std::priority_queue<uint64_t> lowest;  // of the points that are not excluded; the highest on top
+  int64_t left = 0;
+  SeenPoints seen(grid);
+  for_each_point(grid, [&](const Combination& cell, const Exclusion* excluded) {
+    seen.add(cell);
+    refuse_senseless_size(grid, ++grid.cells);
+    mark_matching(grid, cell, unmatched);
+    if (excluded) return;
+    ++left;
+    if (!grid.sample) return;
+    lowest.push(hash(cell.index));
+    if (std::ssize(lowest) > grid.sample->count) lowest.pop();
+  });
+  seen.refuse_unseen();
+  if (!unmatched.empty()) fail("{}: this exclusion matches no run", unmatched.front()->location);
+  if (left == 0) fail("{}: the grid is empty: its exclusions leave out every run", grid.file.string());
+  if (!grid.sample) return;
+  grid.sample->of = left;
+  grid.sample->highest = lowest.top();
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,28 @@
+// Points of axes that change nothing: the runs of a plan that are one run under several labels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/grid/grid.h"
+#include "harness/results/row.h"
+
+namespace tearless::harness {
+
+/// Points of one axis that make the same runs.
+struct NoEffect {
+  std::string axis;
+  std::vector<std::string> labels;   // of the points, in the grid's order
+  int64_t rows = 0;                  // trained runs as the grid lists them that have such a point
+  int64_t runs = 0;                  // and how many runs they are
+  std::vector<std::string> because;  // the settings that switch the axis off, each once: train.schedule.kind = "invsqrt"
+};
+
+/// One entry for each axis with such points, in the grid's order. `rows` are those of a plan.
+std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& rows);
+
+/// "train.schedule.lr (0.1, 0.2): 6 rows are 3 runs; train.schedule.kind = "invsqrt" switches it off".
+std::string text_of(const NoEffect& one);
+
+}  // namespace tearless::harness

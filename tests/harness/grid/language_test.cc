@@ -1,0 +1,353 @@
+// What the forms of a grid file mean: the runs that each of them makes, with their settings.
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/grid/expand.h"
+#include "harness/grid/layout.h"
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::language_test {
+namespace {
+
+using nlohmann::json;
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAreArray;
+
+class Language : public testing::Test {
+ protected:
+  Grid load(const std::string& text, const std::vector<std::string>& set = {}) const {
+    test::write_text(folder_ / "grid.toml", text);
+    return load_grid(folder_ / "grid.toml", set);
+  }
+
+  /// The settings of each run but its seed, as "a=1 b=2", in the grid's order.
+  static std::vector<std::string> runs(const Grid& grid) {
+    std::vector<std::string> all;
+    for (const Combination& combination : runs_of(grid)) {
+      std::vector<std::string> settings;
+      for (const auto& [key, value] : materialise(grid, combination).settings) {
+        if (key != grid.seed_key) settings.push_back(key + "=" + value.dump());
+      }
+      all.push_back(fmt::format("{}", fmt::join(settings, " ")));
+    }
+    return all;
+  }
+  std::vector<std::string> runs(const std::string& text) const { return runs(load(text)); }
+
+  static std::vector<std::string> cells(const Grid& grid) {
+    std::vector<std::string> all;
+    for (const Combination& combination : runs_of(grid)) all.push_back(describe_cell(grid, combination));
+    return all;
+  }
+  std::vector<std::string> cells(const std::string& text) const { return cells(load(text)); }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(Language, AValueMayBeAListOfAnything) {
+  EXPECT_THAT(runs("[axis]\nsizes = [[16], [32, 16], []]\n"), ElementsAre("sizes=[16]", "sizes=[32,16]", "sizes=[]"));
+  EXPECT_THAT(cells("[axis]\na = [[\"x\", 1.5, true], [[1], [2]]]\n"),
+              ElementsAre("a=[\"x\", 1.5, true]", "a=[[1], [2]]"));
+}
+
+TEST_F(Language, AValueMayHaveALabelOfItsOwn) {
+  const Grid grid = load("[axis]\nlr = [{ value = 1e-3, label = \"small\" }, 0.5, { value = [1], label = \"list\" }]\n");
+  EXPECT_THAT(cells(grid), ElementsAre("lr=small", "lr=0.5", "lr=list"));
+  EXPECT_THAT(runs(grid), ElementsAre("lr=0.001", "lr=0.5", "lr=[1]"));
+}
+
+TEST_F(Language, ARangeWithAStepEndsAtItsLastStep) {
+  EXPECT_THAT(runs("[axis]\na = { from = 1, to = 12, step = 2 }\n"),
+              ElementsAre("a=1", "a=3", "a=5", "a=7", "a=9", "a=11"));
+  EXPECT_THAT(runs("[axis]\na = { from = 3, to = 1, step = -1 }\n"), ElementsAre("a=3", "a=2", "a=1"));
+  EXPECT_THAT(runs("[axis]\na = { from = 0.1, to = 0.3, step = 0.1 }\n"), ElementsAre("a=0.1", "a=0.2", "a=0.3"))
+      << "a last step that misses the end by rounding reaches it";
+  EXPECT_THAT(runs("[axis]\na = { from = 0, to = 1, step = 0.25 }\n"),
+              ElementsAre("a=0.0", "a=0.25", "a=0.5", "a=0.75", "a=1.0"))
+      << "all of one type";
+}
+
+TEST_F(Language, ARangeWithACountHasItsEndsAndEqualDistancesOrRatios) {
+  EXPECT_THAT(runs("[axis]\na = { from = 2, to = 10, count = 5 }\n"), ElementsAre("a=2", "a=4", "a=6", "a=8", "a=10"));
+  EXPECT_THAT(runs("[axis]\na = { from = 0, to = 1, count = 3 }\n"), ElementsAre("a=0.0", "a=0.5", "a=1.0"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1e-4, to = 1e-2, count = 5, scale = \"log\" }\n"),
+              ElementsAre("a=0.0001", "a=0.000316228", "a=0.001", "a=0.00316228", "a=0.01"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1, to = 1000, count = 4, scale = \"log\" }\n"),
+              ElementsAre("a=1", "a=10", "a=100", "a=1000"));
+}
+
+TEST_F(Language, ZippedAxesMoveTogetherAndAreOneAxis) {
+  const Grid grid = load("[axis]\nx = [0, 1]\n[axis.size]\nzip = { m.width = [256, 512], \"m.heads\" = [4, 8] }\n");
+  EXPECT_THAT(cells(grid), ElementsAre("x=0, size=256, 4", "x=0, size=512, 8", "x=1, size=256, 4", "x=1, size=512, 8"));
+  EXPECT_EQ(runs(grid).at(1), "m.heads=8 m.width=512 x=0");
+  EXPECT_EQ(runs_of(grid, Only(grid, {"size=512, 8"})).size(), 2u);
+  EXPECT_THAT(cells("[axis.s.zip]\na = { from = 1, to = 3, step = 1 }\nb = [{ value = 1, label = \"one\" }, 2, 3]\n"),
+              ElementsAre("s=1, one", "s=2, 2", "s=3, 3"));
+}
+
+constexpr const char* kConditional = R"(
+[set]
+opt = "adam"
+momentum = 0.5
+[axis]
+opt = ["adam", "sgd"]
+[axis.momentum]
+values = [0.9, 0.99]
+when = { opt = "sgd" }
+[axis]
+z = [1, 2]
+)";
+
+TEST_F(Language, AnAxisUnderAConditionHasOnePointElsewhereThatSetsNothing) {
+  std::string text = kConditional;
+  text.replace(text.find("[axis]\nz"), 6, "[axis.z]\nvalues");  // one table [axis] only
+  text.replace(text.find("values\nz"), 8, "values");
+  const Grid grid = load(text);
+  EXPECT_THAT(cells(grid),
+              ElementsAre("opt=adam, momentum=–, z=1", "opt=adam, momentum=–, z=2", "opt=sgd, momentum=0.9, z=1",
+                          "opt=sgd, momentum=0.9, z=2", "opt=sgd, momentum=0.99, z=1", "opt=sgd, momentum=0.99, z=2"));
+  EXPECT_EQ(runs(grid).at(0), "momentum=0.5 opt=\"adam\" z=1") << "as the base has it";
+  EXPECT_EQ(grid.size(), 6);
+  EXPECT_EQ(runs_of(grid, Only(grid, {"momentum=–"})).size(), 2u);
+  EXPECT_EQ(runs_of(grid, Only(grid, {"momentum=-"})).size(), 2u) << "as it can be typed";
+}
+
+TEST_F(Language, AConditionMayHaveAlternativesAndBeOnASettingOfABundle) {
+  const std::string text = R"(
+[[axis.system]]
+label = "a"
+set = { opt = "sgd" }
+[[axis.system]]
+label = "b"
+set = { opt = "nesterov" }
+[[axis.system]]
+label = "c"
+set = { opt = "adam" }
+[axis.momentum]
+values = [0.9]
+when = { opt = ["sgd", "nesterov"] }
+)";
+  EXPECT_THAT(cells(text), ElementsAre("system=a, momentum=0.9", "system=b, momentum=0.9", "system=c, momentum=–"));
+}
+
+TEST_F(Language, APointMayHaveAConditionOfItsOwn) {
+  const std::string text = R"(
+[axis]
+depth = [6, 12]
+[[axis.init]]
+label = "small"
+set = { init = "small" }
+[[axis.init]]
+label = "scaled"
+set = { init = "scaled" }
+when = { depth = 12 }
+)";
+  EXPECT_THAT(cells(text), ElementsAre("depth=6, init=small", "depth=12, init=small", "depth=12, init=scaled"));
+}
+
+TEST_F(Language, ConditionsMayFollowEachOther) {
+  const std::string text = R"(
+[axis]
+a = [1, 2]
+[axis.b]
+values = [1, 2]
+when = { a = 1 }
+[axis.c]
+values = [1]
+when = { b = 2 }
+)";
+  EXPECT_THAT(cells(text), ElementsAre("a=1, b=1, c=–", "a=1, b=2, c=1", "a=2, b=–, c=–"));
+}
+
+constexpr const char* kUnion = R"(
+[set]
+lr = 1.0
+opt = "none"
+[axis]
+depth = [6, 12]
+[[subgrid]]
+label = "sgd"
+set = { opt = "sgd" }
+[subgrid.axis]
+momentum = [0.5, 0.9]
+wd = [0, 1]
+[[subgrid.exclude]]
+when = { momentum = 0.5, wd = 1 }
+why = "known to fail"
+[[subgrid]]
+label = "adam"
+unset = "lr"
+[subgrid.axis]
+wd = [1, 2]
+)";
+
+TEST_F(Language, SubgridsAreAUnionWhereAnAxisThatOneLacksIsAbsent) {
+  const Grid grid = load(kUnion);
+  EXPECT_THAT(cells(grid),
+              ElementsAre("subgrid=sgd, depth=6, momentum=0.5, wd=0", "subgrid=sgd, depth=6, momentum=0.9, wd=0",
+                          "subgrid=sgd, depth=6, momentum=0.9, wd=1", "subgrid=sgd, depth=12, momentum=0.5, wd=0",
+                          "subgrid=sgd, depth=12, momentum=0.9, wd=0", "subgrid=sgd, depth=12, momentum=0.9, wd=1",
+                          "subgrid=adam, depth=6, momentum=–, wd=1", "subgrid=adam, depth=6, momentum=–, wd=2",
+                          "subgrid=adam, depth=12, momentum=–, wd=1", "subgrid=adam, depth=12, momentum=–, wd=2"));
+  EXPECT_EQ(runs(grid).front(), "depth=6 lr=1.0 momentum=0.5 opt=\"sgd\" wd=0");
+  EXPECT_EQ(runs(grid).back(), "depth=12 opt=\"none\" wd=2");
+  EXPECT_EQ(grid.size(), 12) << "with two excluded ones";
+  EXPECT_THAT(layout_of(grid, grid.views.front().table()).rows, testing::SizeIs(10)) << "each of them a row";
+}
+
+TEST_F(Language, ASettingMayBeOfSeveralSubgridsAndConditionsSeeIt) {
+  const std::string text = R"(
+[[subgrid]]
+label = "a"
+set = { kind = "x" }
+axis.n = [1]
+[[subgrid]]
+label = "b"
+axis.kind = ["x", "y"]
+[[exclude]]
+when = { kind = "x" }
+why = "w"
+)";
+  EXPECT_THAT(cells(text), ElementsAre("subgrid=b, n=–, kind=y"));
+}
+
+TEST_F(Language, ComputedValuesAreOfTheirRun) {
+  const std::string text = R"(
+[set]
+updates = 1000
+scale = 1.0
+heads = 1
+[axis]
+width = [256, 500]
+[computed]
+ff = "4 * width"
+heads = "max(1, floor(width / 64))"
+rate = "scale / sqrt(width)"
+warmup = "round(0.06 * updates) + ff"
+half = "width / 8"
+)";
+  EXPECT_THAT(runs(text), ElementsAre("ff=1024 half=32 heads=4 rate=0.0625 scale=1.0 updates=1000 warmup=1084 width=256",
+                                      "ff=2000 half=62.5 heads=7 rate=0.044721359549995794 scale=1.0 updates=1000 "
+                                      "warmup=2060 width=500"));
+}
+
+TEST_F(Language, AComputedValueHasTheTypeOfTheSettingThatItReplaces) {
+  EXPECT_THAT(runs("[set]\nr = 0.5\nn = 3\n[axis]\na = [2]\n[computed]\nr = \"2 * a\"\nn = \"a * 1.5\"\n"),
+              ElementsAre("a=2 n=3 r=4.0"));
+  const Grid grid = load("[set]\nn = 3\n[axis]\na = [2, 3]\n[computed]\nn = \"a * 1.5\"\n");
+  EXPECT_THAT(error_of([&] { runs(grid); }),
+              testing::EndsWith("grid.toml:6: n = \"a * 1.5\": it is 4.5, and the setting is a whole number (at " +
+                                (folder_ / "grid.toml:2").string() + "); use round(), floor() or ceil()"));
+}
+
+TEST_F(Language, AComputedValueThatHasNoneIsNamedWithItsExpression) {
+  const auto error = [&](const std::string& expression, const std::string& axis = "a = [0]") {
+    const Grid grid = load("[axis]\n" + axis + "\n[computed]\nb = \"" + expression + "\"\n");
+    const std::string sentence = error_of([&] { runs(grid); });
+    return sentence.substr(std::min(sentence.size(), sentence.find("b = ")));
+  };
+  EXPECT_EQ(error("1 / a"), "b = \"1 / a\": it divides by zero");
+  EXPECT_EQ(error("log(a)"), "b = \"log(a)\": log(0) is not a finite number");
+  EXPECT_EQ(error("sqrt(a - 1)"), "b = \"sqrt(a - 1)\": sqrt(-1) is not a real number");
+  EXPECT_THAT(error("2 * a", "a = [9223372036854775807]"), HasSubstr("is too large"));
+  EXPECT_THAT(error("2 * a", "a = [\"x\"]"), HasSubstr("a is no number but \"x\""));
+  EXPECT_THAT(error("2 * c", "a = [1]\n[[axis.s]]\nlabel = \"x\"\nset = { c = 1 }\n[[axis.s]]\nlabel = \"y\"\n"),
+              HasSubstr("this run has no c"));
+}
+
+TEST_F(Language, ExclusionsSeeComputedValues) {
+  EXPECT_THAT(cells("[axis]\na = [1, 2, 3]\n[computed]\nb = \"2 * a\"\n[[exclude]]\nwhen = { b = [2, 6] }\nwhy = \"w\"\n"),
+              ElementsAre("a=2"));
+}
+
+TEST_F(Language, UnsetLeavesOutWhatABaseSets) {
+  test::write_text(folder_ / "base.toml", "a = 1\nm.x = 2\nm.y = 3\n");
+  EXPECT_THAT(runs("base = \"base.toml\"\nunset = \"m\"\n[axis]\nz = [1]\n"), ElementsAre("a=1 z=1"));
+  EXPECT_THAT(runs("base = \"base.toml\"\n[[axis.s]]\nlabel = \"full\"\n[[axis.s]]\nlabel = \"- x\"\nunset = [\"m.x\"]\n"),
+              ElementsAre("a=1 m.x=2 m.y=3", "a=1 m.y=3"));
+}
+
+std::string many(int n) {
+  return fmt::format("[axis]\na = {{ from = 1, to = {}, step = 1 }}\nb = [true, false]\n", n);
+}
+
+TEST_F(Language, ALargerSampleKeepsThePointsOfASmallerOne) {
+  const auto sample = [&](int count, int seed, int n = 50) {
+    const auto all = cells(fmt::format("sample = {{ count = {}, seed = {} }}\nseeds = 1\n{}", count, seed, many(n)));
+    return std::set<std::string>(all.begin(), all.end());
+  };
+  const std::set<std::string> few = sample(10, 1), more = sample(25, 1);
+  EXPECT_EQ(few.size(), 10u);
+  EXPECT_EQ(more.size(), 25u);
+  EXPECT_TRUE(std::ranges::includes(more, few));
+  EXPECT_NE(few, sample(10, 2));
+  EXPECT_EQ(sample(1000, 1).size(), 100u) << "no more than there are";
+  // A value that is added to the grid takes the place of some points and moves no others.
+  const std::set<std::string> grown = sample(10, 1, 60);
+  int kept = 0;
+  for (const std::string& point : few) kept += grown.contains(point);
+  EXPECT_GE(kept, 6);
+}
+
+TEST_F(Language, ASampleIsOfThePointsThatAreNotExcludedWithAllTheirSeeds) {
+  const Grid grid = load("seeds = 3\nsample = { count = 4 }\n" + many(5) +
+                         "[[exclude]]\nwhen = { b = true }\nwhy = \"w\"\n");
+  EXPECT_EQ(runs_of(grid).size(), 12u);
+  EXPECT_EQ(drawn_text(*grid.sample), "4 of 5 points, drawn at random with seed 1");
+  int excluded_points = 0;
+  for_each_cell(grid, [&](const Combination&, const Exclusion* excluded) { excluded_points += excluded != nullptr; });
+  EXPECT_EQ(excluded_points, 5);
+}
+
+// Every point has the same chance: of 200 samples of 5 of 20 points, each is in about 50.
+TEST_F(Language, ASampleFavoursNoPoint) {
+  std::map<std::string, int> times;
+  for (int seed = 1; seed <= 200; ++seed) {
+    for (const std::string& cell : cells(fmt::format("sample = {{ count = 5, seed = {} }}\n{}", seed, many(10)))) ++times[cell];
+  }
+  EXPECT_EQ(times.size(), 20u);
+  for (const auto& [cell, count] : times) {
+    EXPECT_GT(count, 50 - 5 * 6.1) << cell;  // five standard deviations
+    EXPECT_LT(count, 50 + 5 * 6.1) << cell;
+  }
+}
+
+TEST_F(Language, SettingsOfTheCommandLineWinOverTheFileAndAreTypedAsInIt) {
+  const std::string text = "[set]\nlr = 1.0\nkind = \"a\"\n[axis]\nx = [1]\n";
+  EXPECT_THAT(runs(load(text, {"lr=0.5", "n=3", "flag=true", "kind=pre", "s=\"7\"", "l=[1, 2]", "t=a.b/c", "d=2026-01-02"})),
+              ElementsAre("d=\"2026-01-02\" flag=true kind=\"pre\" l=[1,2] lr=0.5 n=3 s=\"7\" t=\"a.b/c\" x=1"));
+  const Grid grid = load(text, {"data=corpus/train"});
+  EXPECT_EQ(materialise(grid, runs_of(grid).front()).folders.at("data"), std::filesystem::current_path().string())
+      << "paths start where the command was typed";
+  EXPECT_NE(grid.merged, load(text).merged);
+  EXPECT_THAT(grid.words(), testing::EndsWith("grid.toml --set data=corpus/train"));
+  const auto error = [&](const std::string& option, const std::string& more = "") {
+    return error_of([&] { load(text + more, {option}); });
+  };
+  EXPECT_THAT(error("x=2"), HasSubstr("--set x: the axis x sets it"));
+  EXPECT_THAT(error("train.seed=2"), HasSubstr("--only seed=N"));
+  EXPECT_THAT(error("seeds=2"), HasSubstr("`seeds` is written in the grid file"));
+  EXPECT_EQ(error("lr"), "--set \"lr\" must have the form key=value, as in --set train.max_epochs=10");
+  EXPECT_EQ(error("lr="), "--set \"lr=\" must have the form key=value, as in --set train.max_epochs=10");
+  EXPECT_THAT(error("l=[1, 2"), HasSubstr("--set l=[1, 2: the value is neither"));
+  EXPECT_THAT(error("lr.x=1"), HasSubstr("lr.x is a setting below it"));
+  EXPECT_THAT(error("y=2", "[computed]\ny = \"2 * x\"\n"), testing::IsEmpty()) << "the base's value of what is computed";
+}
+
+TEST_F(Language, AMillionConditionalPointsAreWalkedThrough) {
+  std::string text = "[axis]\na = { from = 1, to = 10, step = 1 }\n";
+  for (const char* axis : {"b", "c", "d", "e", "f"}) {
+    text += fmt::format("[axis.{}]\nvalues = {{ from = 1, to = 10, step = 1 }}\nwhen = {{ a = [1, 2, 3] }}\n", axis);
+  }
+  EXPECT_EQ(load(text).size(), 3 * 100'000 + 7);
+}
+
+}  // namespace
+}  // namespace tearless::harness::language_test
