@@ -329,12 +329,11 @@ int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const Pla
   const Workspace workspace(globals.workspace);
   PaperPlan plan{.title = paper.title, .names = {}, .states = {}, .tallies = {}, .shared = {}, .work = {}};
   std::vector<std::string> errors;
-  for (const fs::path& grid : grids) {
-    GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
+  plan.states = look_up_all(grids, options.only, globals, WithoutProgram::kRefuse, options.set);
+  for (const GridState& state : plan.states) {
     errors.insert(errors.end(), state.errors.begin(), state.errors.end());
-    plan.names.push_back(part_name(paper, grid));
+    plan.names.push_back(part_name(paper, state.grid.file));
     plan.tallies.push_back(tally_of(state, Only(state.grid, options.only), workspace));
-    plan.states.push_back(std::move(state));
   }
   plan.count(workspace);
   if (globals.json) {

@@ -36,16 +36,13 @@ TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
 std::vector<GridState> states_of(const TableOptions& options, const Globals& globals) {
   const std::optional<std::filesystem::path> file =
       options.words.size() == 1 ? grid_as_it_is_now(options.words) : std::nullopt;
-  std::vector<GridState> states;
   if (!file) {
     if (!options.parts.empty()) fail("--part {}: name the file that lists the grids, too", options.parts.front());
+    std::vector<GridState> states;
     states.push_back(look_up_sweep(options.words, globals));
     return states;
   }
-  for (const std::filesystem::path& grid : grids_in(*file, options.parts)) {
-    states.push_back(look_up(grid, {}, globals, WithoutProgram::kUseSweep));
-  }
-  return states;
+  return look_up_all(grids_in(*file, options.parts), {}, globals, WithoutProgram::kUseSweep);
 }
 
 int print_table(const TableOptions& options, const Globals& globals) {

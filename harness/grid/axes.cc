@@ -136,7 +136,9 @@ std::vector<AxisPoint> zipped_points(const std::string& name, const toml::table&
 AxisPoint bundle_point(const std::string& name, const toml::table& table, const Grid& grid, size_t axes_before) {
   TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
   const std::optional<std::string> label = reader.text("label");
-  if (!label) fail("{}: [[axis.{}]] needs a label", reader.location(), name);
+  if (!label) {
+    fail("{}: a point of the axis {} needs a label, as in {{ label = \"…\", set = {{ … }} }}", reader.location(), name);
+  }
   AxisPoint point{.label = *label, .set = {}, .unset = {}, .when = {}, .location = reader.location()};
   if (const toml::table* when = reader.table("when")) point.when = load_conditions(grid, *when, axes_before);
   read_settings(reader, grid, &grid.base, point.set, &point.unset);
@@ -253,6 +255,11 @@ struct AxisLoader {
     const size_t place = place_of(name, location);
     const toml::node* values = reader.any("values");
     const toml::table *zip = reader.table("zip"), *when = reader.table("when");
+    for (const char* of_a_bundle : {"label", "set", "base", "unset"}) {
+      if (reader.has(of_a_bundle))
+        fail("{}: [axis.{}] has {}, as a bundle has; bundles are written [[axis.{}]], with double brackets",
+             reader.location(of_a_bundle), name, of_a_bundle, name);
+    }
     reader.refuse_leftovers();
     if ((values != nullptr) == (zip != nullptr)) fail("{}: [axis.{}] needs either `values` or `zip`", location, name);
     std::vector<AxisPoint> points = !values             ? zipped_points(name, *zip, "", grid, {})
@@ -278,6 +285,13 @@ struct AxisLoader {
     fail("{}: {} cannot be an axis; write the replicates as seeds = 3 or seeds = [1, 2, 3]", location, name);
   }
 
+  /// True for [axis.NAME] with keys of its own. Without values and texts among them it is a part of a dotted key.
+  static bool is_section(const toml::table& table) {
+    const auto is_value = [](const auto& entry) { return !entry.second.is_table() && !entry.second.is_array(); };
+    return table.contains("values") || table.contains("zip") || table.contains("when") ||
+           std::any_of(table.begin(), table.end(), is_value);
+  }
+
   /// An unquoted dotted key is parsed as nested tables and means the same as a quoted one.
   void add_all(const toml::table& table, const std::string& prefix) {
     for (const auto& [key, node] : in_written_order(table)) {
@@ -286,11 +300,13 @@ struct AxisLoader {
       if (const toml::array* list = node->as_array()) {
         add_list(name, *list);
       } else if (!inner) {
-        fail("{}: the axis {} must be a list of values, or [[axis.{}]] bundles", location_of(*node, grid), name, name);
-      } else if (inner->contains("values") || inner->contains("zip") || inner->contains("when")) {
-        add_section(name, *inner);
+        fail("{}: the axis {} must be a list of values, as in [1, 2], a range, as in {{ from = 1, to = 9, count = 3 }}, or "
+             "bundles, as in [[axis.{}]]",
+             location_of(*node, grid), name, name);
       } else if (is_range(*inner)) {
         add_range(name, *inner);
+      } else if (is_section(*inner)) {
+        add_section(name, *inner);
       } else {
         add_all(*inner, name + ".");
       }

@@ -67,6 +67,9 @@ void require_known_names(const Computed& one, const std::vector<Computed>& all, 
   for (const Computed& other : all) keys.insert(other.key);
   for (const std::string& name : one.expression.names()) {
     if (!keys.contains(name)) {
+      const auto longer = keys.lower_bound(name + "-");
+      if (longer != keys.end() && longer->starts_with(name + "-"))
+        fail("{}: {} needs {}; a name with \"-\" is put in quotes: '{}'", one.written.location, one.key, name, *longer);
       fail("{}: {} needs {}, which the grid does not set{}; write its value in [set]", one.written.location, one.key,
            name, did_you_mean(name, std::vector<std::string>(keys.begin(), keys.end())));
     }

@@ -29,28 +29,36 @@ json value_at(const Grid& grid, const AxisPoint& point, const std::string& key) 
 /// What a condition is about: the axis called `key`, or the axes that change the setting `key`.
 struct Subject {
   std::vector<size_t> axes;
-  bool is_name = false;  // of the axis
+  bool is_name = false;  // of the only axis
 };
 
-Subject subject_of(const Grid& grid, const std::string& key, size_t axes, const std::string& location) {
+Subject subject_of(const Grid& grid, const std::string& key, size_t axes, About about, const std::string& location) {
   std::set<std::string> names;
+  std::optional<size_t> called;
   Subject subject;
   for (size_t i = 0; i < axes; ++i) {
     const Axis& axis = grid.axes[i];
-    if (axis.name == key) return {.axes = {i}, .is_name = true};
-    names.insert(axis.name);
+    if (axis.name == key) called = i;
     if (std::ranges::any_of(axis.points, [&](const AxisPoint& point) { return changes(point, key); }))
       subject.axes.push_back(i);
+    names.insert(axis.name);
     for (const AxisPoint& point : axis.points) {
       for (const auto& [name, setting] : point.set) names.insert(name);
     }
   }
   for (const Computed& one : grid.computed) names.insert(one.key);
-  if (!subject.axes.empty() || is_computed(grid, key)) return subject;
+  if (is_computed(grid, key) || subject.axes.size() > 1) return subject;
+  if (called) return {.axes = {*called}, .is_name = true};
+  if (!subject.axes.empty()) return subject;
   if (grid.base.contains(key))
     fail("{}: {} is the same in every run; `when` can only name what an axis changes", location, key);
-  fail("{}: no axis {}is called {} or sets it{}", location, axes < grid.axes.size() ? "before this one " : "", key,
-       did_you_mean(key, std::vector<std::string>(names.begin(), names.end())));
+  const std::string neighbour = did_you_mean(key, std::vector<std::string>(names.begin(), names.end()));
+  if (about == About::kEarlierAxes) {
+    fail("{}: no axis above this one is called {} or sets it{}; the axes of [axis] come first, in the order of the "
+         "file, then those of the sub-grids",
+         location, key, neighbour);
+  }
+  fail("{}: no axis is called {} or sets it{}", location, key, neighbour);
 }
 
 std::vector<json> alternatives(const json& wanted) {
@@ -106,10 +114,10 @@ PointCondition on_value(const Grid& grid, const std::vector<size_t>& axes, const
   return {.axis = std::nullopt, .points = {}, .key = key, .values = std::move(wanted)};
 }
 
-PointCondition load_condition(const Grid& grid, const std::string& key, const json& wanted, size_t axes,
-                         const std::string& location) {
+PointCondition load_condition(const Grid& grid, const std::string& key, const json& wanted, size_t axes, About about,
+                              const std::string& location) {
   if (wanted.is_array() && wanted.empty()) fail("{}: {} = [] is true for no run", location, key);
-  const Subject subject = subject_of(grid, key, axes, location);
+  const Subject subject = subject_of(grid, key, axes, about, location);
   if (subject.axes.size() != 1 || is_computed(grid, key))
     return on_value(grid, subject.axes, key, alternatives(wanted), location);
   const size_t axis = subject.axes.front();
@@ -122,11 +130,11 @@ PointCondition load_condition(const Grid& grid, const std::string& key, const js
 
 }  // namespace
 
-std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes) {
+std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes, About about) {
   std::vector<PointCondition> conditions;
   const WrittenSettings written = flatten_toml(when, grid.file.string());
   for (const auto& [key, value] : written.values) {
-    conditions.push_back(load_condition(grid, key, value, axes, written.location_of(key)));
+    conditions.push_back(load_condition(grid, key, value, axes, about, written.location_of(key)));
   }
   return conditions;
 }

@@ -17,7 +17,9 @@ using PointIndex = std::span<const uint32_t>;
 
 /// Reads a table `when`: { axis = label or value, setting = value }, where a list is alternatives. `axes`: the number of
 /// the grid's first axes that it may be about. UserError for what is no value of an axis.
-std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes);
+enum class About { kAllAxes, kEarlierAxes };
+std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes,
+                                            About about = About::kEarlierAxes);
 
 /// REQUIRES: `index` has the axes that the condition is about.
 bool holds(const Grid& grid, PointIndex index, const PointCondition& condition);

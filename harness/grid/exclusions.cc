@@ -16,7 +16,7 @@ Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
     fail("{}: [[exclude]] needs when = {{ axis = value, … }}: which runs it leaves out", reader.location());
   }
   if (exclusion.why.empty()) fail("{}: [[exclude]] needs why = \"…\": plans and tables print it", reader.location());
-  exclusion.when = load_conditions(grid, *when, grid.axes.size());
+  exclusion.when = load_conditions(grid, *when, grid.axes.size(), About::kAllAxes);
   return exclusion;
 }
 

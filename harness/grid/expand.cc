@@ -194,7 +194,11 @@ RunSpec materialise(const Grid& grid, const Combination& combination, const Deri
   }
   spec.settings[grid.seed_key] = combination.seed;
   spec.folders.erase(grid.seed_key);
-  add_computed(grid, spec.settings);
+  try {
+    add_computed(grid, spec.settings);
+  } catch (const UserError& error) {
+    fail("{} (in the run {})", error.what(), describe_combination(grid, combination));
+  }
   const auto derive = [&](const Derivation& one) {
     auto& settings = spec.derived.emplace_back();
     for (const auto& [key, setting] : one.set) settings[key] = setting.value;

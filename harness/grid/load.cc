@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -113,12 +114,6 @@ std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
 
 // --- the whole grid -------------------------------------------------------------------------------------------------
 
-void require_tag(const std::string& tag, const std::string& location) {
-  const bool has_space = std::ranges::any_of(tag, [](unsigned char c) { return std::isspace(c) || c == ','; });
-  if (tag.empty() || has_space || printable(tag) != tag)
-    fail("{}: a tag is a word without spaces and commas, and \"{}\" is none", location, printable(tag));
-}
-
 std::vector<std::string> load_tags(TableReader& reader) {
   std::vector<std::string> tags = reader.texts("tag");
   for (const std::string& tag : tags) require_tag(tag, reader.location("tag"));
@@ -129,6 +124,42 @@ std::string load_note(TableReader& reader) {
   std::string note = reader.text("note").value_or("");
   if (note.find('\n') != std::string::npos) fail("{}: a note is one line", reader.location("note"));
   return note;
+}
+
+/// Keys of other tools' sweep files, and what the same is called here.
+void refuse_other_tools_keys(const toml::table& root, const TableReader& reader) {
+  static const std::map<std::string_view, std::string_view> advice = {
+      {"grid", "axes are written below [axis]"},
+      {"parameters", "axes are written below [axis], settings that do not vary below [set]"},
+      {"matrix", "axes are written below [axis]"},
+      {"search_space", "axes are written below [axis]"},
+      {"hyperparameters", "axes are written below [axis]"},
+      {"fixed", "settings that do not vary are written below [set]"},
+      {"defaults", "files of settings are named by base = [\"…\"]"},
+      {"method", "every point of the product is trained; for some of them: sample = { count = 20, seed = 1 }"},
+      {"random", "points are drawn by sample = { count = 20, seed = 1 }"},
+      {"samples", "points are drawn by sample = { count = 20, seed = 1 }"},
+      {"run_cap", "points are drawn by sample = { count = 20, seed = 1 }"},
+      {"seed", "replicates are seeds = 3, or seeds = [1, 2, 3]"},
+      {"command", "the training program is named by program = \"…\""},
+      {"executable", "the training program is named by program = \"…\""}};
+  for (const auto& [key, node] : root) {
+    if (const auto found = advice.find(key.str()); found != advice.end())
+      fail("{}: a grid has no \"{}\": {} (docs/grid_file.md)", reader.location(node), key.str(), found->second);
+  }
+}
+
+/// In TOML a key belongs to the section above it: keys of the whole grid that stand below one would be its settings or
+/// axes.
+void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
+  for (const char* section : {"set", "axis"}) {
+    const toml::table* table = root[section].as_table();
+    for (const char* key : {"seeds", "seed_key", "base", "unset", "sample", "grids"}) {
+      if (!table || !table->contains(key)) continue;
+      fail("{}: {} stands below [{}] and would be a part of it; write it above the first [section]",
+           reader.location(*table->get(key)), key, section);
+    }
+  }
 }
 
 // The grids of sweeps that an earlier build submitted have sections [decoding.NAME].
@@ -145,6 +176,12 @@ void rename_old_section(toml::table& root, const fs::path& file) {
 }
 
 }  // namespace
+
+void require_tag(const std::string& tag, const std::string& location) {
+  const bool has_space = std::ranges::any_of(tag, [](unsigned char c) { return std::isspace(c) || c == ','; });
+  if (tag.empty() || has_space || printable(tag) != tag)
+    fail("{}: a tag is a word without spaces and commas, and \"{}\" is none", location, printable(tag));
+}
 
 std::string Grid::words() const {
   std::string words = shell_word(file.string());
@@ -204,7 +241,9 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
                   file.filename().string());
+  refuse_other_tools_keys(root, reader);
   reader.refuse_leftovers(axes ? "" : settings_are_no_grid);
+  if (!reader.has("submitted")) refuse_swallowed_keys(root, reader);
 
   if ((!axes || axes->empty()) && subgrids.empty()) {
     fail(

@@ -58,7 +58,7 @@ std::vector<std::string> TableReader::texts(const std::string& key) {
 
 const toml::table* TableReader::table(const std::string& key) {
   const toml::node* node = any(key);
-  if (node && !node->is_table()) wrong_type(key, *node, "a table");
+  if (node && !node->is_table()) wrong_type(key, *node, fmt::format("a table, as in {} = {{ … }}", key).c_str());
   return node ? node->as_table() : nullptr;
 }
 
@@ -68,9 +68,9 @@ std::vector<const toml::table*> TableReader::tables(const std::string& key) {
   if (node->is_table()) return {node->as_table()};
   std::vector<const toml::table*> all;
   const toml::array* list = node->as_array();
-  if (!list) wrong_type(key, *node, "a table");
+  if (!list) wrong_type(key, *node, fmt::format("a table, as in {} = {{ … }}", key).c_str());
   for (const toml::node& item : *list) {
-    if (!item.is_table()) wrong_type(key, item, "a table");
+    if (!item.is_table()) wrong_type(key, item, fmt::format("a table, as in {} = {{ … }}", key).c_str());
     all.push_back(item.as_table());
   }
   return all;

@@ -34,8 +34,8 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
 }
 
 /// Checks that each axis is in at most one of rows, columns and select.over, and places the axes that are in none:
-///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes; with sub-grids,
-///      whose axes differ, all become row axes;
+///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes; all become row
+///      axes with sub-grids and in a sample, where most places of such a table would be empty;
 ///   2. only rows (or only columns) given: they become column (or row) axes;
 ///   3. both given: UserError.
 void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
@@ -55,10 +55,10 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
 
   const bool no_rows = spec.rows.empty();
   const bool no_columns = spec.columns.empty();
-  const bool has_subgrids = grid.axes.front().name == kSubgridAxis;
+  const bool is_product = grid.axes.front().name != kSubgridAxis && !grid.sample;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     if (!stands[axis].empty()) continue;
-    if (no_rows && (spec.rows.empty() || !no_columns || has_subgrids)) {
+    if (no_rows && (spec.rows.empty() || !no_columns || !is_product)) {
       spec.rows.push_back(axis);
     } else if (no_columns) {
       spec.columns.push_back(axis);

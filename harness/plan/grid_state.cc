@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -134,27 +135,42 @@ std::vector<Row> rows_of(const std::vector<PlannedRun>& plan) {
   return rows;
 }
 
-GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
-                  WithoutProgram without_program, const std::vector<std::string>& set) {
-  GridState state;
-  state.grid = load_grid(file, set);
-  const Only chosen(state.grid, only);
-  std::optional<Program> program;
-  try {
-    program = Program::find(globals.engine, state.grid.program);
-  } catch (const UserError& missing) {
-    if (without_program == WithoutProgram::kRefuse || !globals.engine.empty()) throw;
-    return state_of_same_grid(std::move(state.grid), only, globals, missing.what());
+std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std::vector<std::string>& only,
+                                   const Globals& globals, WithoutProgram without_program,
+                                   const std::vector<std::string>& set) {
+  std::vector<GridState> states(files.size());
+  std::map<fs::path, std::vector<size_t>> of_program;  // training program → the grids whose runs it plans
+  for (size_t i = 0; i < files.size(); ++i) {
+    Grid& grid = states[i].grid = load_grid(files[i], set);
+    try {
+      of_program[Program::find(globals.engine, grid.program).path()].push_back(i);
+    } catch (const UserError& missing) {
+      if (without_program == WithoutProgram::kRefuse || !globals.engine.empty()) throw;
+      states[i] = state_of_same_grid(std::move(grid), only, globals, missing.what());
+    }
   }
-  const std::vector<PlannedRun> plan = plan_runs(state.grid, chosen, *program);
-  state.errors = errors_of(state.grid, plan);
-  state.results.rows = rows_of(plan);
-  state.results.store = Store::open_reader(Workspace(globals.workspace));
-  read_results(state.results.store.get(), state.results.rows, program->now());
-  if (state.errors.empty()) state.errors = errors_of_scores(state.grid, scores_of(plan), state.results.rows);
-  report_unrecorded(state, globals);
-  report_earlier_results_of(state, globals);
-  return state;
+  for (const auto& [path, grids] : of_program) {
+    const Program program(path);
+    std::vector<PlannedGrid> asked;
+    for (const size_t i : grids) asked.push_back({&states[i].grid, Only(states[i].grid, only)});
+    const std::vector<std::vector<PlannedRun>> plans = plan_grids(asked, program);
+    for (size_t k = 0; k < grids.size(); ++k) {
+      GridState& state = states[grids[k]];
+      state.errors = errors_of(state.grid, plans[k]);
+      state.results.rows = rows_of(plans[k]);
+      state.results.store = Store::open_reader(Workspace(globals.workspace));
+      read_results(state.results.store.get(), state.results.rows, program.now());
+      if (state.errors.empty()) state.errors = errors_of_scores(state.grid, scores_of(plans[k]), state.results.rows);
+      report_unrecorded(state, globals);
+      report_earlier_results_of(state, globals);
+    }
+  }
+  return states;
+}
+
+GridState look_up(const fs::path& file, const std::vector<std::string>& only, const Globals& globals,
+                  WithoutProgram without_program, const std::vector<std::string>& set) {
+  return std::move(look_up_all({file}, only, globals, without_program, set).front());
 }
 
 GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals) {

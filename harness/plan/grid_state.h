@@ -37,6 +37,12 @@ enum class WithoutProgram {
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
                   WithoutProgram without_program, const std::vector<std::string>& set = {});
 
+/// As look_up() for the grids of a paper, in this order. Those that have the same training program are planned
+/// together.
+std::vector<GridState> look_up_all(const std::vector<std::filesystem::path>& files,
+                                   const std::vector<std::string>& only, const Globals& globals,
+                                   WithoutProgram without_program, const std::vector<std::string>& set = {});
+
 /// Reads a sweep as it was submitted, and the results of its runs: from the sweep's folder and the database alone.
 /// Results are stale if their numerics are not those of the program that the sweep was submitted with. `words` name one
 /// sweep (selectors.h).

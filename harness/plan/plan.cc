@@ -53,30 +53,50 @@ void require_own_seed(const Grid& grid, const Combination& asked, const Run& ans
 
 }  // namespace
 
-std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
-  const std::vector<Combination> combinations = runs_of(grid, only);
-  const size_t count = combinations.size();
-  const auto derivation_at = [&](size_t i) { return i < count ? nullptr : &grid.derivations[i / count - 1]; };
-  std::vector<CheckAnswer> answers = program.check(count * (1 + grid.derivations.size()), [&](size_t i) {
-    RunSpec spec = materialise(grid, combinations[i % count], derivation_at(i));
+std::vector<std::vector<PlannedRun>> plan_grids(const std::vector<PlannedGrid>& grids, const Program& program,
+                                                bool smoke) {
+  struct Question {
+    const Grid* grid;
+    const Combination* combination;
+    const Derivation* derivation;  // null: the trained run
+  };
+  std::vector<Question> questions;
+  std::vector<std::vector<Combination>> combinations;
+  for (const auto& [grid, only] : grids) combinations.push_back(runs_of(*grid, only));
+  for (size_t g = 0; g < grids.size(); ++g) {
+    const Grid& grid = *grids[g].grid;
+    const auto ask_about_all = [&](const Derivation* derivation) {
+      for (const Combination& combination : combinations[g]) questions.push_back({&grid, &combination, derivation});
+    };
+    ask_about_all(nullptr);
+    for (const Derivation& derivation : grid.derivations) ask_about_all(&derivation);
+  }
+  std::vector<CheckAnswer> answers = program.check(questions.size(), [&](size_t i) {
+    RunSpec spec = materialise(*questions[i].grid, *questions[i].combination, questions[i].derivation);
     spec.smoke = smoke;
     return spec;
   });
   add_identity(answers, program.probe().identity);
-  std::vector<PlannedRun> plan;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const Combination& combination = combinations[i % count];
-    const Derivation* derivation = derivation_at(i);
-    Run& run = answers[i].run;
-    require_own_seed(grid, combination, run, program);
-    run.seed = combination.seed;
-    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-      run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);
+  std::vector<std::vector<PlannedRun>> plans(grids.size());
+  size_t next = 0;
+  for (size_t g = 0; g < grids.size(); ++g) {
+    for (; next < questions.size() && questions[next].grid == grids[g].grid; ++next) {
+      const auto& [grid, combination, derivation] = questions[next];
+      Run& run = answers[next].run;
+      require_own_seed(*grid, *combination, run, program);
+      run.seed = combination->seed;
+      for (size_t axis = 0; axis < grid->axes.size(); ++axis) {
+        run.coordinates.emplace_back(grid->axes[axis].name, grid->axes[axis].points[combination->index[axis]].label);
+      }
+      if (derivation) run.coordinates.emplace_back(kDerivedLabel, derivation->name);
+      plans[g].push_back({*combination, std::move(answers[next]), derivation ? derivation->name : ""});
     }
-    if (derivation) run.coordinates.emplace_back(kDerivedLabel, derivation->name);
-    plan.push_back({combination, std::move(answers[i]), derivation ? derivation->name : ""});
   }
-  return plan;
+  return plans;
+}
+
+std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
+  return std::move(plan_grids({{&grid, only}}, program, smoke).front());
 }
 
 std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRun>& plan) {

@@ -17,8 +17,19 @@ struct PlannedRun {
   std::string derivation = {};  // that makes it of the combination's run; "": it is that run
 };
 
-/// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each derivation
-/// makes of them, checked by `program`. `smoke`: the same runs cut down to a few updates.
+/// A grid, and which of its runs are planned.
+struct PlannedGrid {
+  const Grid* grid;
+  Only only = {};
+};
+
+/// Of each grid the runs that are not excluded and that `only` admits, in the grid's order, and then those that each
+/// derivation makes of them. `program` is started once and checks all of them. `smoke`: the same runs cut down to a few
+/// updates.
+std::vector<std::vector<PlannedRun>> plan_grids(const std::vector<PlannedGrid>& grids, const Program& program,
+                                                bool smoke = false);
+
+/// The plan of one grid.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 
 /// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the

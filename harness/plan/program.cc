@@ -77,6 +77,12 @@ std::optional<std::vector<std::string>> texts_in(const ordered_json& answer, con
   return member->get<std::vector<std::string>>();
 }
 
+std::string first_bytes(const fs::path& file) {
+  std::string bytes(4, '\0');
+  std::ifstream(file, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
 // The interpreter that the first line of a script names, or "".
 std::string interpreter_of(const fs::path& program) {
   std::string line;
@@ -136,11 +142,19 @@ std::string line_of(const RunSpec& spec) {
 Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
   const std::string file = path_.string();
   if (!fs::exists(path_)) {
-    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE", file);
+    const bool is_command = file.find(' ') != std::string::npos;
+    fail("there is no training program {}; {}", file,
+         is_command ? "it must be the path of one file, not a command"
+                    : "build it (make), or name one with --engine or $TEARLESS_ENGINE");
   }
   if (fs::is_directory(path_)) fail("the training program {} is a folder; name the program in it", file);
   if (::access(path_.c_str(), X_OK) != 0) {
     fail("the training program {} is not executable; chmod +x {}", file, shell_word(file));
+  }
+  if (const std::string begin = first_bytes(path_); !begin.starts_with("#!") && !begin.starts_with("\x7f" "ELF")) {
+    fail("the training program {} is neither a binary nor a script whose first line names its interpreter, such as "
+         "#!/usr/bin/env python3",
+         file);
   }
   if (const std::string interpreter = interpreter_of(path_); !interpreter.empty() && !fs::exists(interpreter)) {
     fail("the first line of {} names the interpreter {}, which does not exist", file, printable(interpreter));

@@ -59,6 +59,20 @@ double factor_of(const TableSpec& spec, const std::string& score) {
   return factor ? *factor : 1;
 }
 
+/// The keys of --set that may change results: neither local settings of the runs nor the device, which changes the last
+/// bits alone.
+std::vector<std::string> settings_of_another_experiment(const Grid& grid, const std::vector<Row>& rows) {
+  std::vector<std::string> keys;
+  for (const std::string& option : grid.set_options) {
+    const std::string key = option.substr(0, option.find('='));
+    const bool is_local = std::ranges::all_of(rows, [&](const Row& row) {
+      return row.run.local.starts_with(key + " = ") || row.run.local.find("\n" + key + " = ") != std::string::npos;
+    });
+    if (key != "run.device" && !is_local) keys.push_back(key);
+  }
+  return keys;
+}
+
 // --- cells ---------------------------------------------------------------------------------------------------------
 
 /// What may stand in one place of the table: the runs, by their coordinates on the axes select.over. One entry without
@@ -414,8 +428,11 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   return all;
 }
 
-Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, const std::vector<Row>& rows,
+Table fill(const Grid& grid, const std::string& title, const TableSpec& given, const std::vector<Row>& rows,
            const std::string& options, ResumeNote resume) {
+  TableSpec spec = given;
+  const std::vector<std::string> other_settings = settings_of_another_experiment(grid, rows);
+  if (!other_settings.empty()) spec.published.reset();
   const Layout layout = layout_of(grid, spec);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
   std::vector<size_t> axes = spec.rows;
@@ -485,6 +502,10 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
   add_notes(grid, spec, all, options, resume, table);
+  if (given.published && !spec.published) {
+    table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",
+                                      fmt::join(other_settings, ", ")));
+  }
   return table;
 }
 

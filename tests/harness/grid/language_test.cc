@@ -54,7 +54,7 @@ class Language : public testing::Test {
 TEST_F(Language, AValueMayBeAListOfAnything) {
   EXPECT_THAT(runs("[axis]\nsizes = [[16], [32, 16], []]\n"), ElementsAre("sizes=[16]", "sizes=[32,16]", "sizes=[]"));
   EXPECT_THAT(cells("[axis]\na = [[\"x\", 1.5, true], [[1], [2]]]\n"),
-              ElementsAre("a=[\"x\", 1.5, true]", "a=[[1], [2]]"));
+              ElementsAre("a=[\"x\",1.5,true]", "a=[[1],[2]]"));
 }
 
 TEST_F(Language, AValueMayHaveALabelOfItsOwn) {
@@ -219,7 +219,7 @@ why = "w"
 }
 
 TEST_F(Language, ComputedValuesAreOfTheirRun) {
-  const std::string text = R"(
+  const std::string text = R"toml(
 [set]
 updates = 1000
 scale = 1.0
@@ -232,7 +232,7 @@ heads = "max(1, floor(width / 64))"
 rate = "scale / sqrt(width)"
 warmup = "round(0.06 * updates) + ff"
 half = "width / 8"
-)";
+)toml";
   EXPECT_THAT(runs(text), ElementsAre("ff=1024 half=32 heads=4 rate=0.0625 scale=1.0 updates=1000 warmup=1084 width=256",
                                       "ff=2000 half=62.5 heads=7 rate=0.044721359549995794 scale=1.0 updates=1000 "
                                       "warmup=2060 width=500"));

@@ -1,6 +1,7 @@
 // From a grid and results to a table: what each situation of a cell looks like, in every form.
 #include "harness/table/table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,9 @@ std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
   std::vector<Row> rows;
   for (const Combination& combination : runs_of(grid)) {
     const uint32_t column = combination.index.size() > 1 ? combination.index[1] : 0;
-    const Outcome outcome = outcome_of(combination.index[0], column, combination.seed);
+    Outcome outcome = outcome_of(combination.index[0], column, combination.seed);
+    std::string& id = outcome.trained.id;
+    if (!id.empty()) id.replace(12, 4, fmt::format("{:04x}", rows.size()));  // runs of one kind, each another
     harness::Run run{.id = outcome.trained.id, .settings = "", .seed = combination.seed};
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
       run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);

@@ -1,0 +1,89 @@
+// Points that make the same runs are named with their axis, how many rows are how many runs, and why.
+#include "harness/plan/no_effect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "harness/grid/expand.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::no_effect_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class NoEffectTest : public testing::Test {
+ protected:
+  /// What `plan` says of a grid whose runs are what `id_of` says of their settings.
+  std::vector<std::string> said_of(const std::string& text,
+                                   const std::function<std::string(const nlohmann::json::object_t&)>& id_of,
+                                   const std::map<std::string, std::string>& unused = {}) const {
+    test::write_text(folder_ / "grid.toml", text);
+    const Grid grid = load_grid(folder_ / "grid.toml");
+    std::vector<Row> rows;
+    for (const Combination& point : runs_of(grid)) {
+      Row& row = rows.emplace_back();
+      row.run.id = id_of(materialise(grid, point).settings) + " " + std::to_string(point.seed);
+      row.run.seed = point.seed;
+      row.run.unused = unused;
+      for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+        row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+      }
+    }
+    std::vector<std::string> said;
+    for (const NoEffect& one : without_effect(grid, rows)) said.push_back(text_of(one));
+    return said;
+  }
+
+  test::TempFolder folder_;
+};
+
+constexpr const char* kGrid = "seeds = 2\n[axis]\nkind = [\"invsqrt\", \"nowarmup\"]\nlr = [0.1, 0.2, 0.3]\n";
+
+std::string without_lr_under_invsqrt(const nlohmann::json::object_t& settings) {
+  const auto kind = settings.at("kind").get<std::string>();
+  return kind == "invsqrt" ? kind : kind + settings.at("lr").dump();
+}
+
+TEST_F(NoEffectTest, OfAnAxisUnderSomePointsOfAnotherIsCountedThere) {
+  EXPECT_THAT(said_of(kGrid, without_lr_under_invsqrt, {{"lr", "kind = \"invsqrt\""}, {"other", "x = 1"}}),
+              ElementsAre("lr (0.1, 0.2, 0.3): 6 rows are 2 runs; kind = \"invsqrt\" switches it off"));
+  EXPECT_THAT(said_of(kGrid, without_lr_under_invsqrt), ElementsAre("lr (0.1, 0.2, 0.3): 6 rows are 2 runs"));
+  EXPECT_THAT(said_of(kGrid, without_lr_under_invsqrt, {{"lr", ""}}),
+              ElementsAre("lr (0.1, 0.2, 0.3): 6 rows are 2 runs"))
+      << "the program does not know why";
+}
+
+TEST_F(NoEffectTest, OfSomePointsNamesTheseOnly) {
+  const auto id_of = [](const nlohmann::json::object_t& settings) {
+    return settings.at("kind").dump() + (settings.at("lr").get<double>() > 0.15 ? "high" : "low");
+  };
+  EXPECT_THAT(said_of(kGrid, id_of), ElementsAre("lr (0.2, 0.3): 8 rows are 4 runs"));
+}
+
+TEST_F(NoEffectTest, OfAllAxesNamesEach) {
+  EXPECT_THAT(said_of(kGrid, [](const auto&) { return "one"; }),
+              ElementsAre("kind (invsqrt, nowarmup): 12 rows are 2 runs", "lr (0.1, 0.2, 0.3): 12 rows are 2 runs"));
+}
+
+TEST_F(NoEffectTest, IsNotSaidWhereEveryRunIsAnother) {
+  EXPECT_THAT(said_of(kGrid, [](const nlohmann::json::object_t& settings) {
+                return settings.at("kind").dump() + settings.at("lr").dump();
+              }),
+              IsEmpty());
+}
+
+// Two bundles that are one run at different points of two axes: no axis alone is without effect.
+TEST_F(NoEffectTest, IsNotSaidOfRunsThatDifferInTwoAxes) {
+  EXPECT_THAT(said_of("[axis]\na = [1, 2]\nb = [1, 2]\n",
+                      [](const nlohmann::json::object_t& settings) {
+                        return std::to_string(settings.at("a").get<int>() * settings.at("b").get<int>());
+                      }),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace tearless::harness::no_effect_test
