@@ -90,7 +90,7 @@ TEST(Check, TellsSettingsWithoutEffectWithTheSettingThatSwitchesThemOff) {
       (json{{"model.norm.ada_norm.c", "model.norm.kind = \"rms_norm\""}, {"text.pieces", "text.kind = \"bpe\""}}));
 }
 
-TEST(Check, OfTwoSettingsThatSwitchOneOffTellsTheKind) {
+TEST(Check, TellsTheKindBeforeAnotherSettingThatSwitchesOneOffToo) {
   EXPECT_EQ(unused_in({{"train.schedule.scale", 2}, {"train.schedule.peak_lr", 0.01}}),
             (json{{"train.schedule.scale", "train.schedule.peak_lr = 0.01"}}));
   EXPECT_EQ(
@@ -98,6 +98,8 @@ TEST(Check, OfTwoSettingsThatSwitchOneOffTellsTheKind) {
       (json{{"train.schedule.scale", "train.schedule.kind = \"nowarmup\""}}));
   const json pad = {{"model.init_output_pad", "random"}, {"model.init", "small_init"}};
   EXPECT_EQ(unused_in(pad), (json{{"model.init_output_pad", "model.init = \"small_init\""}}));
+  EXPECT_EQ(unused_in({{"model.init_output_pad", "random"}, {"model.init", "fairseq"}}),
+            (json{{"model.init_output_pad", "model.tied_embeddings = \"all\""}}));
 }
 
 TEST(Check, TellsNoSettingThatHasAnEffectOrIsLocal) {
