@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "base/nearest.h"
 #include "base/toml.h"
@@ -81,7 +82,8 @@ class Canonical final : public SettingsVisitor {
   template <class Value>
   bool belongs(const Field& field, const Value& value) const {
     if (field.identity != identity_) return false;
-    return identity_ == Identity::kLocal || (field.applies && !(field.neutral && *field.neutral == json(value)));
+    if (identity_ == Identity::kLocal) return true;
+    return field.switched_off_by.empty() && !(field.neutral && *field.neutral == json(value));
   }
   void unset(const Field& f) {
     if (!f.unset_word.empty() && belongs(f, f.unset_word)) add(f, toml_value(f.unset_word));
@@ -93,6 +95,31 @@ class Canonical final : public SettingsVisitor {
 
   Identity identity_;
   std::vector<std::string> lines_;
+};
+
+class UnusedFinder final : public SettingsVisitor {
+ public:
+  explicit UnusedFinder(const WrittenSettings& written) : written_(written) {}
+
+  void flag(const Field& f, bool&) override { look_at(f); }
+  void integer(const Field& f, int64_t&) override { look_at(f); }
+  void number(const Field& f, double&) override { look_at(f); }
+  void word(const Field& f, std::string&) override { look_at(f); }
+  void optional_integer(const Field& f, std::optional<int64_t>&) override { look_at(f); }
+  void optional_number(const Field& f, std::optional<double>&) override { look_at(f); }
+  void optional_word(const Field& f, std::optional<std::string>&) override { look_at(f); }
+
+  std::map<std::string, std::string> switched_off_by;  // key → key
+
+ private:
+  void look_at(const Field& field) {
+    if (field.switched_off_by.empty() || field.identity == Identity::kLocal) return;
+    if (std::string key = dotted(field); written_.values.contains(key)) {
+      switched_off_by.emplace(std::move(key), field.switched_off_by);
+    }
+  }
+
+  const WrittenSettings& written_;
 };
 
 class Reader final : public SettingsVisitor {
@@ -220,6 +247,20 @@ std::string canonical_settings(Identity identity, const Describe& describe_all) 
   Canonical canonical(identity);
   describe_all(canonical);
   return canonical.text();
+}
+
+std::map<std::string, std::string> unused_settings(const WrittenSettings& written, const Describe& describe_all) {
+  UnusedFinder finder(written);
+  describe_all(finder);
+  std::map<std::string, std::string> unused = std::move(finder.switched_off_by);
+  if (unused.empty()) return unused;
+  const std::vector<DescribedField> all = list_settings(describe_all);
+  for (auto& [key, by] : unused) {
+    const auto decider = std::ranges::find(all, by, &DescribedField::key);
+    if (decider == all.end()) throw std::logic_error(fmt::format("{} names no setting: \"{}\"", key, by));
+    by += " = " + toml_value(decider->value);
+  }
+  return unused;
 }
 
 std::vector<DescribedField> list_settings(const Describe& describe_all) {

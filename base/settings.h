@@ -48,9 +48,10 @@ struct Field {
   // The word for an optional number that is unset, such as "train.seed" for a seed that follows another one. With a
   // word the unset value is read and written as that word; without one it is left out.
   std::string_view unset_word = {};
-  // False if other settings make this one meaningless (beta of an optimiser that has none). The setting is then read
-  // but left out of the canonical text, so that two equal runs do not get two ids.
-  bool applies = true;
+  // The dotted key of the setting that makes this one meaningless ("train.optimiser.kind" for β of an optimiser that
+  // has none); of several the first; "": none does. The setting is then read but left out of the canonical text, so
+  // that two equal runs do not get two ids.
+  std::string_view switched_off_by = {};
 };
 
 /// Visits every field of a settings struct. Nested structs are tables, as in TOML.
@@ -123,7 +124,7 @@ void read_settings(const WrittenSettings& written, const Describe& describe_all)
 
 /// The canonical text: one `key = value` line for each setting of `identity`, sorted by key, numbers in the shortest
 /// form that reads back exactly. It is valid TOML. Settings that are unset are left out; so are, from the kResult text,
-/// settings at their neutral value and settings that do not apply.
+/// settings at their neutral value and settings that another one switches off.
 std::string canonical_settings(Identity identity, const Describe& describe_all);
 
 /// A setting with its current value.
@@ -133,6 +134,10 @@ struct DescribedField {
   nlohmann::json value;  // the struct's value, its default unless it was read; null if unset
   Field field;
 };
+
+/// Of the written settings those that results do not depend on because another setting switches them off: key → that
+/// setting with its value, as TOML writes it. Local settings are never among them.
+std::map<std::string, std::string> unused_settings(const WrittenSettings& written, const Describe& describe_all);
 
 /// All settings, in the order in which describe() visits them.
 std::vector<DescribedField> list_settings(const Describe& describe_all);

@@ -144,8 +144,9 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
 void describe(SettingsVisitor& v, LabelledTextOptions& o) {
   const bool drawn = o.form == LabelledForm::kClassFiles;
   const bool has_checksums = !o.train_sha256.empty() && (drawn || (!o.dev_sha256.empty() && !o.test_sha256.empty()));
-  const auto of_the_split = [drawn](const char* key, const char* meaning, double max) {
-    return Field{.key = key, .meaning = meaning, .min = 0, .max = max, .applies = drawn};
+  const char* const files_off_by = drawn ? "data.form" : "";
+  const auto of_the_split = [&](const char* key, const char* meaning, double max) {
+    return Field{.key = key, .meaning = meaning, .min = 0, .max = max, .switched_off_by = drawn ? "" : "data.form"};
   };
   v.word(name_field("name of the data, for messages", has_checksums), o.name);
   v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
@@ -163,8 +164,8 @@ void describe(SettingsVisitor& v, LabelledTextOptions& o) {
                     "training sentences: a file, or for class_files the path up to the suffix, relative to the file "
                     "that names it"),
          o.train);
-  v.word(path_field("dev", "file of the development sentences", !drawn), o.dev);
-  v.word(path_field("test", "file of the test sentences", !drawn), o.test);
+  v.word(path_field("dev", "file of the development sentences", files_off_by), o.dev);
+  v.word(path_field("test", "file of the test sentences", files_off_by), o.test);
   Field train_count = of_the_split("train_count", "sentences drawn for training; 0: all that dev and test leave", 1e9);
   train_count.neutral = 0;
   v.integer(train_count, o.train_count);
@@ -175,9 +176,10 @@ void describe(SettingsVisitor& v, LabelledTextOptions& o) {
   split_seed.unset_word = "train.seed";
   v.optional_integer(split_seed, o.split_seed);
   v.word(checksum_field("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
-  v.word(checksum_field("dev_sha256", "checksum of the raw development file, filled in by check", !drawn),
+  v.word(checksum_field("dev_sha256", "checksum of the raw development file, filled in by check", files_off_by),
          o.dev_sha256);
-  v.word(checksum_field("test_sha256", "checksum of the raw test file, filled in by check", !drawn), o.test_sha256);
+  v.word(checksum_field("test_sha256", "checksum of the raw test file, filled in by check", files_off_by),
+         o.test_sha256);
 }
 
 void describe(SettingsVisitor& v, WordOptions& o) {

@@ -32,13 +32,13 @@ void describe(SettingsVisitor& v, TextOptions& o) {
              .meaning = "number of joint BPE merges (TwT App. A)",
              .min = 0,
              .max = 1e6,
-             .applies = o.kind == TextKind::kBpe},
+             .switched_off_by = o.kind == TextKind::kBpe ? "" : "text.kind"},
             o.merges);
   v.integer({.key = "pieces",
              .meaning = "size of the SentencePiece vocabulary, PAD, BOS, EOS and UNK included",
              .min = 5,
              .max = 1e6,
-             .applies = o.kind == TextKind::kSentencepiece},
+             .switched_off_by = o.kind == TextKind::kSentencepiece ? "" : "text.kind"},
             o.pieces);
   v.choice(
       {.key = "vocabulary",

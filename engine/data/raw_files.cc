@@ -123,12 +123,12 @@ Field name_field(const char* meaning, bool has_checksums) {
   return {.key = "name", .meaning = meaning, .identity = has_checksums ? Identity::kLocal : Identity::kResult};
 }
 
-Field path_field(const char* key, const char* meaning, bool applies) {
-  return {.key = key, .meaning = meaning, .identity = Identity::kLocal, .applies = applies};
+Field path_field(const char* key, const char* meaning, std::string_view switched_off_by) {
+  return {.key = key, .meaning = meaning, .identity = Identity::kLocal, .switched_off_by = switched_off_by};
 }
 
-Field checksum_field(const char* key, const char* meaning, bool applies) {
-  return {.key = key, .meaning = meaning, .neutral = "", .applies = applies};
+Field checksum_field(const char* key, const char* meaning, std::string_view switched_off_by) {
+  return {.key = key, .meaning = meaning, .neutral = "", .switched_off_by = switched_off_by};
 }
 
 std::string files_sha256(std::span<const std::string> files, std::string_view expected) {

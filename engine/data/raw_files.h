@@ -78,8 +78,8 @@ std::string named(std::string_view noun, const std::string& name);
 /// The name: part of a run's identity until its files have checksums; the identity is provisional until then.
 Field name_field(const char* meaning, bool has_checksums);
 /// A path, or another setting of where the files are.
-Field path_field(const char* key, const char* meaning, bool applies = true);
-Field checksum_field(const char* key, const char* meaning, bool applies = true);
+Field path_field(const char* key, const char* meaning, std::string_view switched_off_by = {});
+Field checksum_field(const char* key, const char* meaning, std::string_view switched_off_by = {});
 
 /// One checksum for `files`: the SHA-256 of a single file; of several the SHA-256 of their SHA-256s with a space
 /// between two. Cached in the process while a file's stamp (base/file_stamp.h) stays the same. Throws UserError

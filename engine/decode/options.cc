@@ -13,18 +13,22 @@ void describe(SettingsVisitor& v, DecodeOptions& o) {
   v.integer(
       {.key = "beam", .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search", .min = 1, .max = 64},
       o.beam);
+  // Here, because a derived run puts its own beam in place of this one when it is visited.
+  const char* const penalty_off_by = o.beam > 1 ? "" : "decode.beam";
   v.choice({.key = "length_penalty",
             .meaning = "divisor of the sum of log p: `gnmt` ((5 + length) / 6)^α (Wu et al. 2016); `length` length^α, "
                        "as in fairseq. EOS is counted",
             .neutral = "gnmt",
-            .applies = o.beam > 1},
+            .switched_off_by = penalty_off_by},
            o.length_penalty, kLengthPenalties);
-  v.number({.key = "alpha", .meaning = "α of the length penalty", .min = 0, .max = 10, .applies = o.beam > 1}, o.alpha);
+  v.number(
+      {.key = "alpha", .meaning = "α of the length penalty", .min = 0, .max = 10, .switched_off_by = penalty_off_by},
+      o.alpha);
   v.integer({.key = "max_extra",
              .meaning = "an output has at most source length + this many tokens, EOS counted on both sides",
              .min = 1,
              .max = 10000,
-             .applies = !o.max_length},
+             .switched_off_by = o.max_length ? "decode.max_length" : ""},
             o.max_extra);
   v.optional_integer({.key = "max_length",
                       .meaning = "most tokens of an output, EOS counted, whatever the source's length; fairseq's "

@@ -21,9 +21,9 @@ constexpr size_t kMaxName = 200;
 /// The settings of [decode] that differ from the trained run's.
 class DecodeOverlay {
  public:
-  /// Describes each result setting of [decode] as one that may be unset.
-  void describe(SettingsVisitor& outer) {
-    DecodeOptions options;
+  /// Describes each result setting of [decode] as one that may be unset; `options`: what decides which of them are
+  /// switched off.
+  void describe(SettingsVisitor& outer, DecodeOptions options) {
     Overlay overlay(values_, &outer);
     engine::describe(overlay, options);
   }
@@ -33,7 +33,7 @@ class DecodeOverlay {
   }
 
  private:
-  using Values = std::map<std::string, nlohmann::json>;  // those that are set
+  using Values = std::map<std::string, nlohmann::json>;  // "derived.beam" → 8; those that are set
 
   class Overlay final : public SettingsVisitor {
    public:
@@ -59,16 +59,24 @@ class DecodeOverlay {
     template <class Value, class Set>
     void lay(const Field& field, Value& value, void (SettingsVisitor::*visit)(const Field&, std::optional<Set>&)) {
       if (field.identity == Identity::kLocal) return;
-      const std::string key(field.key);
+      const std::string key = own_key(field.key);
       std::optional<Set> set;
       if (const auto known = values_.find(key); known != values_.end()) set = known->second.get<Set>();
       if (outer_) {
         Field unset = field;
         unset.neutral.reset();
+        unset.switched_off_by = decider(field.switched_off_by);
         (outer_->*visit)(unset, set);
         if (set) values_[key] = *set;
       }
       if (set) value = *set;
+    }
+
+    static std::string own_key(std::string_view name) { return fmt::format("derived.{}", name); }
+    /// The setting that takes the place of `key`, one of [decode], if it is set.
+    std::string_view decider(std::string_view key) const {
+      const auto own = values_.find(own_key(key.substr(key.find('.') + 1)));
+      return own == values_.end() ? key : own->first;
     }
 
     Values& values_;
@@ -86,13 +94,8 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
         "run's [decode]";
   }
 
-  void describe(SettingsVisitor& v) override {
-    v.word({.key = "set", .meaning = "dev, test, or the name of a test set of its own"}, set_);
-    v.word(path_field("source", "file of that test set's source sentences"), source_);
-    v.word(path_field("reference", "file of its references, encoded as the corpus is"), reference_);
-    v.word(checksum_field("set_sha256", "checksum of both files, filled in by check"), set_sha256_);
-    decode_.describe(v);
-  }
+  void describe(SettingsVisitor& v) override { describe(v, DecodeOptions()); }
+  void describe_beside(SettingsVisitor& v, const TaskKind& task) override { describe(v, options_beside(task)); }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
     const auto* translate = dynamic_cast<const TranslateKind*>(&task);
@@ -114,8 +117,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
           "derived.set = \"{}\" is neither dev nor test, and no files are named for it: a grid names them in [test.{}]",
           set_, set_);
     }
-    DecodeOptions options = translate->options.decode;
-    decode_.apply(options);
+    const DecodeOptions options = options_beside(task);
     if (options.n_best > options.beam) {
       fail("derived.n_best = {} is above the beam of {}: a search has no more outputs than hypotheses", options.n_best,
            options.beam);
@@ -165,6 +167,20 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   const std::string& reference() const override { return reference_; }
 
  private:
+  void describe(SettingsVisitor& v, DecodeOptions search) {
+    v.word({.key = "set", .meaning = "dev, test, or the name of a test set of its own"}, set_);
+    v.word(path_field("source", "file of that test set's source sentences"), source_);
+    v.word(path_field("reference", "file of its references, encoded as the corpus is"), reference_);
+    v.word(checksum_field("set_sha256", "checksum of both files, filled in by check"), set_sha256_);
+    decode_.describe(v, std::move(search));
+  }
+  /// The search of a trained run with these settings in place of its own.
+  DecodeOptions options_beside(const TaskKind& task) {
+    DecodeOptions options = dynamic_cast<const TranslateKind&>(task).options.decode;
+    decode_.apply(options);
+    return options;
+  }
+
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
   DataSet own_set() { return {{{"derived.source", &source_}, {"derived.reference", &reference_}}, &set_sha256_}; }
 

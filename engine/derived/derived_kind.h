@@ -48,6 +48,9 @@ class DerivedKind {
 
   /// Describes the settings, keys below `derived.`.
   virtual void describe(SettingsVisitor& visitor) = 0;
+  /// As describe(), but a setting may also be switched off by one of the trained run of that task. Not for canonical
+  /// text: ids of derived runs are of their own settings.
+  virtual void describe_beside(SettingsVisitor& visitor, const TaskKind& /*task*/) { describe(visitor); }
   /// Throws UserError if the settings contradict each other or the task. `of`: the kind of the run that it derives
   /// from, whose set it takes over; null: that is a trained run.
   virtual void check_consistent(const TaskKind& task, const DerivedKind* of) = 0;

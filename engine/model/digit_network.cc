@@ -37,7 +37,7 @@ void repeat_first_image(std::vector<T>& elements, int64_t from, int64_t to) {
 }  // namespace
 
 void describe(SettingsVisitor& v, DigitNetworkOptions& o) {
-  const bool has_hidden = o.arch == DigitNetworkOptions::Arch::kPytorchExample;
+  const char* const fc1_off_by = o.arch == DigitNetworkOptions::Arch::kPytorchExample ? "" : "model.arch";
   v.choice({.key = "arch",
             .meaning = "`pytorch_example` conv1, conv2, fc1, fc2, as the MNIST example of PyTorch; `conv_conv_fc` "
                        "conv1, conv2, fc. A convolution is followed by ReLU and max pooling, fc1 by ReLU"},
@@ -45,12 +45,13 @@ void describe(SettingsVisitor& v, DigitNetworkOptions& o) {
   v.integer({.key = "conv1_channels", .meaning = "output channels of conv1", .min = 1, .max = 4096}, o.conv1_channels);
   v.integer({.key = "conv2_channels", .meaning = "output channels of conv2", .min = 1, .max = 4096}, o.conv2_channels);
   v.integer({.key = "kernel", .meaning = "height and width of the kernels of both", .min = 1, .max = 341}, o.kernel);
-  v.integer({.key = "hidden", .meaning = "outputs of fc1", .min = 1, .max = 65536, .applies = has_hidden}, o.hidden);
+  v.integer({.key = "hidden", .meaning = "outputs of fc1", .min = 1, .max = 65536, .switched_off_by = fc1_off_by},
+            o.hidden);
   v.choice({.key = "norm_sites",
             .meaning = "where the norms stand, each over all numbers of one image: `activations` before the ReLU of "
                        "every layer; `linear` before the ReLU of fc1 alone; `inputs` on the input of every layer, the "
                        "pixels included. The logits are never normalised",
-            .applies = o.norm.normalises()},
+            .switched_off_by = o.norm.normalises() ? "" : "model.norm.kind"},
            o.norm_sites, kDigitNormSites);
   v.choice({.key = "init",
             .meaning = "initial weights and biases: `torch_default` both U(±√(1 / fan_in)); `xavier_uniform` weights "

@@ -59,16 +59,17 @@ void describe(SettingsVisitor& v, PositionOptions& o) {
             o.first);
 }
 
-void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decoder) {
+void describe(SettingsVisitor& v, DsInitOptions& o, std::string_view switched_off_by, bool has_decoder) {
   v.choice({.key = "form",
             .meaning = "factor of layer l = 1, 2, …: `paper` α/√l (DS eq. 15); `code` √α · l^-¼, as the published code",
-            .applies = applies},
+            .switched_off_by = switched_off_by},
            o.form, kDsForms);
-  v.number({.key = "alpha", .meaning = "α of that factor", .min = 0, .max = 1, .applies = applies}, o.alpha);
+  v.number({.key = "alpha", .meaning = "α of that factor", .min = 0, .max = 1, .switched_off_by = switched_off_by},
+           o.alpha);
   if (!has_decoder) return;
   v.choice({.key = "stacks",
             .meaning = "the stacks whose initial weights are scaled; the other is Xavier uniform",
-            .applies = applies},
+            .switched_off_by = switched_off_by},
            o.stacks, kDsStacks);
 }
 
@@ -109,7 +110,7 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
                        "q, k, v and output; `fused3_self` 3d for q, k, v of self-attention alone",
             .neutral = "separate",
-            .applies = sees_fan_out(o.init)},
+            .switched_off_by = sees_fan_out(o.init) ? "" : "model.init"},
            o.init_qkv_fan, kFans);
   v.flag({.key = "fix_norm",
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
@@ -125,7 +126,7 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
 }
 
 void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {
-  v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit, has_decoder); });
+  v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit ? "" : "model.init", has_decoder); });
   v.table("positions", o.positions);
   v.table("norm", o.norm);
   v.table("dropout", o.dropout);
@@ -146,7 +147,9 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "with init `fairseq` or `fairseq_0_9` and no matrix shared, PAD's row of the output matrix: "
                        "`random` as the other rows, as in fairseq; `zero`, as runs of earlier builds have it",
             .neutral = "zero",
-            .applies = is_fairseq(o.init) && o.tied_embeddings == Tying::kNone},
+            .switched_off_by = !is_fairseq(o.init)                 ? "model.init"
+                               : o.tied_embeddings != Tying::kNone ? "model.tied_embeddings"
+                                                                   : ""},
            o.init_output_pad, kOutputPads);
   v.choice(
       {.key = "decoder_start",

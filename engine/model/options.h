@@ -56,7 +56,7 @@ struct DsInitOptions {
   Stacks stacks = Stacks::kBoth;  // the other stack is Xavier uniform
 };
 /// Without a decoder there is no setting `stacks`: it would have no effect.
-void describe(SettingsVisitor& visitor, DsInitOptions& options, bool applies, bool has_decoder);
+void describe(SettingsVisitor& visitor, DsInitOptions& options, std::string_view switched_off_by, bool has_decoder);
 
 /// Which of source embedding, target embedding and output layer share a matrix.
 enum class Tying {

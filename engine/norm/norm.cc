@@ -131,29 +131,33 @@ void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks) {
   static const std::string meaning = "kind of every norm of the model: " + norm_kinds().meanings();
   visitor.word({.key = "kind", .meaning = meaning, .choices = names}, options.kind);
   const NormKind& chosen = options.chosen();
+  const auto unless = [](bool has_it) { return has_it ? "" : "model.norm.kind"; };
   if (has_stacks) {
     visitor.choice({.key = "scope",
                     .meaning = "the norms that have this kind; the others stay layer_norm: `all`, `final_only` those "
                                "after a stack, or those of one stack",
                     .neutral = "all",
-                    .applies = options.scope_applies()},
+                    .switched_off_by = unless(options.scope_applies())},
                    options.scope, kScopes);
   }
-  visitor.optional_number(
-      {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = chosen.has_eps},
-      options.eps);
+  visitor.optional_number({.key = "eps",
+                           .meaning = "ε of the norm; unset: the kind's own",
+                           .min = 0,
+                           .max = 1,
+                           .switched_off_by = unless(chosen.has_eps)},
+                          options.eps);
   visitor.choice({.key = "eps_mode",
                   .meaning = "how ε enters the denominator: `sqrt_add` √(s² + ε), `std_add` s + ε, `clamp` max(s, ε)",
                   .neutral = "sqrt_add",
-                  .applies = chosen.has_eps_mode},
+                  .switched_off_by = unless(chosen.has_eps_mode)},
                  options.eps_mode, kEpsModes);
   visitor.choice({.key = "deviation",
                   .meaning = "divisor of the variance: `biased` d, `unbiased` d - 1",
                   .neutral = "biased",
-                  .applies = chosen.has_deviation},
+                  .switched_off_by = unless(chosen.has_deviation)},
                  options.deviation, kDeviations);
   for (const auto& k : options.kinds_) {
-    visitor.table_of(k->name, [&] { k->describe_own(visitor, k->name == options.kind); });
+    visitor.table_of(k->name, [&] { k->describe_own(visitor, unless(k->name == options.kind)); });
   }
 }
 

@@ -66,8 +66,8 @@ class NormKind {
   std::string_view before_fix_norm = {};
 
   virtual double initial_gain(int64_t /*d_model*/) const { return 1; }
-  /// Describes the options of this kind alone, as one table. `applies`: Field::applies of each of them.
-  virtual void describe_own(SettingsVisitor& /*visitor*/, bool /*applies*/) {}
+  /// Describes the options of this kind alone, as one table. `switched_off_by`: that of each Field.
+  virtual void describe_own(SettingsVisitor& /*visitor*/, std::string_view /*switched_off_by*/) {}
   /// The norm of rows of width `d_model` as a fused kernel takes it; nothing: the norm runs by its formula.
   virtual std::optional<RowNorm> row(const NormDenominator& denominator, int64_t d_model) const = 0;
   /// x [T, D] → [T, D]; gain [D] or [1], bias [D]: undefined where the kind has none. What has no gradient must pass

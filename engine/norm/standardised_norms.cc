@@ -74,18 +74,18 @@ class AdaNorm final : public Standardised<AdaNorm> {
   AdaNorm() : Standardised(false, false) {
     meaning = "C (1 - k y) ⊙ y with y of ln_simple, without a gradient of the factor (ADA eq. 9)";
   }
-  void describe_own(SettingsVisitor& v, bool applies) override {
+  void describe_own(SettingsVisitor& v, std::string_view switched_off_by) override {
     v.number({.key = "c",
               .meaning = "C of ada_norm, of the size of the output (ADA §4.1; per task: ADA App. 7.1)",
               .min = 0,
               .max = 1000,
-              .applies = applies},
+              .switched_off_by = switched_off_by},
              c_);
     v.number({.key = "k",
               .meaning = "k of ada_norm: how much large elements shrink (ADA §4.1)",
               .min = 0,
               .max = 1,
-              .applies = applies},
+              .switched_off_by = switched_off_by},
              k_);
   }
   std::optional<RowNorm> row(const NormDenominator& denominator, int64_t d_model) const override {

@@ -152,6 +152,15 @@ json answer_for(DerivedRun& run) {
   return answer;
 }
 
+/// `written`: the settings of the trained run and of the last derivation.
+json unused_in(const WrittenSettings& written, DerivedRun& run) {
+  return unused_settings(written, [&](SettingsVisitor& v) {
+    describe(v, run.trained);
+    if (run.chain.empty()) return;
+    v.table_of("derived", [&] { run.kind().describe_beside(v, *run.trained.task); });
+  });
+}
+
 struct LineAtSeed {
   std::string_view before, after;
   uint32_t seed;  // every number of this type is a legal seed
@@ -208,6 +217,8 @@ json CheckBatch::answer(std::string_view line) {
     if (question.value("smoke", false)) run.trained = smoke(std::move(run.trained));
     run.chain = read_derivations(derivations, run.trained, folder);
     json answer = answer_for(run);
+    if (!derivations.empty()) written.values.merge(derivations.back().values);
+    if (json unused = unused_in(written, run); !unused.empty()) answer["unused"] = std::move(unused);
     if (at && run.trained.train.seed == at->seed && !run.trained.task->data_follow_seed()) {
       last_.emplace(Last{std::string(at->before), std::string(at->after), std::move(run), answer});
     }

@@ -20,13 +20,13 @@ class Cosine final : public ScheduleKindOf<Cosine> {
     falls_to_end = true;
   }
   // The default is that of train.min_lr, so that this does not end the training before its last update.
-  void describe_own(SettingsVisitor& v, bool applies) override {
+  void describe_own(SettingsVisitor& v, std::string_view switched_off_by) override {
     v.number({.key = "floor",
               .meaning = "learning rate of the last update; below train.min_lr the training ends before it",
               .min = 0,
               .max = 10,
               .neutral = 1e-6,
-              .applies = applies},
+              .switched_off_by = switched_off_by},
              floor);
   }
   void check(const ScheduleInputs& in) const override {

@@ -15,13 +15,13 @@ class InverseSqrt final : public ScheduleKindOf<InverseSqrt> {
         "with k = n - 1 updates made: from inverse_sqrt.init_lr in a line to peak_lr at k = w, then peak_lr · √w / √k "
         "(fairseq)";
   }
-  void describe_own(SettingsVisitor& v, bool applies) override {
+  void describe_own(SettingsVisitor& v, std::string_view switched_off_by) override {
     v.number({.key = "init_lr",
               .meaning = "learning rate of the first update",
               .min = 0,
               .max = 10,
               .neutral = 1e-7,
-              .applies = applies},
+              .switched_off_by = switched_off_by},
              init_lr);
   }
   double learning_rate(int64_t n, const ScheduleInputs& in) const override {

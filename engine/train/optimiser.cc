@@ -32,7 +32,7 @@ void describe(SettingsVisitor& v, OptimiserOptions& o) {
        .neutral = 0.0},
       o.weight_decay);
   for (const auto& kind : o.kinds_) {
-    v.table_of(kind->name, [&] { kind->describe_own(v, kind->name == o.kind); });
+    v.table_of(kind->name, [&] { kind->describe_own(v, kind->name == o.kind ? "" : "train.optimiser.kind"); });
   }
 }
 

@@ -45,8 +45,8 @@ class OptimiserKind {
   /// that ε is added to. Of another kind nothing: formula() makes its updates.
   std::optional<AdamEps> adam = std::nullopt;
 
-  /// Describes the options of this kind alone, as one table. `applies`: Field::applies of each of them.
-  virtual void describe_own(SettingsVisitor& /*visitor*/, bool /*applies*/) {}
+  /// Describes the options of this kind alone, as one table. `switched_off_by`: that of each Field.
+  virtual void describe_own(SettingsVisitor& /*visitor*/, std::string_view /*switched_off_by*/) {}
   /// θ ← θ - lr · …, where `adam` is nothing. All tensors are [P]; the gradients are clipped. Updates parameters and
   /// buffers in place.
   virtual void formula(double /*learning_rate*/, const at::Tensor& /*gradients*/, at::Tensor& /*parameters*/,

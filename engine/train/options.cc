@@ -32,11 +32,12 @@ int64_t TrainOptions::evaluation_limit(int64_t pass_updates) const {
 }
 
 void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
+  const bool seed_is_used = data_follow_seed || !(o.init_seed && o.order_seed && o.dropout_seed);
   v.integer({.key = "seed",
              .meaning = "of initial values, data order and dropout together",
              .min = 0,
              .max = kMaxSeed,
-             .applies = data_follow_seed || !(o.init_seed && o.order_seed && o.dropout_seed)},
+             .switched_off_by = seed_is_used ? "" : "train.init_seed"},
             o.seed);
   const auto own_seed = [&](const char* key, const char* meaning, std::optional<int64_t>& value) {
     v.optional_integer({.key = key, .meaning = meaning, .min = 0, .max = kMaxSeed}, value);
@@ -96,7 +97,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
                        "`twt` have a softmax over the whole vocabulary, so they need model.mask_target_vocabulary = "
                        "false. `zero` and `joey` subtract the entropy of the smoothed label from the loss",
             .neutral = "twt",
-            .applies = o.label_smoothing > 0},
+            .switched_off_by = o.label_smoothing > 0 ? "" : "train.label_smoothing"},
            o.label_smoothing_form, kSmoothingForms);
   v.choice({.key = "loss_mean",
             .meaning = "what an update minimises: the mean of the losses of all `tokens`, or the mean over `sentences` "
@@ -128,18 +129,19 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
             .meaning = "weights of these batches: `predictions`, so that the update is that of one batch with all of "
                        "them (by loss_mean = sentences their number of sentences); `batches`, equal weights",
             .neutral = "predictions",
-            .applies = o.accumulate > 1},
+            .switched_off_by = o.accumulate > 1 ? "" : "train.accumulate"},
            o.accumulate_by, kAccumulateBy);
   v.table_of("select", [&] { describe(v, o.select, o.early_stop > 0 || o.schedule.chosen().decays); });
   v.table("schedule", o.schedule);
   v.table("optimiser", o.optimiser);
   v.table_of("adam", [&] {
-    const bool applies = o.optimiser.chosen().adam.has_value();
-    v.number({.key = "beta1", .meaning = "decay of the first moment", .min = 0, .max = 0.999999, .applies = applies},
-             o.adam.beta1);
-    v.number({.key = "beta2", .meaning = "decay of the second moment", .min = 0, .max = 0.9999999, .applies = applies},
-             o.adam.beta2);
-    v.number({.key = "eps", .meaning = "added outside the root", .min = 0, .max = 1, .applies = applies}, o.adam.eps);
+    const auto of_adam = [&](const char* key, const char* meaning, double max, double& value) {
+      const char* const switched_off_by = o.optimiser.chosen().adam ? "" : "train.optimiser.kind";
+      v.number({.key = key, .meaning = meaning, .min = 0, .max = max, .switched_off_by = switched_off_by}, value);
+    };
+    of_adam("beta1", "decay of the first moment", 0.999999, o.adam.beta1);
+    of_adam("beta2", "decay of the second moment", 0.9999999, o.adam.beta2);
+    of_adam("eps", "added outside the root", 1, o.adam.eps);
   });
 }
 

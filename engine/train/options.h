@@ -59,7 +59,7 @@ struct TrainOptions {
   int64_t evaluation_limit(int64_t pass_updates = 0) const;
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 };
-/// `data_follow_seed`: the data depend on `seed` too, so it applies even if all others are set apart.
+/// `data_follow_seed`: the data depend on `seed` too, so it has an effect even if all others are set apart.
 void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_seed);
 
 /// Throws UserError if settings contradict each other.

@@ -47,20 +47,20 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
   static const std::string lr = fmt::format("learning rate of {}", kinds_with(Height::kLr));
   v.word({.key = "kind", .meaning = meaning, .choices = names}, o.kind);
   const ScheduleKind& chosen = o.chosen();
-  v.number({.key = "scale",
-            .meaning = scale,
-            .min = 0,
-            .max = 1000,
-            .applies = chosen.height == Height::kScale && !o.peak_lr},
-           o.scale);
+  const auto unless = [](bool has_it) { return has_it ? "" : "train.schedule.kind"; };
+  const auto unless_height_is = [&](Height height) {
+    return chosen.height == height && o.peak_lr ? "train.schedule.peak_lr" : unless(chosen.height == height);
+  };
+  v.number(
+      {.key = "scale", .meaning = scale, .min = 0, .max = 1000, .switched_off_by = unless_height_is(Height::kScale)},
+      o.scale);
   v.integer({.key = "warmup_updates",
              .meaning = "updates of linear warm-up",
              .min = 1,
              .max = 1e9,
-             .applies = chosen.has_warmup},
+             .switched_off_by = unless(chosen.has_warmup)},
             o.warmup_updates);
-  v.number({.key = "lr", .meaning = lr, .min = 0, .max = 10, .applies = chosen.height == Height::kLr && !o.peak_lr},
-           o.lr);
+  v.number({.key = "lr", .meaning = lr, .min = 0, .max = 10, .switched_off_by = unless_height_is(Height::kLr)}, o.lr);
   v.optional_number({.key = "peak_lr",
                      .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "
                                 "it at update w, `nowarmup` begins with it, `valdecay` stays at update w - 1 of the "
@@ -73,22 +73,22 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
             .meaning = "the learning rate is multiplied by this on a plateau",
             .min = 0,
             .max = 1,
-            .applies = chosen.decays},
+            .switched_off_by = unless(chosen.decays)},
            o.decay_factor);
   v.integer({.key = "decay_patience",
              .meaning = "evaluations that the plateau rule looks back on",
              .min = 1,
              .max = 1000,
-             .applies = chosen.decays},
+             .switched_off_by = unless(chosen.decays)},
             o.decay_patience);
   v.choice({.key = "decay_rule",
             .meaning = "`min_window`: below each of the last evaluations (the code of TwT); `best_patience`: that many "
                        "evaluations without a "
                        "new best (its text)",
-            .applies = chosen.decays},
+            .switched_off_by = unless(chosen.decays)},
            o.decay_rule, kDecayRules);
   for (const auto& kind : o.kinds_) {
-    v.table_of(kind->name, [&] { kind->describe_own(v, kind->name == o.kind); });
+    v.table_of(kind->name, [&] { kind->describe_own(v, unless(kind->name == o.kind)); });
   }
 }
 

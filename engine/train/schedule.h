@@ -50,8 +50,8 @@ class ScheduleKind {
   bool decays = false;        // on plateaus of the dev score: decay_factor, decay_patience and decay_rule apply
   bool falls_to_end = false;  // from the end of the warm-up to the last update, of which there must be some
 
-  /// Describes the options of this kind alone, as one table. `applies`: Field::applies of each of them.
-  virtual void describe_own(SettingsVisitor& /*visitor*/, bool /*applies*/) {}
+  /// Describes the options of this kind alone, as one table. `switched_off_by`: that of each Field.
+  virtual void describe_own(SettingsVisitor& /*visitor*/, std::string_view /*switched_off_by*/) {}
   /// Throws UserError if settings contradict each other.
   virtual void check(const ScheduleInputs& /*in*/) const {}
   /// The learning rate of update n, counted from 1, before decays.

@@ -32,7 +32,7 @@ void describe(SettingsVisitor& v, SelectOptions& o, bool compares) {
        .meaning = "dev number that compares evaluations, also for early_stop and decay on plateaus: the `score` of "
                   "the task (dev.bleu …), or the `loss` (dev.ppl_smoothed, as in fairseq, or dev.loss)",
        .neutral = "score",
-       .applies = o.kind == SelectOptions::Kind::kBest || compares},
+       .switched_off_by = o.kind == SelectOptions::Kind::kBest || compares ? "" : "train.select.kind"},
       o.by, kSelectBy);
 }
 

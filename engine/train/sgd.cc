@@ -12,13 +12,13 @@ class Sgd final : public OptimiserKindOf<Sgd> {
     meaning = "b ← momentum · b + gradient, then lr · b, as in PyTorch; it has no kernel";
     buffers = 1;
   }
-  void describe_own(SettingsVisitor& v, bool applies) override {
+  void describe_own(SettingsVisitor& v, std::string_view switched_off_by) override {
     v.number({.key = "momentum",
               .meaning = "decay of the sum of gradients",
               .min = 0,
               .max = 0.999999,
               .neutral = 0.0,
-              .applies = applies},
+              .switched_off_by = switched_off_by},
              momentum);
   }
   void formula(double learning_rate, const at::Tensor& gradients, at::Tensor& parameters,

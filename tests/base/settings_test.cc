@@ -21,7 +21,12 @@ struct NormOptions {
 
 void describe(SettingsVisitor& v, NormOptions& o) {
   v.word({.key = "kind", .meaning = "which norm", .choices = kNormKinds}, o.kind);
-  v.number({.key = "eps", .meaning = "added or clamped", .min = 0, .max = 1, .applies = o.kind != "none"}, o.eps);
+  v.number({.key = "eps",
+            .meaning = "added or clamped",
+            .min = 0,
+            .max = 1,
+            .switched_off_by = o.kind == "none" ? "model.norm.kind" : ""},
+           o.eps);
 }
 
 struct ExampleOptions {
@@ -41,11 +46,14 @@ void describe(SettingsVisitor& v, ExampleOptions& o) {
   v.flag({.key = "tied", .meaning = "tie"}, o.tied);
   v.integer({.key = "layers", .meaning = "depth", .min = 1, .max = 100}, o.layers);
   v.choice({.key = "placement", .meaning = "where"}, o.placement, kPlacements);
-  v.optional_integer({.key = "warmup", .meaning = "updates", .min = 1}, o.warmup);
+  const auto of_deep_models = o.layers == 1 ? "model.layers" : "";
+  v.optional_integer({.key = "warmup", .meaning = "updates", .min = 1, .switched_off_by = of_deep_models}, o.warmup);
   v.optional_number({.key = "scale", .meaning = "factor"}, o.scale);
   v.optional_integer({.key = "split", .meaning = "seed", .min = 0, .unset_word = "model.layers"}, o.split);
   v.word({.key = "title", .meaning = "free text"}, o.title);
-  v.integer({.key = "threads", .meaning = "cores", .min = 1, .identity = Identity::kLocal}, o.threads);
+  v.integer(
+      {.key = "threads", .meaning = "cores", .min = 1, .identity = Identity::kLocal, .switched_off_by = of_deep_models},
+      o.threads);
   v.number({.key = "later", .meaning = "new", .neutral = 0.0}, o.later);
   v.table("norm", o.norm);
 }
@@ -185,6 +193,27 @@ TEST(Settings, OmitFromTheCanonicalTextWhatDoesNotAffectTheResult) {
   const std::string text = canonical_settings(Identity::kResult, describe_all(options));
   EXPECT_THAT(text, testing::HasSubstr("model.later = 2.0\n"));     // no longer neutral
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("norm.eps")));  // a norm without an epsilon is not split by it
+}
+
+std::map<std::string, std::string> unused_in(std::string_view text) {
+  const WrittenSettings written = parse_toml_settings(text, "run.toml");
+  ExampleOptions options;
+  read_settings(written, describe_all(options));
+  return unused_settings(written, describe_all(options));
+}
+
+TEST(Settings, WithoutEffectAreToldWithTheSettingThatSwitchesThemOff) {
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  using testing::Pair;
+  EXPECT_THAT(unused_in("model.norm.kind = \"none\"\nmodel.norm.eps = 0.1\n"),
+              ElementsAre(Pair("model.norm.eps", "model.norm.kind = \"none\"")));
+  EXPECT_THAT(unused_in("model.layers = 1\nmodel.warmup = 7\nmodel.norm.eps = 0.1\n"),
+              ElementsAre(Pair("model.warmup", "model.layers = 1")));
+  EXPECT_THAT(unused_in("model.layers = 1\nmodel.norm.kind = \"none\"\n"), IsEmpty()) << "nobody wrote them";
+  EXPECT_THAT(unused_in("model.layers = 1\nmodel.threads = 3\n"), IsEmpty()) << "results never depend on it";
+  EXPECT_THAT(unused_in("model.later = 0\nmodel.norm.eps = 0.1\nmodel.warmup = 7\n"), IsEmpty())
+      << "a neutral value is a value";
 }
 
 TEST(Settings, AreListedWithTypesAndDefaultsInOrder) {

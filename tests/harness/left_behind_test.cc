@@ -123,13 +123,15 @@ TEST_F(LeftBehindTest, TemporaryFilesOfAKilledAttemptAreRemovedByTheNextAndNoOth
 // With a service.
 class LeftBehindRunTest : public ServedRunTest {
  protected:
-  // The first attempt leaves `way` behind and hangs; the next ones train. Each notes who was alive when it began.
+  // The first attempt leaves `way` behind and hangs; the next ones train. Each notes who was alive when it began: a
+  // process that has ended and that its parent has not waited for yet has no command line.
   void write_engine(const Way& way) const {
     const fs::path engine = folder_ / "engine";
     test::write_text(engine, fmt::format("#!/bin/bash\nexport LEFT={}\n[ $1 = train ] || exec {} \"$@\"\n"
                                          "[ -e $LEFT ] || {{ {}\nuntil [ -s $LEFT ]; do sleep 0.01; done\n"
                                          "exec sleep 1000; }}\n"
-                                         "kill -0 $(cat $LEFT) 2> /dev/null && echo beside > $LEFT.beside\n"
+                                         "[ -z \"$(tr -d '\\0' 2> /dev/null < /proc/$(cat $LEFT)/cmdline)\" ] || "
+                                         "echo beside > $LEFT.beside\n"
                                          "exec {} \"$@\"\n",
                                          (folder_ / "left").string(), test::program("fake-engine").string(), way.script,
                                          test::program("fake-engine").string()));

@@ -368,7 +368,7 @@ TEST(NormOptions, ApplyToTheKindsThatHaveThem) {
     NormOptions options = options_of("kind = '" + kind + "'");
     std::set<std::string> applying;
     for (const DescribedField& f : list_settings([&](SettingsVisitor& v) { describe(v, options); })) {
-      if (f.field.applies) applying.insert(f.key);
+      if (f.field.switched_off_by.empty()) applying.insert(f.key);
     }
     EXPECT_EQ(applying, keys->second) << kind;
   }

@@ -60,6 +60,55 @@ TEST(Check, GivesRunsOneResourceClassUnlessASettingChangesTheirMemoryOrSpeed) {
   }
 }
 
+/// `unused` of the answer; null: it has none.
+json unused_in(const json& changes) {
+  json settings = {{"data.name", "x"}, {"data.source", "a"}, {"data.target", "b"}};
+  for (const char* set : {"train", "dev", "test"}) settings[std::string("data.") + set] = "absent";
+  settings.update(changes);
+  const json answer = answer_to(settings);
+  EXPECT_FALSE(answer.contains("error")) << answer;
+  return answer.value("unused", json());
+}
+
+TEST(Check, TellsSettingsWithoutEffectWithTheSettingThatSwitchesThemOff) {
+  const json lr = {{"train.schedule.lr", "train.schedule.kind = \"invsqrt\""}};
+  EXPECT_EQ(unused_in({{"train.schedule.kind", "invsqrt"}, {"train.schedule.lr", 0.1}}), lr);
+  EXPECT_EQ(unused_in({{"train.schedule.lr", 0.1}}), lr) << "nobody wrote the default kind";
+  EXPECT_EQ(unused_in({{"train.optimiser.kind", "sgd"}, {"train.adam.beta1", 0.8}}),
+            (json{{"train.adam.beta1", "train.optimiser.kind = \"sgd\""}}));
+  EXPECT_EQ(unused_in({{"model.norm.kind", "none"}, {"model.norm.eps", 0.1}}),
+            (json{{"model.norm.eps", "model.norm.kind = \"none\""}}));
+  EXPECT_EQ(unused_in({{"train.label_smoothing", 0}, {"train.label_smoothing_form", "twt"}}),
+            (json{{"train.label_smoothing_form", "train.label_smoothing = 0.0"}}));
+  EXPECT_EQ(unused_in({{"decode.beam", 1}, {"decode.alpha", 0.6}}), (json{{"decode.alpha", "decode.beam = 1"}}));
+  EXPECT_EQ(unused_in({{"decode.max_length", 90}, {"decode.max_extra", 9}}),
+            (json{{"decode.max_extra", "decode.max_length = 90"}}));
+  EXPECT_EQ(unused_in({{"train.init_seed", 5}, {"train.order_seed", 6}, {"train.dropout_seed", 7}, {"train.seed", 1}}),
+            (json{{"train.seed", "train.init_seed = 5"}}));
+  EXPECT_EQ(
+      unused_in({{"model.norm.kind", "rms_norm"}, {"model.norm.ada_norm.c", 2}, {"text.pieces", 100}}),
+      (json{{"model.norm.ada_norm.c", "model.norm.kind = \"rms_norm\""}, {"text.pieces", "text.kind = \"bpe\""}}));
+}
+
+TEST(Check, TellsTheKindBeforeAnotherSettingThatSwitchesOneOffToo) {
+  EXPECT_EQ(unused_in({{"train.schedule.scale", 2}, {"train.schedule.peak_lr", 0.01}}),
+            (json{{"train.schedule.scale", "train.schedule.peak_lr = 0.01"}}));
+  EXPECT_EQ(
+      unused_in({{"train.schedule.scale", 2}, {"train.schedule.peak_lr", 0.01}, {"train.schedule.kind", "nowarmup"}}),
+      (json{{"train.schedule.scale", "train.schedule.kind = \"nowarmup\""}}));
+  const json pad = {{"model.init_output_pad", "random"}, {"model.init", "small_init"}};
+  EXPECT_EQ(unused_in(pad), (json{{"model.init_output_pad", "model.init = \"small_init\""}}));
+  EXPECT_EQ(unused_in({{"model.init_output_pad", "random"}, {"model.init", "fairseq"}}),
+            (json{{"model.init_output_pad", "model.tied_embeddings = \"all\""}}));
+}
+
+TEST(Check, TellsNoSettingThatHasAnEffectOrIsLocal) {
+  EXPECT_TRUE(unused_in(json::object()).is_null());
+  EXPECT_TRUE(unused_in({{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.1}}).is_null());
+  EXPECT_TRUE(unused_in({{"train.label_smoothing", 0}, {"train.accumulate", 1}}).is_null()) << "neutral values";
+  EXPECT_TRUE(unused_in({{"run.threads", 2}, {"decode.batch_tokens", 9}, {"observe.early_stop", 3}}).is_null());
+}
+
 TEST(Check, SaysHowManyUpdatesAndEvaluationsThereAreAtMost) {
   json settings = {{"data.name", "x"},
                    {"data.source", "a"},

@@ -294,6 +294,43 @@ TEST_F(DerivedRuns, CheckSaysWhatTheirScoresWillBeCalled) {
   EXPECT_EQ(asked({decoding({}, "beam8")}).at("scores"), json::array({"beam8.test.bleu"}));
 }
 
+TEST_F(DerivedRuns, TellTheirSettingsWithoutEffectAsTheirSearchSeesThem) {
+  const auto unused = [](const std::vector<Settings>& chain, const Settings& trained = {}) {
+    const json answer = asked(chain, trained);
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    return answer.value("unused", json::object());
+  };
+  const Settings both = {{"derived.max_length", 2}, {"derived.max_extra", 9}};
+  EXPECT_EQ(unused({decoding(both)}), (json{{"derived.max_extra", "derived.max_length = 2"}}));
+  EXPECT_EQ(read_text(done({decoding(both)}).outputs() / "test.hyp"),
+            read_text(done({decoding({{"derived.max_length", 2}})}).outputs() / "test.hyp"));
+  EXPECT_EQ(unused({decoding({{"derived.max_extra", 9}})}, {{"decode.max_length", 30}}),
+            (json{{"derived.max_extra", "decode.max_length = 30"}}));
+
+  const Settings penalty = {{"derived.alpha", 1.5}, {"derived.length_penalty", "length"}};
+  EXPECT_EQ(unused({decoding(penalty)}), json::object());
+  EXPECT_EQ(unused({decoding(test::with(penalty, {{"derived.beam", 1}}))}),
+            (json{{"derived.alpha", "derived.beam = 1"}, {"derived.length_penalty", "derived.beam = 1"}}));
+  EXPECT_EQ(unused({decoding(penalty)}, {{"decode.beam", 1}}),
+            (json{{"derived.alpha", "decode.beam = 1"}, {"derived.length_penalty", "decode.beam = 1"}}));
+  EXPECT_EQ(unused({decoding(test::with(penalty, {{"derived.beam", 2}}))}, {{"decode.beam", 1}}), json::object());
+
+  EXPECT_EQ(unused({decoding()}, {{"decode.beam", 1}, {"decode.alpha", 2}}),
+            (json{{"decode.alpha", "decode.beam = 1"}}))
+      << "of the trained run";
+  EXPECT_EQ(unused({decoding(both), scoring()}), json::object()) << "of the last derivation alone";
+}
+
+// Runs have ids with it.
+TEST_F(DerivedRuns, KeepASettingWithoutEffectInTheirIdsIfATrainedRunsOrALaterOneSwitchesItOff) {
+  const auto canonical = [](const Settings& derived, const Settings& trained = {}) {
+    return asked({decoding(derived)}, trained).at("canonical").get<std::string>();
+  };
+  EXPECT_THAT(canonical({{"derived.max_length", 2}, {"derived.max_extra", 9}}), HasSubstr("derived.max_extra = 9\n"));
+  EXPECT_THAT(canonical({{"derived.max_extra", 9}}, {{"decode.max_length", 30}}), HasSubstr("derived.max_extra = 9\n"));
+  EXPECT_THAT(canonical({{"derived.alpha", 1.5}}, {{"decode.beam", 1}}), HasSubstr("derived.alpha = 1.5\n"));
+}
+
 TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {
   const Settings absent = test::with(of_news(), {{"derived.reference", "absent.tgt"}});
   const json answer = asked({decoding(absent)});

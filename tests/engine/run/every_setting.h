@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/run/check.h"
 #include "tests/engine/run/small_runs.h"
 
 namespace tearless::engine::test {
@@ -209,6 +210,41 @@ class EverySetting : public testing::Test {
     return {before, with(before, {{key, row.value}})};
   }
 
+  /// The settings that have no effect, as `check` tells them: key → the setting that switches it off.
+  std::map<std::string, std::string> unused(const Settings& settings) {
+    const nlohmann::json answer =
+        CheckBatch().answer(nlohmann::json{{"settings", settings}, {"folder", runs().folder().string()}}.dump());
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    return answer.value("unused", std::map<std::string, std::string>());
+  }
+
+  /// What switches the setting `key` off in a run with these settings; "": nothing does.
+  static std::string switched_off_by(const std::string& key, const Settings& settings) {
+    RunOptions options;
+    read_settings({.values = settings, .locations = {}, .name = "settings"}, description_of(options));
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      if (f.key == key) return std::string(f.field.switched_off_by);
+    }
+    return key + " is no setting";
+  }
+
+  /// The values of the setting `key` that are tried: its default, that of its row, and every word that it may be.
+  static std::vector<Settings> with_other_values(const std::string& key, const Settings& settings) {
+    Settings unset = settings;
+    unset.erase(key);
+    std::vector<Settings> all = {unset};
+    if (const auto row = Checks::rows().find(key); row != Checks::rows().end()) {
+      all.push_back(with(settings, {{key, row->second.value}}));
+    }
+    RunOptions options(Checks::kTask);
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      for (const std::string_view word : f.key == key ? f.field.choices : std::span<const std::string_view>()) {
+        all.push_back(with(settings, {{key, word}}));
+      }
+    }
+    return all;
+  }
+
   /// The settings that have a neutral value beside those of small(), at it.
   Settings neutral_values() {
     Settings neutral;
@@ -253,6 +289,7 @@ TYPED_TEST_P(EverySetting, MakesAnotherRunIfResultsDependOnItAndOnlyThen) {
     const std::string before = this->runs().canonical(change.before), after = this->runs().canonical(change.after);
     for (const DescribedField& f : list_settings(description_of(options))) {
       if (f.key != key) continue;
+      EXPECT_FALSE(this->unused(change.after).contains(key)) << key;
       EXPECT_EQ(before == after, f.field.identity == Identity::kLocal) << key;
       const auto is_in = [line = "\n" + key + " ="](const std::string& text) {
         return ("\n" + text).find(line) != std::string::npos;
@@ -297,17 +334,33 @@ TYPED_TEST_P(EverySetting, IsReadBackFromARunDirectoryAsItWasWritten) {
   }
 }
 
-TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
+TYPED_TEST_P(EverySetting, ThatIsSwitchedOffDoesNotChangeTheIdAndIsToldWithWhatDoesIt) {
   std::set<std::string> met;
   for (const Settings& context : TypeParam::contexts()) {
     const Settings before = with(TypeParam::small(), context);
     RunOptions options = this->runs().options(before);
     for (const DescribedField& f : list_settings(description_of(options))) {
       const auto row = TypeParam::rows().find(f.key);
-      if (f.field.applies || row == TypeParam::rows().end()) continue;
+      const std::string by(f.field.switched_off_by);
+      if (by.empty() || row == TypeParam::rows().end()) continue;
       met.insert(f.key);
-      EXPECT_EQ(this->runs().canonical(before), this->runs().canonical(with(before, {{f.key, row->second.value}})))
-          << f.key;
+      SCOPED_TRACE(f.key + " is switched off by " + by);
+      const Settings after = with(before, {{f.key, row->second.value}});
+      EXPECT_EQ(this->runs().canonical(before), this->runs().canonical(after));
+
+      const std::map<std::string, std::string> unused = this->unused(after);
+      if (f.field.identity == Identity::kLocal) {
+        EXPECT_FALSE(unused.contains(f.key));
+        continue;
+      }
+      ASSERT_TRUE(unused.contains(f.key));
+      const Settings told = parse_toml_settings(unused.at(f.key), "unused").values;
+      ASSERT_EQ(told.size(), 1u) << unused.at(f.key);
+      EXPECT_EQ(told.begin()->first, by);
+      // With the value that is told it is off; with some other one it is not, or another setting is in the way.
+      EXPECT_EQ(this->switched_off_by(f.key, with(after, told)), by);
+      const auto is_not_off = [&](const Settings& other) { return this->switched_off_by(f.key, other) != by; };
+      EXPECT_TRUE(std::ranges::any_of(this->with_other_values(by, after), is_not_off)) << unused.at(f.key);
     }
   }
   std::vector<std::string> expected = TypeParam::conditional();
@@ -320,6 +373,7 @@ TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
 
 REGISTER_TYPED_TEST_SUITE_P(EverySetting, HasOneRow, MakesAnotherRunIfResultsDependOnItAndOnlyThen,
                             AtItsNeutralValueIsNotInTheCanonicalText, IsReadBackFromARunDirectoryAsItWasWritten,
-                            LeavesTheModelTheSizeThatCheckTells, ThatDoesNotApplyDoesNotChangeTheId);
+                            LeavesTheModelTheSizeThatCheckTells,
+                            ThatIsSwitchedOffDoesNotChangeTheIdAndIsToldWithWhatDoesIt);
 
 }  // namespace tearless::engine::test

@@ -388,6 +388,7 @@ std::vector<Settings> TranslateSettings::contexts() {
       {{"train.label_smoothing", 0.0}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
+      {{"model.init", "fairseq"}},
       {{"text.kind", "bpe"}},
       {{"text.kind", "segmented"}},
       {{"decode.beam", 1}},

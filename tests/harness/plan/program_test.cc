@@ -305,8 +305,11 @@ TEST(Program, TheCommandLineGoesBeforeTheGridAndThatBeforeTheEnvironment) {
   EXPECT_EQ(Program::find("", of_grid).path(), of_grid);
   EXPECT_EQ(Program::find("", std::nullopt).path(), named);
   ::setenv("TEARLESS_ENGINE", "", /*overwrite=*/1);
-  EXPECT_THAT(error_of([] { Program::find("", std::nullopt); }), testing::HasSubstr("there is no training program"))
-      << "beside this test is none";
+  const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / "tearless-engine";
+  if (fs::exists(beside))
+    EXPECT_EQ(Program::find("", std::nullopt).path(), beside);
+  else
+    EXPECT_THAT(error_of([] { Program::find("", std::nullopt); }), testing::HasSubstr("there is no training program"));
   ::unsetenv("TEARLESS_ENGINE");
 }
 
