@@ -134,7 +134,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     return files;
   }
 
-  bool needs_model() const override { return true; }
+  Reads reads() const override { return Reads::kModel; }
 
   Derivation derive(const DerivationSource& from) override {
     TranslateOptions options = dynamic_cast<TranslateKind&>(from.task).options;
@@ -161,8 +161,8 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     return derived;
   }
 
-  const std::string& set() const override { return set_; }
-  const std::string& reference() const override { return reference_; }
+  std::string set() const override { return set_; }
+  std::string reference() const override { return reference_; }
 
  private:
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
