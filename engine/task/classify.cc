@@ -82,9 +82,7 @@ std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say
 }
 
 Counts ClassifyKind::data_counts(const TrainOptions& train, const Say& say) const {
-  const auto data = data_of(train, say);
-  return sentence_counts(*data, std::ssize(cut_labelled_batches(data->train.lines, options.batch.tokens,
-                                                                train.seed_for_order(), /*pass=*/0)));
+  return sentence_counts(*data_of(train, say), pass_batches(train));
 }
 
 std::vector<std::string> ClassifyKind::data_count_names() const { return names_of(sentence_counts({}, 0)); }

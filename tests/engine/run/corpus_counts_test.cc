@@ -69,7 +69,8 @@ class CorpusCounts : public testing::Test {
     EXPECT_EQ(attempt_run(run.root()), kExitDone);
     json counts = json::object();
     std::set<std::string> names;
-    for (const auto& [name, value] : json::parse(read_text(run.scores())).items()) {
+    const json scores = json::parse(read_text(run.scores()));
+    for (const auto& [name, value] : scores.items()) {
       names.insert(name);
       EXPECT_TRUE(name.starts_with("counts.")) << name;
       counts[name.substr(7)] = value.get<int64_t>();
@@ -163,12 +164,14 @@ TEST_F(CorpusCounts, OfBpeAreThoseOfTheLinesThatAreTrainedOn) {
   std::map<std::string, int> joint = source.pieces;
   joint.insert(target.pieces.begin(), target.pieces.end());
 
-  for (const auto& [tokens, batches] : std::map<int64_t, int64_t>{{20, 4}, {30, 3}, {60, 1}}) {
+  std::set<int64_t> sizes;
+  for (const int64_t tokens : {20, 30, 60}) {
     const Settings settings =
         with(with(test::corpus_settings(), one_update()),
              {{"text.kind", "bpe"}, {"text.merges", 1}, {"text.max_words", 4}, {"train.batch.tokens", tokens}});
     trained(settings);
-    EXPECT_EQ(batches_of(source, target, tokens, /*sum=*/false), batches);
+    const int64_t batches = batches_of(source, target, tokens, /*sum=*/false);
+    sizes.insert(batches);
     EXPECT_EQ(counted(settings), (json{{"train.sentences", 4},
                                        {"dev.sentences", 3},
                                        {"test.sentences", 2},
@@ -184,6 +187,7 @@ TEST_F(CorpusCounts, OfBpeAreThoseOfTheLinesThatAreTrainedOn) {
                                        {"target_vocabulary", joint.size() + 4},
                                        {"train.batches", batches}}));
   }
+  EXPECT_EQ(sizes.size(), 3u);
 }
 
 // Each side has a vocabulary of its own, without the pieces that occur once: some of them begin a word.
@@ -210,10 +214,10 @@ TEST_F(CorpusCounts, OfSegmentedTextAreOfTheWordsThatWereCut) {
                                                                                {"text.vocabulary", "per_side"},
                                                                                {"model.tied_embeddings", "none"},
                                                                                {"train.batch.count", "padded_sum"},
-                                                                               {"train.batch.tokens", 18}});
+                                                                               {"train.batch.tokens", 20}});
   trained(settings);
-  const int64_t batches = batches_of(source, target, 18, /*sum=*/true);
-  EXPECT_NE(batches, batches_of(source, target, 18, /*sum=*/false));
+  const int64_t batches = batches_of(source, target, 20, /*sum=*/true);
+  EXPECT_NE(batches, batches_of(source, target, 20, /*sum=*/false));
   EXPECT_EQ(counted(settings), (json{{"train.sentences", 4},
                                      {"dev.sentences", 1},
                                      {"test.sentences", 1},
@@ -233,19 +237,19 @@ TEST_F(CorpusCounts, OfSegmentedTextAreOfTheWordsThatWereCut) {
 /// A small corpus of segmented text, whose lines differ in the length of one side alone.
 Settings ties(const test::SmallRuns& runs) {
   Pairs train;
-  for (int i = 1; i <= 8; ++i) {
+  for (int i = 1; i <= 16; ++i) {
     train.emplace_back("a b", "x");
-    for (int k = 1; k < i; ++k) train.back().second += " y";
+    for (int k = 1; k < (i + 1) / 2; ++k) train.back().second += " y";
   }
   runs.write("train", train);
   for (const char* set : {"dev", "test"}) runs.write(set, {{"a", "x"}});
-  return with(with(test::corpus_settings(), one_update()), {{"text.kind", "segmented"}, {"train.batch.tokens", 18}});
+  return with(with(test::corpus_settings(), one_update()), {{"text.kind", "segmented"}, {"train.batch.tokens", 27}});
 }
 
 TEST_F(CorpusCounts, BatchesAreThoseOfTheFirstPassOfTheRun) {
   const Settings settings = ties(runs_);
   std::set<int64_t> found;
-  for (const int seed : {1, 2, 3, 4}) {
+  for (const int seed : {1, 2, 3, 4, 5, 6, 7}) {
     const Settings own = with(settings, {{"train.seed", 9}, {"train.order_seed", seed}});
     const RunOptions options = runs_.options(own);
     const TranslateOptions& task = test::translation(options);

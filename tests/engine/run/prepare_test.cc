@@ -37,7 +37,7 @@ TEST(Prepare, CountsWordsSubwordsTypesAndBatches) {
       << "all of the joint vocabulary but PAD and BOS";
 }
 
-// <unk> does not tell whether its word went on.
+// <unk> does not tell whether more of its word follows.
 TEST(Prepare, CountsTheWordsOfWhichPartsAreTooRareForAPieceOfTheirOwn) {
   const test::SmallRuns runs;
   runs.write("train", {{"ab@@ c c", "x"}, {"c", "y@@ x"}, {"c", "z@@ y@@ x y@@ x"}});
