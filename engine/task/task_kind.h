@@ -2,7 +2,7 @@
 //
 // To add a kind:
 //   1. a pair of files beside this one with a class derived from TaskKindOf, which holds the task's settings (its
-//      sections and train.batch), names and prepares its data files, and makes the task; a function `<name>_kind()`
+//      sections and train.batch), names, prepares and counts its data, and makes the task; a function `<name>_kind()`
 //      that makes one of these; and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and
 //      scores. The reader of its data belongs in engine/data/, its model in engine/model/;
 //   2. a line TASK(<name>) in tasks.def.
