@@ -136,7 +136,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     return files;
   }
 
-  bool needs_model() const override { return true; }
+  Reads reads() const override { return Reads::kModel; }
 
   Derivation derive(const DerivationSource& from) override {
     TranslateOptions options = dynamic_cast<TranslateKind&>(from.task).options;
@@ -163,8 +163,8 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     return derived;
   }
 
-  const std::string& set() const override { return set_; }
-  const std::string& reference() const override { return reference_; }
+  std::string set() const override { return set_; }
+  std::string reference() const override { return reference_; }
 
  private:
   void describe(SettingsVisitor& v, DecodeOptions search) {

@@ -1,5 +1,5 @@
 // The kinds of derived run (the setting `derived.kind`). A derived run is a run of its own, with folder, settings and
-// result, that is made from a run that has ended: a decoding, or a score of outputs that are there.
+// result, that is made from a run that has ended: a decoding, a score of outputs that are there, counts of its data.
 //
 // To add a kind:
 //   1. a file beside this one with a class derived from DerivedKindOf, which holds the kind's settings (the keys below
@@ -40,6 +40,9 @@ struct Derivation {
 
 class DerivedKind {
  public:
+  /// What of the run that it derives from it reads. The settings and data are there whatever became of the training.
+  enum class Reads { kSettings, kOutputs, kModel };
+
   virtual ~DerivedKind() = default;
   virtual std::unique_ptr<DerivedKind> clone() const = 0;
 
@@ -52,24 +55,25 @@ class DerivedKind {
   /// text: ids of derived runs are of their own settings.
   virtual void describe_beside(SettingsVisitor& visitor, const TaskKind& /*task*/) { describe(visitor); }
   /// Throws UserError if the settings contradict each other or the task. `of`: the kind of the run that it derives
-  /// from, whose set it takes over; null: that is a trained run.
+  /// from; null: that is a trained run.
   virtual void check_consistent(const TaskKind& task, const DerivedKind* of) = 0;
 
   /// The names of the numbers that it gives: "test.bleu".
   virtual std::vector<std::string> score_names(const TaskKind& task) const = 0;
 
   /// The files of a set of its own, by the settings that name them. Borrows this.
-  virtual DataFiles data_files() = 0;
-  /// Whether it needs the model, and so the device and memory of the trained run.
-  virtual bool needs_model() const = 0;
+  virtual DataFiles data_files() { return {.what = {}}; }
+  virtual Reads reads() const = 0;
+  /// The device and memory of the trained run.
+  bool needs_device() const { return reads() == Reads::kModel; }
 
-  /// REQUIRES: source.of has a result that is not diverged. Throws UserError if something that it reads is gone or is
-  /// not what was written, DataError for its own files. Writes nothing.
+  /// REQUIRES: source.of has a result; a diverged one only if reads() is kSettings. Throws UserError if something that
+  /// it reads is gone or is not what was written, DataError for its own files. Writes nothing.
   virtual Derivation derive(const DerivationSource& source) = 0;
 
-  /// The set that it writes outputs of or scores, and the file of its references; "" if that is the corpus'.
-  virtual const std::string& set() const = 0;
-  virtual const std::string& reference() const = 0;
+  /// The set that it leaves outputs of, and the file of its references; "" if that is the corpus'.
+  virtual std::string set() const { return ""; }
+  virtual std::string reference() const { return ""; }
 };
 
 /// The base of every kind.

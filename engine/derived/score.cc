@@ -27,7 +27,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     if (!dynamic_cast<const TranslateKind*>(&task)) {
       fail("derived.kind = \"score\" is for runs of task = \"translate\", not of \"{}\"", task.name);
     }
-    if (of && of->name != "decode") fail("derived.kind = \"score\" scores hypotheses, and a score has none");
+    if (of && of->name != "decode") fail("derived.kind = \"score\" scores hypotheses, and a {} has none", of->name);
     if (set_.empty()) set_ = of ? of->set() : "test";
     if (of && set_ != of->set()) {
       fail("derived.set = \"{}\", but the decoding has hypotheses of {} alone", set_, of->set());
@@ -46,7 +46,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     return files;
   }
 
-  bool needs_model() const override { return false; }
+  Reads reads() const override { return Reads::kOutputs; }
 
   Derivation derive(const DerivationSource& from) override {
     const TranslateOptions& options = dynamic_cast<TranslateKind&>(from.task).options;
@@ -70,9 +70,6 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     return {.results = {.numbers = {{score_names(from.task).front(), score.value}}, .files = {}},
             .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", lines_sha256(references)}}};
   }
-
-  const std::string& set() const override { return set_; }
-  const std::string& reference() const override { return reference_; }
 
  private:
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }

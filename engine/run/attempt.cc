@@ -112,7 +112,7 @@ ExitCode attempt_run(const fs::path& dir) {
   if (is_derived(run)) {
     DerivedRun derived = read_derived_run(run);
     return attempt_with(run, derived.execution(), [&](int64_t attempt) {
-      if (derived.kind().needs_model()) prepare_device(run, attempt, derived.trained.run);
+      if (derived.kind().needs_device()) prepare_device(run, attempt, derived.trained.run);
       return derive(derived, run, attempt);
     });
   }

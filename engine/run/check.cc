@@ -125,7 +125,7 @@ void become_derived(json& answer, DerivedRun& run) {
   answer["updates"] = answer["evaluations"] = 0;
   answer["scores"] = run.score_names();
   answer["metrics"] = json::array();
-  if (run.kind().needs_model()) return;
+  if (run.kind().needs_device()) return;
   const ExecutionOptions needs = run.execution();
   answer["memory_bytes"] = nullptr;
   answer["device"] = "cpu";

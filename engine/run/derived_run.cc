@@ -177,7 +177,7 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
   const RunDirectory of = origin_of(run, own.of);
   const std::optional<Done> done = read_done(of);
   if (!done) fail("the run {} has no result yet, from which {} derives: train it first", of.root().string(), own.name);
-  const bool diverged = done->outcome == "diverged";
+  const bool diverged = done->outcome == "diverged" && own.chosen().reads() != DerivedKind::Reads::kSettings;
   // By this the harness knows whether that run was trained again since, with another result.
   const std::pair<std::string, std::string> result_of_origin(own.of + "/DONE", sha256_of_file(of.done()));
   write_phase(run, attempt, Phase::kEvaluating);

@@ -37,7 +37,7 @@ struct DerivedRun {
   /// The names that its scores.json will have.
   std::vector<std::string> score_names() const;
   /// The device and threads that it needs.
-  ExecutionOptions execution() const { return kind().needs_model() ? trained.run : ExecutionOptions(); }
+  ExecutionOptions execution() const { return kind().needs_device() ? trained.run : ExecutionOptions(); }
 };
 
 /// Reads the settings of runs that derive one from another, `written.front()` from a trained run with the settings
@@ -58,7 +58,8 @@ RunDirectory origin_of(const RunDirectory& run, const std::string& of);
 /// not there, or its run.toml was changed.
 DerivedRun read_derived_run(const RunDirectory& run);
 
-/// Derives the run's result and writes it: outputs, scores.json, DONE; that of a run that diverged is diverged, too.
+/// Derives the run's result and writes it: outputs, scores.json, DONE; that of a run that diverged is diverged, too,
+/// unless its kind reads nothing of what the training left.
 /// Throws UserError if something that it reads is gone or changed; nothing is written then.
 ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt);
 

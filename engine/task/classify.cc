@@ -14,6 +14,16 @@ namespace {
 /// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
 constexpr int64_t kEvaluationTokens = 4096;
 
+Counts sentence_counts(const LabelledTokens& data, int64_t batches) {
+  return {{"train.sentences", data.train.size()},
+          {"dev.sentences", data.dev.size()},
+          {"test.sentences", data.test.size()},
+          {"train.words", std::ssize(data.train.lines.tokens)},
+          {"train.batches", batches},
+          {"types", data.vocabulary_size() - kFirstPiece},
+          {"vocabulary", data.vocabulary_size()}};
+}
+
 }  // namespace
 
 std::unique_ptr<TaskKind> classify_kind() { return std::make_unique<ClassifyKind>(); }
@@ -70,6 +80,12 @@ std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say
                      options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),
                      data->vocabulary_size());
 }
+
+Counts ClassifyKind::data_counts(const TrainOptions& train, const Say& say) const {
+  return sentence_counts(*data_of(train, say), pass_batches(train));
+}
+
+std::vector<std::string> ClassifyKind::data_count_names() const { return names_of(sentence_counts({}, 0)); }
 
 std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                          const Say& say) const {

@@ -39,6 +39,8 @@ class ClassifyKind final : public TaskKindOf<ClassifyKind> {
   std::optional<Size> size(const TrainOptions& train) const override;
   int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
+  Counts data_counts(const TrainOptions& train, const Say& say) const override;
+  std::vector<std::string> data_count_names() const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
 

@@ -13,6 +13,10 @@ namespace {
 /// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
 constexpr int64_t kEvaluationImages = 200;
 
+Counts image_counts(int64_t train, int64_t dev, int64_t test, int64_t batches) {
+  return {{"train.images", train}, {"dev.images", dev}, {"test.images", test}, {"train.batches", batches}};
+}
+
 /// Throws DataError for files that are missing, or are not those that the run was planned with.
 Digits read_planned(DigitsOptions data) {
   const DataFiles files = data_files(data);
@@ -68,6 +72,13 @@ std::string DigitsKind::prepare_data(const TrainOptions&, const Say&) const {
                      options.data.name, digits.train.size(), digits.dev.size(), digits.test.size(), digits.height,
                      digits.width);
 }
+
+Counts DigitsKind::data_counts(const TrainOptions& train, const Say&) const {
+  const Digits digits = read_planned(options.data);
+  return image_counts(digits.train.size(), digits.dev.size(), digits.test.size(), pass_batches(train));
+}
+
+std::vector<std::string> DigitsKind::data_count_names() const { return names_of(image_counts(0, 0, 0, 0)); }
 
 std::unique_ptr<Task> DigitsKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                        const Say& say) const {

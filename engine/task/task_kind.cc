@@ -1,5 +1,7 @@
 #include "engine/task/task_kind.h"
 
+#include <ranges>
+
 namespace tearless::engine {
 
 #define TASK(kind) std::unique_ptr<TaskKind> kind##_kind();
@@ -13,6 +15,11 @@ const Kinds<TaskKind>& task_kinds() {
   }};
 #undef TASK
   return kinds;
+}
+
+std::vector<std::string> names_of(const Counts& counts) {
+  const auto names = std::views::keys(counts);
+  return {names.begin(), names.end()};
 }
 
 std::unique_ptr<TaskKind> make_task_kind(std::string_view name) {

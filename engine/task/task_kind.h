@@ -2,7 +2,7 @@
 //
 // To add a kind:
 //   1. a pair of files beside this one with a class derived from TaskKindOf, which holds the task's settings (its
-//      sections and train.batch), names and prepares its data files, and makes the task; a function `<name>_kind()`
+//      sections and train.batch), names, prepares and counts its data, and makes the task; a function `<name>_kind()`
 //      that makes one of these; and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and
 //      scores. The reader of its data belongs in engine/data/, its model in engine/model/;
 //   2. a line TASK(<name>) in tasks.def.
@@ -12,10 +12,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/kinds.h"
 #include "base/settings.h"
@@ -24,6 +26,9 @@
 #include "engine/train/task.h"
 
 namespace tearless::engine {
+
+/// Counts by name.
+using Counts = std::map<std::string, int64_t>;
 
 class TaskKind {
  public:
@@ -73,6 +78,13 @@ class TaskKind {
   /// DataFiles::fingerprint().
   virtual std::string prepare_data(const TrainOptions& train, const Say& say) const = 0;
 
+  /// What the prepared data come to (docs/run_directory.md): examples of each set, words, batches of the first pass.
+  /// Prepares the data first. Throws DataError for files that are missing, or are not those that the run was planned
+  /// with.
+  virtual Counts data_counts(const TrainOptions& train, const Say& say) const = 0;
+  /// The names of these counts.
+  virtual std::vector<std::string> data_count_names() const = 0;
+
   /// Prepares the data and makes the task. Borrows this and both arguments: they must outlive the task.
   virtual std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                                      const Say& say) const = 0;
@@ -81,6 +93,9 @@ class TaskKind {
 /// The base of every kind.
 template <class Kind>
 using TaskKindOf = KindOf<TaskKind, Kind>;
+
+/// The names of counts.
+std::vector<std::string> names_of(const Counts& counts);
 
 /// All kinds with their settings at their defaults, in the order of tasks.def.
 const Kinds<TaskKind>& task_kinds();

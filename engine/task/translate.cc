@@ -20,21 +20,52 @@ constexpr int64_t kPerplexityTokens = 4096;
 
 constexpr auto kBleuNames = std::to_array<std::string_view>({"auto", "zh", "char"});
 
-/// What one side of the training pairs comes to, to be compared with a paper's table (docs/spec/tables.md, Table 1).
-/// EOS is not counted. Words are those before the text was cut into subwords.
-std::string side_counts(Side side, const Prepared& corpus, const TokenLines& lines) {
-  size_t words = 0, subwords = 0;
-  std::set<int32_t> types;
-  for (int64_t i = 0; i < lines.size(); ++i) {
-    words += split_words(corpus.to_text(lines[i], side)).size();
-    for (const int32_t token : lines[i]) {
-      if (token == kEos) continue;
-      ++subwords;
-      types.insert(token);
-    }
-  }
-  return fmt::format("{}: {} words, {} subwords, {} types", side == Side::kSource ? "source" : "target", words,
-                     subwords, types.size());
+int64_t words_of(const std::vector<std::string>& lines) {
+  int64_t words = 0;
+  for (const std::string& line : lines) words += std::ssize(split_words(line));
+  return words;
+}
+
+/// Without PAD, BOS, EOS and UNK.
+int64_t different_pieces(const TokenLines& lines) {
+  return std::ranges::count_if(std::set(lines.tokens.begin(), lines.tokens.end()),
+                               [](int32_t token) { return token >= kFirstPiece; });
+}
+
+/// To be compared with a paper's table (docs/spec/tables.md, Table 1). EOS is not counted among the subwords.
+Counts pair_counts(const Prepared& corpus, int64_t source_words, int64_t target_words, int64_t batches) {
+  const TokenLines &source = corpus.train.source, &target = corpus.train.target;
+  const int64_t source_subwords = std::ssize(source.tokens) - source.size(),
+                target_subwords = std::ssize(target.tokens);
+  const auto [source_vocabulary, target_vocabulary] = corpus.vocabulary.sizes();
+  return {{"train.sentences", corpus.train.size()},
+          {"dev.sentences", corpus.dev.size()},
+          {"test.sentences", corpus.test.size()},
+          {"train.source_words", source_words},
+          {"train.target_words", target_words},
+          {"train.words", source_words + target_words},
+          {"train.source_subwords", source_subwords},
+          {"train.target_subwords", target_subwords},
+          {"train.subwords", source_subwords + target_subwords},
+          {"train.batches", batches},
+          {"source_types", different_pieces(source)},
+          {"target_types", different_pieces(target)},
+          {"source_vocabulary", source_vocabulary},
+          {"target_vocabulary", target_vocabulary}};
+}
+
+/// Words are those of the files, not of the tokens: UNK does not tell whether a word goes on after it. Those of
+/// segmented text are what its subwords were cut from.
+Counts pair_counts(const Prepared& corpus, const TranslateOptions& options, const TrainOptions& train) {
+  DataOptions data = options.data;
+  const DataFiles files = engine::data_files(data);
+  files.require();
+  ParallelText text = usable_pairs(read_parallel(files.sets[0]), options.text.max_words, data.train);
+  const auto words = [&](std::vector<std::string>& side) {
+    return words_of(reference_lines(std::move(side), options.text.kind));
+  };
+  const auto batches = cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0);
+  return pair_counts(corpus, words(text.source), words(text.target), std::ssize(batches));
 }
 
 std::string sizes_of(const Vocabulary& vocabulary) {
@@ -187,16 +218,24 @@ std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& sa
   say_left_out(engine::data_files(data), say);
   say_looks_cut(data, options.text.kind, say);
   say_doubts(corpus, options, say);
-  say(side_counts(Side::kSource, corpus, corpus.train.source));
-  say(side_counts(Side::kTarget, corpus, corpus.train.target));
+  const Counts counts = pair_counts(corpus, options, train);
+  for (const std::string side : {"source", "target"}) {
+    say(fmt::format("{}: {} words, {} subwords, {} types", side, counts.at("train." + side + "_words"),
+                    counts.at("train." + side + "_subwords"), counts.at(side + "_types")));
+  }
   say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
   if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
-  say(fmt::format("batches of the first pass: {}",
-                  cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0).size()));
+  say(fmt::format("batches of the first pass: {}", counts.at("train.batches")));
   return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
                      corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
 }
+
+Counts TranslateKind::data_counts(const TrainOptions& train, const Say& say) const {
+  return pair_counts(prepare(options.data, options.text, say), options, train);
+}
+
+std::vector<std::string> TranslateKind::data_count_names() const { return names_of(pair_counts({}, 0, 0, 0)); }
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {

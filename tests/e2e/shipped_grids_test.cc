@@ -119,6 +119,39 @@ TEST(ShippedGrids, AllAxesTrainsAtEveryPointOfEachAxis) {
   EXPECT_EQ(trained, points);
 }
 
+TEST_F(TableThree, Table1CountsItsFiveCorporaAndRefusesAScoreThatIsNone) {
+  const fs::path grid = folder_ / "grids/twt_table1.toml";
+  const std::string good = test::read_text(grid);
+  std::string misspelt = good;
+  misspelt.replace(misspelt.find("corpus.train.words"), 18, "corpus.train.wrods");
+  test::write_text(grid, misspelt);
+  const test::Finished refused = tearless({"plan", grid});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("did you mean \"corpus.train.words\"?"));
+  test::write_text(grid, good);
+
+  const test::Finished finished = tearless({"run", grid});
+  ASSERT_EQ(finished.code, 0) << finished.output << finished.errors;
+  const json tables = json::parse(tearless({"table", grid, "--json"}).output);
+  std::map<std::string, std::multiset<double>> means;  // of five corpora with the same few sentences
+  for (const json& table : tables) {
+    for (const json& row : table.at("rows")) {
+      for (size_t c = 0; c < table.at("columns").size(); ++c) {
+        means[table.at("columns").at(c).at("score")].insert(row.at("cells").at(c).at("mean").get<double>());
+      }
+    }
+  }
+  const auto five = [](double count) { return std::multiset<double>{count, count, count, count, count}; };
+  EXPECT_EQ(means, (std::map<std::string, std::multiset<double>>{{"corpus.train.sentences", five(2)},
+                                                                 {"corpus.dev.sentences", five(2)},
+                                                                 {"corpus.test.sentences", five(2)},
+                                                                 {"corpus.train.batches", five(1)},
+                                                                 {"corpus.train.words", five(6)},
+                                                                 {"corpus.train.subwords", five(6)},
+                                                                 {"corpus.source_types", five(2)},
+                                                                 {"corpus.target_types", five(2)}}));
+}
+
 TEST(ShippedGrids, Table3IsTwentySettingsAndSaysHowToGetWhatIsMissing) {
   const json plan = plan_of(test::source_root() / "grids/twt_table3.toml");
   EXPECT_EQ(plan.at("runs").size(), 60u);

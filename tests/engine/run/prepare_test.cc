@@ -37,6 +37,19 @@ TEST(Prepare, CountsWordsSubwordsTypesAndBatches) {
       << "all of the joint vocabulary but PAD and BOS";
 }
 
+// <unk> does not tell whether more of its word follows.
+TEST(Prepare, CountsTheWordsOfWhichPartsAreTooRareForAPieceOfTheirOwn) {
+  const test::SmallRuns runs;
+  runs.write("train", {{"ab@@ c c", "x"}, {"c", "y@@ x"}, {"c", "z@@ y@@ x y@@ x"}});
+  for (const char* set : {"dev", "test"}) runs.write(set, {{"c", "x"}});
+  const RunOptions options =
+      runs.options(test::with(test::corpus_settings(), {{"text.kind", "segmented"}, {"text.min_count", 2}}));
+  std::vector<std::string> lines;
+  options.task->prepare_data(options.train, [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_THAT(lines, testing::IsSupersetOf({"source: 4 words, 5 subwords, 1 types",
+                                            "target: 4 words, 8 subwords, 2 types", "output vocabulary: 4 types"}));
+}
+
 /// What it prints for these settings, a line each.
 std::vector<std::string> printed(const test::SmallRuns& runs, const test::Settings& settings) {
   const RunOptions options = runs.options(settings);

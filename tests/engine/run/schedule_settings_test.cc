@@ -96,6 +96,10 @@ class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
   std::string prepare_data(const TrainOptions& train, const Say& say) const override {
     return digits_.prepare_data(train, say);
   }
+  Counts data_counts(const TrainOptions& train, const Say& say) const override {
+    return digits_.data_counts(train, say);
+  }
+  std::vector<std::string> data_count_names() const override { return digits_.data_count_names(); }
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override {
     return digits_.make(train, execution, say);
