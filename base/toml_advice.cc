@@ -86,7 +86,7 @@ std::string advice_on(std::string_view text, int64_t number) {
   const std::string_view first = parts.empty() ? "" : parts.front();
   const bool is_yaml = first.ends_with(':') || first == "-" || first == "---" || (parts.size() > 1 && parts[1] == ":");
   if (first.starts_with("//")) return "a comment begins with #";
-  if (line.find('{') != std::string_view::npos && line.find('}') == std::string_view::npos && has_equals)
+  if (has_equals && std::ranges::count(line, '{') == std::ranges::count(line, '}') + 1)
     return "an inline table { … } is one line; write it in one, or as a [section] of its own";
   if (!has_equals && is_yaml) {
     return "this is YAML; a grid is TOML, with lines such as key = value and [section]";

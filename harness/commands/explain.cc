@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 
 #include "base/print.h"
@@ -15,6 +16,7 @@
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/client.h"
+#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 #include "harness/table/columns.h"
 
@@ -29,6 +31,7 @@ struct Explained {
   Row row;
   std::string title;                     // "model.placement=pre, seed 2", or ""
   std::string grid;                      // the grid file that requested it, or ""
+  std::string set = {};                  // " --set key=value …" of its submission
   std::vector<std::string> unread = {};  // sentences of unread_metrics()
   std::string why = {};                  // not empty: why it is queued and not running, or where it runs
   bool is_served = false;                // a service works here
@@ -37,7 +40,8 @@ struct Explained {
 
 std::string advice(const Explained& run, const std::string& options) {
   const std::optional<RunState>& state = run.row.result.state;
-  const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : shell_word(run.grid), options);
+  const std::string again =
+      fmt::format("tearless run {}{}{}", run.grid.empty() ? "GRID" : shell_word(run.grid), run.set, options);
   if (!run.row.refusal.empty()) return "correct the grid file";
   if (!run.row.run.waiting_for.empty()) return "get the file, then: " + again;
   if (run.row.result.is_due) return again;
@@ -82,7 +86,7 @@ void print_attempt(const AttemptRecord& attempt, const RunDirectory& run) {
 
 void print_run(const Explained& run, const Workspace& workspace, const std::string& options) {
   print("{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
-  if (!run.grid.empty()) print("  of {}\n", run.grid);
+  if (!run.grid.empty()) print("  of {}{}\n", run.grid, run.set);
   print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.row.result.attempts) {
     print_attempt(attempt, workspace.run(run.row.result.id));
@@ -162,18 +166,35 @@ std::vector<Explained> runs_of_grid(const std::filesystem::path& grid, std::vect
   return runs;
 }
 
+// " --set key=value" for each that the sweep was submitted with.
+std::string set_options_of(const Globals& globals, const Sweep& sweep) {
+  try {
+    std::string options;
+    for (const std::string& one : frozen_grid(Workspace(globals.workspace), sweep.id).set_options) {
+      options.append(" --set ").append(shell_word(one));
+    }
+    return options;
+  } catch (const UserError&) {  // `verify` says what is wrong with the sweep's folder
+    return "";
+  }
+}
+
 // As sweeps have them.
 std::vector<Explained> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
   std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
   report_missing_grids(words);
   std::vector<Explained> runs;
+  std::map<std::string, std::string> set_of_sweep;
   for (Row& row : selected_rows(std::move(store), chosen, Duplicates::kNewest, Read::kResults).rows) {
     Explained& run = runs.emplace_back(Explained{.row = std::move(row), .title = "", .grid = ""});
     const Sweep* const sweep = run.row.sweep.get();
     if (!sweep) continue;
     run.title = title_of(run.row.run.coordinates, run.row.run.seed, "");
     run.grid = sweep->grid_file;
+    const auto [set, is_new] = set_of_sweep.try_emplace(sweep->id);
+    if (is_new) set->second = set_options_of(globals, *sweep);
+    run.set = set->second;
   }
   return runs;
 }

@@ -241,6 +241,8 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
                   file.filename().string());
+  if (root.contains("grids"))
+    fail("{}: this file lists grids, and one grid is wanted here; name one of them", reader.location("grids"));
   refuse_other_tools_keys(root, reader);
   reader.refuse_leftovers(axes ? "" : settings_are_no_grid);
   if (!reader.has("submitted")) refuse_swallowed_keys(root, reader);

@@ -122,6 +122,8 @@ std::vector<json> range_of(const std::string& axis, const toml::table& table, co
       const std::string scale = node->value<std::string>().value_or("");
       if (scale != "log" && scale != "linear") fail("{}: scale must be \"linear\" or \"log\"", what);
       is_log = scale == "log";
+    } else if (key == "value") {
+      fail("{}: it has one value; a setting that does not vary is written below [set]", what);
     } else {
       fail("{}: unknown key \"{}\"; an axis is a list of values, or a range such as {} = {}", what, key, axis,
            suggestion(table));

@@ -244,20 +244,24 @@ TEST_F(Language, AComputedValueHasTheTypeOfTheSettingThatItReplaces) {
   const Grid grid = load("[set]\nn = 3\n[axis]\na = [2, 3]\n[computed]\nn = \"a * 1.5\"\n");
   EXPECT_THAT(error_of([&] { runs(grid); }),
               testing::EndsWith("grid.toml:6: n = \"a * 1.5\": it is 4.5, and the setting is a whole number (at " +
-                                (folder_ / "grid.toml:2").string() + "); use round(), floor() or ceil()"));
+                                (folder_ / "grid.toml:2").string() +
+                                "); use round(), floor() or ceil() (in the run a=3, seed 1)"));
 }
 
 TEST_F(Language, AComputedValueThatHasNoneIsNamedWithItsExpression) {
   const auto error = [&](const std::string& expression, const std::string& axis = "a = [0]") {
     const Grid grid = load("[axis]\n" + axis + "\n[computed]\nb = \"" + expression + "\"\n");
     const std::string sentence = error_of([&] { runs(grid); });
-    return sentence.substr(std::min(sentence.size(), sentence.find("b = ")));
+    const size_t begin = sentence.find("b = ");
+    return begin == std::string::npos ? sentence : sentence.substr(begin, sentence.find(" (in the run") - begin);
   };
   EXPECT_EQ(error("1 / a"), "b = \"1 / a\": it divides by zero");
   EXPECT_EQ(error("log(a)"), "b = \"log(a)\": log(0) is not a finite number");
   EXPECT_EQ(error("sqrt(a - 1)"), "b = \"sqrt(a - 1)\": sqrt(-1) is not a real number");
   EXPECT_THAT(error("2 * a", "a = [9223372036854775807]"), HasSubstr("is too large"));
   EXPECT_THAT(error("2 * a", "a = [\"x\"]"), HasSubstr("a is no number but \"x\""));
+  EXPECT_THAT(error_of([&] { runs("[axis]\na = [1, 0]\n[computed]\nb = \"1 / a\"\n"); }),
+              testing::EndsWith("it divides by zero (in the run a=0, seed 1)"));
   EXPECT_THAT(error("2 * c", "a = [1]\n[[axis.s]]\nlabel = \"x\"\nset = { c = 1 }\n[[axis.s]]\nlabel = \"y\"\n"),
               HasSubstr("this run has no c"));
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/paper.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
@@ -147,7 +148,8 @@ constexpr Mistake kMistakes[] = {
     {"range of too many values", "[axis]\na = { from = 0, to = 1, step = 1e-9 }\n"},
     {"unknown scale of a range", "[axis]\na = { from = 1, to = 5, count = 3, scale = \"ln\" }\n"},
     {"constant as an axis", "[axis]\na = { value = 3 }\n"},
-    {"zip of unequal lengths", "[axis.s]\nzip = { a = [1, 2],\n b = [1, 2, 3] }\n"},
+    {"zip of unequal lengths", "[axis.s]\nzip = { a = [1, 2], b = [1, 2, 3] }\n"},
+    {"inline table in two lines", "[axis.s]\nzip = { a = [1, 2],\n b = [1, 2] }\n"},
     {"zip of nothing", "[axis.s]\nzip = {}\n"},
     {"zip of a number", "[axis.s]\nzip = { a = 1 }\n"},
     {"zip and values", "[axis.s]\nzip = { a = [1] }\nvalues = [2]\n"},
@@ -192,6 +194,17 @@ constexpr Mistake kMistakes[] = {
     {"sample without a count", "[axis]\na = [1]\n[sample]\nseed = 1\n"},
     {"sample of none", "sample = { count = 0 }\n[axis]\na = [1]\n"},
     {"unknown key of a sample", "sample = { count = 1, size = 2 }\n[axis]\na = [1]\n"},
+    {"axis in another tool's section", "[parameters]\nlr = [1, 2]\n"},
+    {"settings in another tool's section", "[fixed]\nlr = 1\n[axis]\na = [1]\n"},
+    {"draws in another tool's words", "run_cap = 20\n[axis]\na = [1]\n"},
+    {"list of grids in place of a grid", "grids = [\"a.toml\"]\n"},
+    {"seeds below a section", "[axis]\na = [1]\nseeds = [1, 2]\n"},
+    {"base below a section", "[set]\nx = 1\nbase = \"nowhere.toml\"\n[axis]\na = [1]\n"},
+    {"bundle in single brackets", "[axis.optim]\nlabel = \"adam\"\nset = { lr = 1 }\n"},
+    {"axis of another tool's keys", "[axis.lr]\ntype = \"choice\"\noptions = [1, 2]\n"},
+    {"sub-grid in single brackets", "[subgrid.small]\naxis.a = [1]\n"},
+    {"name with a hyphen in an expression", "[axis]\nbatch-size = [1]\n[computed]\nb = \"25000 / batch-size\"\n"},
+    {"comment of another language", "// a comment\n[axis]\na = [1]\n"},
     {"tag of two words", "tag = [\"first\", \"two words\"]\n[axis]\na = [1]\n"},
     {"note of two lines", "note = \"one\\ntwo\"\n[axis]\na = [1]\n"},
 };
@@ -385,7 +398,9 @@ TEST(LoadGrid, ReadsEveryGridInTheRepository) {
   for (const auto& entry : fs::directory_iterator(test::source_root() / "grids")) {
     if (entry.path().extension() != ".toml") continue;
     SCOPED_TRACE(entry.path());
-    EXPECT_NO_THROW(load_grid(entry.path()));
+    EXPECT_NO_THROW({
+      for (const fs::path& grid : grids_in(entry.path(), {})) load_grid(grid);
+    });
     ++count;
   }
   EXPECT_GE(count, 3);

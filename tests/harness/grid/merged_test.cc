@@ -184,7 +184,7 @@ TEST_F(Merged, AMistakeInItIsNamed) {
   const auto error = [](const std::string& text) {
     return error_of([&] { parse_grid(text + "[axis]\na = [1]\n", "merged.toml"); });
   };
-  EXPECT_EQ(error("submitted = 3\n"), "merged.toml:1: submitted must be a table");
+  EXPECT_EQ(error("submitted = 3\n"), "merged.toml:1: submitted must be a table, as in submitted = { … }");
   EXPECT_EQ(error("set.d = \"x\"\nfolders.d = 3\n"), "merged.toml:2: folders d must be text in quotes");
   EXPECT_THAT(error("set.d = \"x\"\nfolders.e = \"y\"\n"), HasSubstr("merged.toml:2: unknown key \"e\" in folders"));
   EXPECT_THAT(error("submitted.by = \"x\"\n"), HasSubstr("merged.toml:1: unknown key \"by\" in [submitted]"));

@@ -26,10 +26,13 @@ Grid load_text(std::string_view text) {
   return grid;
 }
 
+// results() numbers those of several runs.
+constexpr const char *kDoneRun = "0123456789abcdef", *kEndedRun = "fedcba9876543210";
+
 RunResult done(std::map<std::string, double> scores) {
-  return {.id = "0123456789abcdef", .state = RunState::kDone, .scores = std::move(scores)};
+  return {.id = kDoneRun, .state = RunState::kDone, .scores = std::move(scores)};
 }
-RunResult ended(RunState state) { return {.id = "fedcba9876543210", .state = state}; }
+RunResult ended(RunState state) { return {.id = kEndedRun, .state = state}; }
 
 /// What became of a run, and of the one that the derivation called wide makes of it, if there is one.
 struct Outcome {
@@ -47,7 +50,7 @@ std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
     const uint32_t column = combination.index.size() > 1 ? combination.index[1] : 0;
     Outcome outcome = outcome_of(combination.index[0], column, combination.seed);
     std::string& id = outcome.trained.id;
-    if (!id.empty()) id.replace(12, 4, fmt::format("{:04x}", rows.size()));  // runs of one kind, each another
+    if (id == kDoneRun || id == kEndedRun) id.replace(12, 4, fmt::format("{:04x}", rows.size()));
     harness::Run run{.id = outcome.trained.id, .settings = "", .seed = combination.seed};
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
       run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);
