@@ -118,10 +118,9 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
 /// What runs that are to be trained cost; nothing if there are none. `target` names them in a command.
 void print_work(const Work& work, const std::string& sizes, const std::string& target, const Globals& globals) {
   if (work.runs.empty()) return;
-  const std::string unknown =
-      work.of_unknown_length == 0
-          ? ""
-          : fmt::format(", without {} whose updates are not known yet", counted(work.of_unknown_length, "run"));
+  const std::string unknown = work.of_unknown_length == 0 ? ""
+                                                          : fmt::format(", without {} whose updates are not known yet",
+                                                                        counted(work.of_unknown_length, "run"));
   print("To run: {}, {} updates at most{}; {}\n", counted(std::ssize(work.runs), "run"), work.updates, unknown, sizes);
   const std::vector<std::string> time = estimate_lines(work.estimate, static_cast<int>(cores_of_process().size()),
                                                        /*gpus=*/0, fmt::format("tearless run {} --calibrate", target));
@@ -140,7 +139,8 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   }
   if (grid.sample) print("Sample: {}\n", drawn_text(*grid.sample));
   for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
-  if (tally.shared > 0) print("{} rows are {}: each is trained once\n", tally.rows, counted(tally.rows - tally.shared, "run"));
+  if (tally.shared > 0)
+    print("{} rows are {}: each is trained once\n", tally.rows, counted(tally.rows - tally.shared, "run"));
   for (const NoEffect& one : tally.no_effect) print("Without effect: {}\n", text_of(one));
   if (tally.all[kFailed] > 0) {
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
@@ -243,8 +243,8 @@ struct PaperPlan {
   std::vector<std::string> names;  // of the parts
   std::vector<GridState> states;
   std::vector<Tally> tallies;
-  Counts all{};                                                // each run once, whichever parts have it
-  std::map<std::vector<std::string>, int64_t> shared;          // parts → runs that exactly these have
+  Counts all{};                                        // each run once, whichever parts have it
+  std::map<std::vector<std::string>, int64_t> shared;  // parts → runs that exactly these have
   Work work;
 
   void count(const Workspace& workspace) {
@@ -275,7 +275,8 @@ void print_paper_counts(const PaperPlan& plan) {
   const auto print_line = [&](const std::string& name, auto&& number_of, const std::string& title) {
     std::string line = fmt::format("{:<{}}", printable(name), width);
     for (size_t kind = 0; kind < kKinds; ++kind) {
-      if (plan.all[kind] > 0) line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
+      if (plan.all[kind] > 0)
+        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
     }
     print("{}{}\n", line, title.empty() ? "" : "  " + printable(title));
   };
@@ -285,7 +286,8 @@ void print_paper_counts(const PaperPlan& plan) {
         plan.names[i], [&](size_t kind) { return std::to_string(plan.tallies[i].all[kind]); },
         plan.states[i].grid.title);
   }
-  print_line("all", [&](size_t kind) { return std::to_string(plan.all[kind]); }, "");
+  print_line(
+      "all", [&](size_t kind) { return std::to_string(plan.all[kind]); }, "");
 }
 
 void print_paper(const PaperPlan& plan, const PlanOptions& options, const Globals& globals) {
@@ -301,7 +303,8 @@ void print_paper(const PaperPlan& plan, const PlanOptions& options, const Global
   std::map<std::string, int64_t> waiting_for;
   for (size_t i = 0; i < plan.states.size(); ++i) {
     for (const auto& [sentence, count] : plan.tallies[i].waiting_for) waiting_for[sentence] += count;
-    for (const NoEffect& one : plan.tallies[i].no_effect) print("Without effect in {}: {}\n", plan.names[i], text_of(one));
+    for (const NoEffect& one : plan.tallies[i].no_effect)
+      print("Without effect in {}: {}\n", plan.names[i], text_of(one));
   }
   for (const auto& [sentence, count] : waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   print_work(plan.work, sizes_text(plan.states), target, globals);

@@ -27,8 +27,8 @@ Kind kind_of(const Row& row);
 /// Runs that are to be trained, and what they cost. Of a run that several rows have, once.
 struct Work {
   std::vector<Run> runs;
-  int64_t updates = 0;                // maximum number that they make
-  int64_t of_unknown_length = 0;      // those of them whose maximum is not known
+  int64_t updates = 0;            // maximum number that they make
+  int64_t of_unknown_length = 0;  // those of them whose maximum is not known
   Estimate estimate;
   std::optional<int64_t> disk_bytes;  // that they need, by disk_estimate()
 

@@ -99,7 +99,7 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
 }
 
 /// Submits the grids together and follows one after another, in their order. The service trains them in this order,
-/// too: where one has no run left to start, it goes on to the next. Returns the worst exit code.
+/// too: where one has no run left to start, the next one begins. Returns the worst exit code.
 int follow(const Workspace& workspace, const std::vector<Submission>& submissions, const RunOptions& options,
            const Globals& globals) {
   const ServiceStart start{.arguments = options.service.arguments()};

@@ -12,8 +12,8 @@
 #include "base/nearest.h"
 #include "base/pattern.h"
 #include "base/settings.h"
-#include "harness/table/columns.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

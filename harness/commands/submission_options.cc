@@ -72,8 +72,14 @@ void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags) {
 }
 
 SubmissionOptions SubmissionFlags::options() const {
-  SubmissionOptions options{
-      .only = only, .set = set, .tags = tags, .note = note, .name = name, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
+  SubmissionOptions options{.only = only,
+                            .set = set,
+                            .tags = tags,
+                            .note = note,
+                            .name = name,
+                            .smoke = smoke,
+                            .stall_minutes = stall_minutes,
+                            .grace_seconds = grace_seconds};
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);

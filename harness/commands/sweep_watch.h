@@ -30,8 +30,8 @@ struct WatchEnd {
 class SweepWatch {
  public:
   /// Shows events from now on, and Ctrl-C ends no process from now on. With `start`: Ctrl-C pauses the sweep and those
-  /// that were submitted `together` with it, unless the service is a daemon, and a service that was killed is replaced by another one, which continues. Without it:
-  /// nothing is changed. Borrows `workspace`.
+  /// that were submitted `together` with it, unless the service is a daemon, and a service that was killed is replaced
+  /// by another one, which continues. Without it: nothing is changed. Borrows `workspace`.
   SweepWatch(const Workspace& workspace, const std::string& sweep, const std::vector<std::string>& together,
              const SweepPolicy& policy, const std::vector<Run>& runs, std::optional<ServiceStart> start);
 

@@ -73,7 +73,8 @@ int print_table(const TableOptions& options, const Globals& globals) {
 Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
   app.add_option("what", options->words,
-                 "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was submitted, without the training "
+                 "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was "
+                 "submitted, without the training "
                  "program; default: last");
   add_part_option(app, options->parts);
   app.add_option("--format", options->format,

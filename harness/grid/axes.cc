@@ -55,9 +55,10 @@ Value read_value(const std::string& key, const toml::node& node, const Grid& gri
   const std::optional<std::string> label = reader.text("label");
   reader.refuse_leftovers();
   if (!inner || !label) {
-    fail("{}: a value with a label is written {{ value = 1e-3, label = \"large\" }}; for several settings together, "
-         "write {{ label = \"…\", set = {{ … }} }}",
-         location);
+    fail(
+        "{}: a value with a label is written {{ value = 1e-3, label = \"large\" }}; for several settings together, "
+        "write {{ label = \"…\", set = {{ … }} }}",
+        location);
   }
   return {toml_to_json(*inner, key, file), *label, location};
 }
@@ -220,15 +221,16 @@ struct AxisLoader {
     const auto is_of_others = [&](const AxisPoint& point) {
       return !point.when.empty() && point.when.front().key == kSubgridAxis && !point.when.front().has(*subgrid);
     };
-    if (!subgrid || !std::ranges::all_of(found->points, is_of_others)) fail("{}: the axis {} is defined twice (first at {})", location, name, found->location);
+    if (!subgrid || !std::ranges::all_of(found->points, is_of_others))
+      fail("{}: the axis {} is defined twice (first at {})", location, name, found->location);
     return static_cast<size_t>(found - grid.axes.begin());
   }
 
   void add(const std::string& name, size_t place, std::vector<AxisPoint> points, const std::string& location) {
     refuse_repeated_labels(name, points);
     if (subgrid) {
-      PointCondition own{.axis = 0, .points = std::vector<bool>(grid.axes.front().points.size()), .key = kSubgridAxis,
-                    .values = {}};
+      PointCondition own{
+          .axis = 0, .points = std::vector<bool>(grid.axes.front().points.size()), .key = kSubgridAxis, .values = {}};
       own.points[*subgrid] = true;
       for (AxisPoint& point : points) point.when.insert(point.when.begin(), own);
     }
@@ -262,7 +264,7 @@ struct AxisLoader {
     }
     reader.refuse_leftovers();
     if ((values != nullptr) == (zip != nullptr)) fail("{}: [axis.{}] needs either `values` or `zip`", location, name);
-    std::vector<AxisPoint> points = !values             ? zipped_points(name, *zip, "", grid, {})
+    std::vector<AxisPoint> points = !values              ? zipped_points(name, *zip, "", grid, {})
                                     : values->is_array() ? listed_points(name, *values->as_array(), grid, place)
                                                          : value_points(name, *values, grid);
     if (points.empty()) fail("{}: the axis {} zips nothing", location, name);
@@ -300,9 +302,11 @@ struct AxisLoader {
       if (const toml::array* list = node->as_array()) {
         add_list(name, *list);
       } else if (!inner) {
-        fail("{}: the axis {} must be a list of values, as in [1, 2], a range, as in {{ from = 1, to = 9, count = 3 }}, or "
-             "bundles, as in [[axis.{}]]",
-             location_of(*node, grid), name, name);
+        fail(
+            "{}: the axis {} must be a list of values, as in [1, 2], a range, as in {{ from = 1, to = 9, count = 3 }}, "
+            "or "
+            "bundles, as in [[axis.{}]]",
+            location_of(*node, grid), name, name);
       } else if (is_range(*inner)) {
         add_range(name, *inner);
       } else if (is_section(*inner)) {
@@ -314,7 +318,8 @@ struct AxisLoader {
   }
 };
 
-// --- what two axes do to one setting ----------------------------------------------------------------------------------
+// --- what two axes do to one setting
+// ----------------------------------------------------------------------------------
 
 struct Change {
   size_t axis;

@@ -104,11 +104,12 @@ json typed(const Grid& grid, const Computed& one, const Number& number) {
   const auto base = grid.base.find(one.key);
   const auto* whole = std::get_if<int64_t>(&number);
   if (base == grid.base.end()) return whole ? json(*whole) : json(std::get<double>(number));
-  if (base->second.value.is_number_float()) return whole ? json(static_cast<double>(*whole)) : json(std::get<double>(number));
+  if (base->second.value.is_number_float())
+    return whole ? json(static_cast<double>(*whole)) : json(std::get<double>(number));
   if (whole) return *whole;
-  constexpr double kMostExact = 9007199254740992;  // 2^53
+  constexpr double kMaxExact = 9007199254740992;  // 2^53
   const double value = std::get<double>(number);
-  if (value != std::floor(value) || std::abs(value) > kMostExact) {
+  if (value != std::floor(value) || std::abs(value) > kMaxExact) {
     fail("it is {}, and the setting is a whole number (at {}); use round(), floor() or ceil()", toml_value(json(value)),
          base->second.location);
   }

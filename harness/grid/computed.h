@@ -10,9 +10,9 @@
 
 namespace tearless::harness {
 
-/// Fills grid.computed. `table` may be null. REQUIRES: grid.base and grid.axes are complete. UserError for an expression
-/// with a mistake, for a setting that the grid does not have or that is no number, and for settings that need each
-/// other.
+/// Fills grid.computed. `table` may be null. REQUIRES: grid.base and grid.axes are complete. UserError for an
+/// expression with a mistake, for a setting that the grid does not have or that is no number, and for settings that
+/// need each other.
 void load_computed(const toml::table* table, const std::string& file, Grid& grid);
 
 bool is_computed(const Grid& grid, const std::string& key);

@@ -54,9 +54,10 @@ Subject subject_of(const Grid& grid, const std::string& key, size_t axes, About 
     fail("{}: {} is the same in every run; `when` can only name what an axis changes", location, key);
   const std::string neighbour = did_you_mean(key, std::vector<std::string>(names.begin(), names.end()));
   if (about == About::kEarlierAxes) {
-    fail("{}: no axis above this one is called {} or sets it{}; the axes of [axis] come first, in the order of the "
-         "file, then those of the sub-grids",
-         location, key, neighbour);
+    fail(
+        "{}: no axis above this one is called {} or sets it{}; the axes of [axis] come first, in the order of the "
+        "file, then those of the sub-grids",
+        location, key, neighbour);
   }
   fail("{}: no axis is called {} or sets it{}", location, key, neighbour);
 }
@@ -69,8 +70,8 @@ bool is_among(const json& value, const std::vector<json>& values) {
   return std::ranges::find(values, value) != values.end();
 }
 
-PointCondition on_axis(const Grid& grid, size_t index, bool is_name, const std::string& key, const std::vector<json>& wanted,
-                  const std::string& location) {
+PointCondition on_axis(const Grid& grid, size_t index, bool is_name, const std::string& key,
+                       const std::vector<json>& wanted, const std::string& location) {
   const Axis& axis = grid.axes[index];
   PointCondition condition{.axis = index, .points = std::vector<bool>(axis.points.size()), .key = key, .values = {}};
   std::vector<std::string> there;  // the axis's values, for the message
@@ -95,8 +96,8 @@ PointCondition on_axis(const Grid& grid, size_t index, bool is_name, const std::
 }
 
 /// Of a setting that several axes change, or that is computed.
-PointCondition on_value(const Grid& grid, const std::vector<size_t>& axes, const std::string& key, std::vector<json> wanted,
-                   const std::string& location) {
+PointCondition on_value(const Grid& grid, const std::vector<size_t>& axes, const std::string& key,
+                        std::vector<json> wanted, const std::string& location) {
   std::vector<std::string> there;
   bool is_met = is_computed(grid, key);
   for (const size_t axis : axes) {
@@ -121,9 +122,10 @@ PointCondition load_condition(const Grid& grid, const std::string& key, const js
   if (subject.axes.size() != 1 || is_computed(grid, key))
     return on_value(grid, subject.axes, key, alternatives(wanted), location);
   const size_t axis = subject.axes.front();
-  const bool is_list_value = wanted.is_array() && std::ranges::any_of(grid.axes[axis].points, [&](const AxisPoint& one) {
-    return value_at(grid, one, key) == wanted;
-  });
+  const bool is_list_value =
+      wanted.is_array() && std::ranges::any_of(grid.axes[axis].points, [&](const AxisPoint& one) {
+        return value_at(grid, one, key) == wanted;
+      });
   return on_axis(grid, axis, subject.is_name, key, is_list_value ? std::vector<json>{wanted} : alternatives(wanted),
                  location);
 }

@@ -15,8 +15,8 @@ namespace tearless::harness {
 /// Axis → index of its point: Combination::index, or the beginning of one.
 using PointIndex = std::span<const uint32_t>;
 
-/// Reads a table `when`: { axis = label or value, setting = value }, where a list is alternatives. `axes`: the number of
-/// the grid's first axes that it may be about. UserError for what is no value of an axis.
+/// Reads a table `when`: { axis = label or value, setting = value }, where a list is alternatives. `axes`: the number
+/// of the grid's first axes that it may be about. UserError for what is no value of an axis.
 enum class About { kAllAxes, kEarlierAxes };
 std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes,
                                             About about = About::kEarlierAxes);

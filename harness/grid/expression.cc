@@ -60,8 +60,8 @@ Number divide(const Number& a, const Number& b) {
 Number negative(const Number& a) { return subtract(int64_t{0}, a); }
 
 Number rounded(double value) {
-  constexpr double kMostExact = 9007199254740992;  // 2^53: above it not every whole number has a double
-  if (std::abs(value) > kMostExact) fail("{:.6g} is too large to be rounded to a whole number", value);
+  constexpr double kMaxExact = 9007199254740992;  // 2^53: above it not every whole number has a double
+  if (std::abs(value) > kMaxExact) fail("{:.6g} is too large to be rounded to a whole number", value);
   return static_cast<int64_t>(value);
 }
 template <double (*round)(double)>
@@ -112,7 +112,8 @@ constexpr Operation kOperations[] = {
 // clang-format on
 
 size_t operation(std::string_view name) {
-  const auto* found = std::ranges::find(kOperations, name, [](const Operation& one) { return std::string_view(one.name); });
+  const auto* found =
+      std::ranges::find(kOperations, name, [](const Operation& one) { return std::string_view(one.name); });
   return static_cast<size_t>(found - std::begin(kOperations));
 }
 
@@ -218,8 +219,8 @@ class ExpressionParser {
     close();
     const Operation& function = kOperations[called];
     if (operands < function.least || operands > function.most) {
-      fail("{} takes {} value{}, not {}", name, function.most == kAny ? "some" : "one", function.most == kAny ? "s" : "",
-           operands);
+      fail("{} takes {} value{}, not {}", name, function.most == kAny ? "some" : "one",
+           function.most == kAny ? "s" : "", operands);
     }
     apply(called, operands);
   }

@@ -31,9 +31,9 @@ class Expression {
   /// In postfix order: operands before what is applied to them.
   struct Step {
     enum class Kind { kNumber, kName, kApply } kind;
-    Number number = {};     // kNumber
-    size_t index = 0;       // kName: into names_; kApply: into the table of operations
-    size_t operands = 0;    // kApply
+    Number number = {};   // kNumber
+    size_t index = 0;     // kName: into names_; kApply: into the table of operations
+    size_t operands = 0;  // kApply
   };
   std::vector<Step> steps_;
   std::vector<std::string> names_;

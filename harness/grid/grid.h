@@ -51,10 +51,10 @@ struct PointCondition {
 
 /// One value of an axis: a label, and the settings it stands for (one setting, or a bundle of several).
 struct AxisPoint {
-  std::string label;                   // unique within its axis
-  Settings set;                        // overrides Grid::base
-  std::vector<std::string> unset;      // keys of Grid::base that its runs do not have
-  std::vector<PointCondition> when;         // on earlier axes; the point stands in combinations for which all hold
+  std::string label;                 // unique within its axis
+  Settings set;                      // overrides Grid::base
+  std::vector<std::string> unset;    // keys of Grid::base that its runs do not have
+  std::vector<PointCondition> when;  // on earlier axes; the point stands in combinations for which all hold
   std::string location;
 };
 
@@ -117,17 +117,17 @@ struct GridPolicy {
 
 struct Grid {
   std::string title;
-  std::filesystem::path file;           // as given on the command line
-  std::filesystem::path folder;         // absolute
+  std::filesystem::path file;            // as given on the command line
+  std::filesystem::path folder;          // absolute
   std::vector<std::string> set_options;  // of the command line: "key=value"
-  Settings base;                        // from the base files (later files win), then from [set], which wins over them
-  std::vector<Axis> axes;               // the sub-grids, then in the order of the file
-  std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
-  std::string seed_key = "train.seed";  // the setting that receives the seed
-  std::vector<Computed> computed;       // each after those that it needs
+  Settings base;                         // from the base files (later files win), then from [set], which wins over them
+  std::vector<Axis> axes;                // the sub-grids, then in the order of the file
+  std::vector<int64_t> seeds;            // the replicates; tables take mean and spread over them. Never empty
+  std::string seed_key = "train.seed";   // the setting that receives the seed
+  std::vector<Computed> computed;        // each after those that it needs
   std::vector<Exclusion> excludes;
   std::optional<Sample> sample;
-  int64_t cells = 0;                    // combinations of points, excluded ones and those not drawn included
+  int64_t cells = 0;                             // combinations of points, excluded ones and those not drawn included
   std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
   std::vector<View> views;                       // in the order of the file. Never empty
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine

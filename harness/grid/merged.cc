@@ -39,7 +39,8 @@ std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditi
       }
     }
     const auto [line, is_new] = lines.emplace(one.axis ? grid.axes[*one.axis].name : one.key, values);
-    if (!is_new) std::erase_if(line->second, [&](const auto& value) { return std::ranges::find(values, value) == values.end(); });
+    if (!is_new)
+      std::erase_if(line->second, [&](const auto& value) { return std::ranges::find(values, value) == values.end(); });
   }
   std::string text;
   for (const auto& [key, values] : lines) {
@@ -52,7 +53,8 @@ std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditi
 
 std::string merged_text(const Grid& grid, toml::table root) {
   // What is known better from `grid`, and the policy, which changes no result.
-  for (const char* key : {"title", "base", "unset", "set", "folders", "axis", "subgrid", "policy", "tag", "note", "submitted"})
+  for (const char* key :
+       {"title", "base", "unset", "set", "folders", "axis", "subgrid", "policy", "tag", "note", "submitted"})
     root.erase(key);
   const bool has_subgrids = !grid.axes.empty() && grid.axes.front().name == kSubgridAxis;
   if (has_subgrids) root.erase("exclude");  // those of the sub-grids are of the whole grid here

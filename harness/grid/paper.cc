@@ -58,7 +58,8 @@ std::string part_name(const Paper& paper, const fs::path& grid) {
 std::vector<fs::path> grids_in(const fs::path& file, const std::vector<std::string>& parts) {
   const std::optional<Paper> paper = load_paper(file);
   if (!paper) {
-    if (!parts.empty()) fail("--part {}: {} is one grid; a file with grids = […] has parts", parts.front(), file.string());
+    if (!parts.empty())
+      fail("--part {}: {} is one grid; a file with grids = […] has parts", parts.front(), file.string());
     return {file};
   }
   std::vector<std::string> names;

@@ -17,16 +17,19 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxValues = 10'000;
-constexpr int64_t kMostWhole = int64_t{1} << 53;
+constexpr int64_t kMaxExact = int64_t{1} << 53;
 
-double rounded(double value, int digits) { return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr); }
+double rounded(double value, int digits) {
+  return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
+}
 
 /// How other tools call the keys of a range.
 std::string own_name(const std::string& key) {
   static const std::map<std::string, std::string, std::less<>> names = {
-      {"min", "from"},  {"start", "from"}, {"low", "from"},  {"lower", "from"}, {"max", "to"},     {"stop", "to"},
-      {"end", "to"},    {"high", "to"},    {"upper", "to"},  {"num", "count"},  {"n", "count"},    {"steps", "count"},
-      {"points", "count"}, {"q", "step"},  {"from", "from"}, {"to", "to"},      {"count", "count"}, {"step", "step"}};
+      {"min", "from"}, {"start", "from"},  {"low", "from"},     {"lower", "from"}, {"max", "to"},
+      {"stop", "to"},  {"end", "to"},      {"high", "to"},      {"upper", "to"},   {"num", "count"},
+      {"n", "count"},  {"steps", "count"}, {"points", "count"}, {"q", "step"},     {"from", "from"},
+      {"to", "to"},    {"count", "count"}, {"step", "step"}};
   const auto found = names.find(key);
   return found == names.end() ? "" : found->second;
 }
@@ -47,13 +50,14 @@ std::string suggestion(const toml::table& table) {
 }
 
 bool is_whole(const json& number) {
-  return number.is_number_integer() && std::abs(number.get<double>()) <= static_cast<double>(kMostWhole);
+  return number.is_number_integer() && std::abs(number.get<double>()) <= static_cast<double>(kMaxExact);
 }
 
 std::vector<json> with_step(const json& from, const json& to, const json& step, const std::string& what) {
   const double first = from.get<double>(), distance = to.get<double>() - first, each = step.get<double>();
   if (each == 0 || (distance > 0) != (each > 0)) {
-    if (distance != 0) fail("{}: steps of {} do not lead from {} to {}", what, toml_value(step), toml_value(from), toml_value(to));
+    if (distance != 0)
+      fail("{}: steps of {} do not lead from {} to {}", what, toml_value(step), toml_value(from), toml_value(to));
   }
   // A last step that misses `to` by rounding alone reaches it.
   const double steps = each == 0 ? 0 : std::floor(distance / each + 1e-9);
@@ -78,8 +82,8 @@ std::vector<json> with_count(const json& from, const json& to, int64_t count, bo
   bool all_whole = is_whole(from) && is_whole(to);
   for (int64_t i = 0; i < count; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(count - 1);
-    double value = is_log ? std::exp(std::log(first) + part * (std::log(last) - std::log(first)))
-                          : first + part * (last - first);
+    double value =
+        is_log ? std::exp(std::log(first) + part * (std::log(last) - std::log(first))) : first + part * (last - first);
     value = i == 0 ? first : i == count - 1 ? last : rounded(value, 6);
     all_whole &= value == std::floor(value);
     values.emplace_back(value);

@@ -70,9 +70,10 @@ void load_sample(const toml::table* table, const std::string& file, Grid& grid) 
   const toml::node *count = reader.any("count"), *seed = reader.any("seed");
   reader.refuse_leftovers();
   if (!count || !count->is_integer() || count->as_integer()->get() < 1) {
-    fail("{}: sample needs count = how many of the grid's points are drawn, at least 1, as in sample = {{ count = 20, "
-         "seed = 1 }}",
-         reader.location("count"));
+    fail(
+        "{}: sample needs count = how many of the grid's points are drawn, at least 1, as in sample = {{ count = 20, "
+        "seed = 1 }}",
+        reader.location("count"));
   }
   if (seed && !seed->is_integer()) fail("{}: sample: seed must be a whole number", reader.location("seed"));
   grid.sample = Sample{.count = count->as_integer()->get(), .seed = seed ? seed->as_integer()->get() : 1};

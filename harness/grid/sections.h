@@ -16,8 +16,8 @@ namespace tearless::harness {
 std::string label_of(const nlohmann::json& value);
 
 /// Reads the keys base, unset and set of a section: base files and the base files that they name, then what is unset of
-/// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the file's
-/// root. In Grid::merged, `folders` names those folders from which relative paths start that are not the grid's.
+/// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the
+/// file's root. In Grid::merged, `folders` names those folders from which relative paths start that are not the grid's.
 void read_settings(TableReader& reader, const Grid& grid, const Settings* below, Settings& settings,
                    std::vector<std::string>* unset);
 
@@ -43,7 +43,7 @@ void load_exclusions(const std::vector<const toml::table*>& tables, const std::v
 /// Reads `sample = { count, seed }`; draw_sample() draws it.
 void load_sample(const toml::table* table, const std::string& file, Grid& grid);
 
-/// Walks over all combinations once: counts them, draws the sample. UserError for too many, for an exclusion that
+/// Counts the combinations and draws the sample. UserError for too many, for an exclusion that
 /// matches none, and if all are excluded. REQUIRES: the rest of `grid` but its views is complete.
 void count_and_draw(Grid& grid);
 

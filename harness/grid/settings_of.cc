@@ -92,7 +92,8 @@ void add_set(TableReader& reader, const Grid& grid, Settings& settings) {
   const WrittenSettings written = flatten_toml(*set, reader.file());
   for (const std::string& name : reader.texts("unset")) {
     for (const auto& [key, value] : written.values) {
-      if (is_or_is_below(key, name)) fail("{}: {} is set, and unset, too; remove one of the two", written.location_of(key), key);
+      if (is_or_is_below(key, name))
+        fail("{}: {} is set, and unset, too; remove one of the two", written.location_of(key), key);
     }
   }
   add_settings(written, grid.folder, settings);
@@ -110,7 +111,8 @@ nlohmann::json option_value(const std::string& key, const std::string& text, con
   try {
     const toml::table parsed = toml::parse("value = " + text);
     const toml::node& value = *parsed.get("value");
-    if (parsed.size() == 1 && !value.is_table() && !(is_text && (value.is_date() || value.is_time() || value.is_date_time())))
+    if (parsed.size() == 1 && !value.is_table() &&
+        !(is_text && (value.is_date() || value.is_time() || value.is_date_time())))
       return toml_to_json(value, key, location);
   } catch (const toml::parse_error&) {
     if (is_text) return text;

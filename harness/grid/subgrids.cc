@@ -12,8 +12,9 @@ void load_subgrids(const std::vector<const toml::table*>& tables, Grid& grid) {
   for (const toml::table* table : tables) {
     TableReader reader(*table, "[[subgrid]]", file);
     const std::optional<std::string> label = reader.text("label");
-    if (!label) fail("{}: a sub-grid is written [[subgrid]] and needs a label below that, by which tables call it",
-                     reader.location());
+    if (!label)
+      fail("{}: a sub-grid is written [[subgrid]] and needs a label below that, by which tables call it",
+           reader.location());
     for (const AxisPoint& other : axis.points) {
       if (other.label == *label)
         fail("{}: two sub-grids have the label \"{}\" (first at {})", reader.location(), *label, other.location);

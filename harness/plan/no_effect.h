@@ -13,10 +13,11 @@ namespace tearless::harness {
 /// Points of one axis that make the same runs.
 struct NoEffect {
   std::string axis;
-  std::vector<std::string> labels;   // of the points, in the grid's order
-  int64_t rows = 0;                  // trained runs as the grid lists them that have such a point
-  int64_t runs = 0;                  // and how many runs they are
-  std::vector<std::string> because;  // the settings that switch the axis off, each once: train.schedule.kind = "invsqrt"
+  std::vector<std::string> labels;  // of the points, in the grid's order
+  int64_t rows = 0;                 // trained runs as the grid lists them that have such a point
+  int64_t runs = 0;                 // and how many runs they are
+  std::vector<std::string>
+      because;  // the settings that switch the axis off, each once: train.schedule.kind = "invsqrt"
 };
 
 /// One entry for each axis with such points, in the grid's order. `rows` are those of a plan.

@@ -151,10 +151,12 @@ Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
   if (::access(path_.c_str(), X_OK) != 0) {
     fail("the training program {} is not executable; chmod +x {}", file, shell_word(file));
   }
-  if (const std::string begin = first_bytes(path_); !begin.starts_with("#!") && !begin.starts_with("\x7f" "ELF")) {
-    fail("the training program {} is neither a binary nor a script whose first line names its interpreter, such as "
-         "#!/usr/bin/env python3",
-         file);
+  if (const std::string begin = first_bytes(path_); !begin.starts_with("#!") && !begin.starts_with("\x7f"
+                                                                                                   "ELF")) {
+    fail(
+        "the training program {} is neither a binary nor a script whose first line names its interpreter, such as "
+        "#!/usr/bin/env python3",
+        file);
   }
   if (const std::string interpreter = interpreter_of(path_); !interpreter.empty() && !fs::exists(interpreter)) {
     fail("the first line of {} names the interpreter {}, which does not exist", file, printable(interpreter));

@@ -18,7 +18,7 @@ namespace tearless::harness {
 struct Submission {
   Grid grid;
   std::string grid_text;  // of the file, and a line for each setting of --set
-  Probe program;  // its devices, too
+  Probe program;          // its devices, too
   Sweep sweep;
   ProgramNow now = {};  // the same program, as results are compared with it
 };

@@ -216,8 +216,8 @@ void add_state_notes(const Grid& grid, const Replicates& runs, const std::string
   }
   if (unfinished > 0) {
     notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
-                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
-                                grid.words(), options));
+                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "), grid.words(),
+                                options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
@@ -243,8 +243,7 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
   for (const auto& [derivation, count] : missing) {
     if (count == 0) continue;
     notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
-                                count == 1 ? "1 run has" : fmt::format("{} runs have", count),
-                                grid.words(), options));
+                                count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(), options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",

@@ -28,15 +28,17 @@ class PaperTest : public RunTest {
 
   void write(const std::string& name, const std::string& kinds, const std::string& more = "") const {
     test::write_text(folder_ / "grids" / (name + ".toml"),
-                     "title = \"Grid " + name + "\"\n" + more + "[set]\n\"fake.updates\" = 2\n[axis]\n\"model.kind\" = [" +
-                         kinds + "]\n[table]\nscores = [\"test.score\"]\n");
+                     "title = \"Grid " + name + "\"\n" + more +
+                         "[set]\n\"fake.updates\" = 2\n[axis]\n\"model.kind\" = [" + kinds +
+                         "]\n[table]\nscores = [\"test.score\"]\n");
   }
   json plan(std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"plan", "grids/paper.toml", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return json::parse(ok(arguments).output);
   }
-  std::string error_of(const std::string& text, std::vector<std::string> arguments = {"plan", "grids/paper.toml"}) const {
+  std::string error_of(const std::string& text,
+                       std::vector<std::string> arguments = {"plan", "grids/paper.toml"}) const {
     test::write_text(folder_ / "grids/paper.toml", text);
     const test::Finished finished = tearless(std::move(arguments));
     EXPECT_EQ(finished.code, 2) << finished.output;
@@ -94,8 +96,9 @@ TEST_F(PaperTest, APartIsChosenByItsName) {
   EXPECT_EQ(runs().size(), 1u);
   EXPECT_THAT(ok({"status", "grids/paper.toml"}).output, AllOf(HasSubstr("three-"), Not(HasSubstr("paper_one-"))));
   EXPECT_THAT(ok({"table", "grids/paper.toml", "--part", "three"}).output, Not(HasSubstr("Grid paper_one")));
-  EXPECT_THAT(tearless({"plan", "grids/paper.toml", "--part", "tree"}).errors,
-              HasSubstr("--part tree: grids/paper.toml has no such part (did you mean \"three\"?); it has two, one, three"));
+  EXPECT_THAT(
+      tearless({"plan", "grids/paper.toml", "--part", "tree"}).errors,
+      HasSubstr("--part tree: grids/paper.toml has no such part (did you mean \"three\"?); it has two, one, three"));
   EXPECT_THAT(tearless({"plan", "grids/three.toml", "--part", "three"}).errors,
               HasSubstr("--part three: grids/three.toml is one grid; a file with grids = […] has parts"));
 }
@@ -142,7 +145,8 @@ TEST_F(PaperTest, CtrlCPausesAllOfIt) {
   for (const json& sweep : status.at("sweeps")) EXPECT_EQ(sweep.at("state"), "paused") << sweep;
 }
 
-// --- words of the user's own ------------------------------------------------------------------------------------------
+// --- words of the user's own
+// ------------------------------------------------------------------------------------------
 
 TEST_F(PaperTest, TagsAndANoteFindASweepAndAreNoPartOfAnyId) {
   write("three", R"("d")", "tag = [\"rebuttal\"]\nnote = \"as they asked\"\n");
@@ -174,8 +178,11 @@ TEST_F(PaperTest, ASetOptionMakesAnotherSweepThatIsShownAndContinuedAsSuch) {
   const std::string newest = sweeps.at(0).at("id");
   EXPECT_THAT(finished.output, HasSubstr("Next: tearless table " + newest));
   EXPECT_THAT(ok({"explain", newest}).output, HasSubstr("fake.updates"));
-  EXPECT_THAT(test::read_text(folder_ / "results/sweeps" / newest / "grid.toml"), HasSubstr("# --set fake.updates=3\n"));
-  EXPECT_EQ(json::parse(ok({"plan", "grids/three.toml", "--set", "fake.updates=3", "--json"}).output).at("counts").at("done"), 1);
+  EXPECT_THAT(test::read_text(folder_ / "results/sweeps" / newest / "grid.toml"),
+              HasSubstr("# --set fake.updates=3\n"));
+  EXPECT_EQ(
+      json::parse(ok({"plan", "grids/three.toml", "--set", "fake.updates=3", "--json"}).output).at("counts").at("done"),
+      1);
   EXPECT_THAT(ok({"plan", "grids/three.toml", "--set", "fake.updates=4"}).output,
               HasSubstr("Next: tearless run grids/three.toml --set fake.updates=4"));
   EXPECT_THAT(tearless({"run", "grids/three.toml", "--set", "model.kind=x"}).errors,

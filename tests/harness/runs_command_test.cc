@@ -236,7 +236,8 @@ TEST_F(RunsCommand, AConditionOrANameThatMeansNothingIsRefused) {
     return finished.errors;
   };
   const std::string have =
-      "; they have run, sweep, name, tag, note, place, seed, state, class, reason, step, updates, resume, progress, model.norm, "
+      "; they have run, sweep, name, tag, note, place, seed, state, class, reason, step, updates, resume, progress, "
+      "model.norm, "
       "place:2, "
       "test.score, updates:2, and their settings (tearless diff RUN RUN)\n";
   EXPECT_EQ(refused({"--sort", "test.scor"}),

@@ -79,8 +79,8 @@ TEST(Expression, WithAMistakeSaysWhatIsExpected) {
   EXPECT_EQ(error("a = 3"), "\"= 3\" is not expected after \"a \"");
   EXPECT_EQ(error("(a"), "a \")\" is missing after \"(a\"");
   EXPECT_EQ(error("'a"), "the quotation mark before \"'a\" is not closed");
-  EXPECT_EQ(error("flor(a)"),
-            "there is no function flor (did you mean \"floor\"?); there are min, max, round, floor, ceil, sqrt, log");
+  EXPECT_EQ(error("sqr(a)"),
+            "there is no function sqr (did you mean \"sqrt\"?); there are min, max, round, floor, ceil, sqrt, log");
   EXPECT_EQ(error("sqrt(a, b)"), "sqrt takes one value, not 2");
   EXPECT_THAT(error("%"), HasSubstr("\"%\" is neither a number nor a setting"));
   EXPECT_THAT(error(std::string(200, '(')), HasSubstr("nested more than 100 deep"));

@@ -1,4 +1,5 @@
-// The idioms of other tools in docs/grid_file.md: each is a grid as it stands there, with the number of runs that it says.
+// The idioms of other tools in docs/grid_file.md: each is a grid as it stands there, with the number of runs that it
+// says.
 #include <gtest/gtest.h>
 
 #include <regex>

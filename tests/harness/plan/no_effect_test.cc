@@ -70,9 +70,10 @@ TEST_F(NoEffectTest, OfAllAxesNamesEach) {
 }
 
 TEST_F(NoEffectTest, IsNotSaidWhereEveryRunIsAnother) {
-  EXPECT_THAT(said_of(kGrid, [](const nlohmann::json::object_t& settings) {
-                return settings.at("kind").dump() + settings.at("lr").dump();
-              }),
+  EXPECT_THAT(said_of(kGrid,
+                      [](const nlohmann::json::object_t& settings) {
+                        return settings.at("kind").dump() + settings.at("lr").dump();
+                      }),
               IsEmpty());
 }
 
