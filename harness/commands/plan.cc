@@ -115,6 +115,12 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
   return text;
 }
 
+const char* next_command(const Counts& counts, int64_t to_derive) {
+  if (counts[kToRun] + to_derive > 0) return "Next: tearless run";
+  return counts[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
+                              : "Nothing to run. Next: tearless table";
+}
+
 /// What runs that are to be trained cost; nothing if there are none. `target` names them in a command.
 void print_work(const Work& work, const std::string& sizes, const std::string& target, const Globals& globals) {
   if (work.runs.empty()) return;
@@ -150,10 +156,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
-  const char* next = tally.all[kToRun] + tally.to_derive > 0 ? "Next: tearless run"
-                     : tally.all[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
-                                               : "Nothing to run. Next: tearless table";
-  print("{} {}\n", next, target);
+  print("{} {}\n", next_command(tally.all, tally.to_derive), target);
 }
 
 // --- JSON output ----------------------------------------------------------------------------------------------------
@@ -245,12 +248,15 @@ struct PaperPlan {
   std::vector<Tally> tallies;
   Counts all{};                                        // each run once, whichever parts have it
   std::map<std::vector<std::string>, int64_t> shared;  // parts → runs that exactly these have
+  std::map<std::string, int64_t> waiting_for;          // missing file, one sentence → runs
+  int64_t to_derive = 0;
   Work work;
 
   void count(const Workspace& workspace) {
     std::map<std::string, std::vector<std::string>> parts;  // run → the parts that have it
     for (size_t i = 0; i < states.size(); ++i) {
       all[kLeftOut] += tallies[i].all[kLeftOut];
+      to_derive += tallies[i].to_derive;
       for (const Row& row : states[i].results.rows) {
         if (!row.is_trained()) continue;
         const Kind kind = kind_of(row);
@@ -258,6 +264,7 @@ struct PaperPlan {
         if (of_run.empty() || !row.refusal.empty()) {
           ++all[kind];
           if (kind == kToRun) work.add(row.run);
+          if (kind == kWaiting) ++waiting_for[row.run.waiting_for];
         }
         if (of_run.empty() || of_run.back() != names[i]) of_run.push_back(names[i]);
       }
@@ -300,15 +307,13 @@ void print_paper(const PaperPlan& plan, const PlanOptions& options, const Global
   for (const auto& [parts, runs] : plan.shared) {
     print("{} of {}: trained once\n", counted(runs, "run"), fmt::join(parts, ", "));
   }
-  std::map<std::string, int64_t> waiting_for;
   for (size_t i = 0; i < plan.states.size(); ++i) {
-    for (const auto& [sentence, count] : plan.tallies[i].waiting_for) waiting_for[sentence] += count;
     for (const NoEffect& one : plan.tallies[i].no_effect)
       print("Without effect in {}: {}\n", plan.names[i], text_of(one));
   }
-  for (const auto& [sentence, count] : waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
+  for (const auto& [sentence, count] : plan.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   print_work(plan.work, sizes_text(plan.states), target, globals);
-  print("Next: tearless {} {}\n", plan.work.runs.empty() ? "table" : "run", target);
+  print("{} {}\n", next_command(plan.all, plan.to_derive), target);
 }
 
 json paper_json(const PaperPlan& plan, const PlanOptions& options) {
@@ -330,7 +335,8 @@ json paper_json(const PaperPlan& plan, const PlanOptions& options) {
 int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const PlanOptions& options,
                const Globals& globals) {
   const Workspace workspace(globals.workspace);
-  PaperPlan plan{.title = paper.title, .names = {}, .states = {}, .tallies = {}, .shared = {}, .work = {}};
+  PaperPlan plan;
+  plan.title = paper.title;
   std::vector<std::string> errors;
   plan.states = look_up_all(grids, options.only, globals, WithoutProgram::kRefuse, options.set);
   for (const GridState& state : plan.states) {

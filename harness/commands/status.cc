@@ -16,7 +16,9 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
+#include "harness/grid/paper.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/results/result_set.h"
 #include "harness/runs/progress.h"
@@ -37,6 +39,7 @@ constexpr size_t kUncut = 10000;  // characters of a line that goes to no termin
 
 struct StatusOptions {
   std::vector<std::string> words;  // these sweeps only; empty: all
+  std::vector<std::string> parts;  // of a file that lists grids
   bool watch = false;
 };
 
@@ -66,6 +69,17 @@ std::pair<std::vector<std::string>, std::string> words_of(const Store& store, co
   } catch (const UserError&) {
     return {};
   }
+}
+
+// With the grids of the parts in place of the file that lists them.
+std::vector<std::string> with_parts(const std::vector<std::string>& words, const std::vector<std::string>& parts) {
+  if (parts.empty()) return words;
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    for (const std::filesystem::path& grid : grids_in(word, parts)) all.push_back(grid.string());
+  }
+  if (all.empty()) fail("--part {}: name the file that lists the grids, too", parts.front());
+  return all;
 }
 
 json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
@@ -238,9 +252,13 @@ int show(const StatusOptions& options, const Globals& globals) {
 
 Action command_status(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<StatusOptions>();
-  app.add_option("what", options->words, "these sweeps only: ids, names, grid files, last");
+  app.add_option("what", options->words, "these sweeps only: ids, names, grid files, files that list grids, last");
+  add_part_option(app, options->parts);
   app.add_flag("-w,--watch", options->watch, "show the state on the terminal again each second, until Ctrl-C");
-  return [options, &globals] { return show(*options, globals); };
+  return [options, &globals] {
+    options->words = with_parts(options->words, options->parts);
+    return show(*options, globals);
+  };
 }
 
 }  // namespace tearless::harness

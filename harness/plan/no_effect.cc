@@ -53,6 +53,29 @@ void add_equal(const Axis& axis, const std::set<std::string>& keys, const std::v
   }
 }
 
+/// The settings of a derivation that none of its runs needs.
+void add_unused(const Derivation& derivation, const std::vector<Row>& rows, std::vector<NoEffect>& all) {
+  for (const auto& [key, setting] : derivation.set) {
+    Found found;
+    bool is_used = false;
+    for (const Row& row : rows) {
+      if (row.derivation != derivation.name || !row.refusal.empty()) continue;
+      const auto why = row.run.unused.find(key);
+      is_used |= why == row.run.unused.end();
+      if (is_used) break;
+      found.rows.insert(&row);
+      found.runs.insert(row.run.id);
+      if (!why->second.empty()) found.because.insert(why->second);
+    }
+    if (is_used || found.rows.empty()) continue;
+    all.push_back({.axis = fmt::format("{}.{} {}", kDerivedLabel, derivation.name, key.substr(key.find('.') + 1)),
+                   .labels = {},
+                   .rows = std::ssize(found.rows),
+                   .runs = std::ssize(found.runs),
+                   .because = {found.because.begin(), found.because.end()}});
+  }
+}
+
 }  // namespace
 
 std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& rows) {
@@ -76,6 +99,7 @@ std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& r
       if (found.labels.contains(point.label)) one.labels.push_back(point.label);
     }
   }
+  for (const Derivation& derivation : grid.derivations) add_unused(derivation, rows, all);
   return all;
 }
 
@@ -83,6 +107,7 @@ std::string text_of(const NoEffect& one) {
   constexpr size_t kMaxShown = 6;
   const std::string why =
       one.because.empty() ? "" : fmt::format("; {} switches it off", some_of(one.because, kMaxShown, " or "));
+  if (one.labels.empty()) return one.axis + why;
   return fmt::format("{} ({}): {} rows are {}{}", one.axis, some_of(one.labels, kMaxShown, ", "), one.rows,
                      counted(one.runs, "run"), why);
 }

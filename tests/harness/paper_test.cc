@@ -60,6 +60,18 @@ TEST_F(PaperTest, IsPlannedWithSharedRunsCountedOnce) {
   EXPECT_THAT(text, HasSubstr("three       1  Grid three"));
 }
 
+TEST_F(PaperTest, OfRunsThatWaitForDataCountsEachOnce) {
+  for (const char* name : {"paper_one", "paper_two", "three"}) {
+    const fs::path file = folder_ / "grids" / (std::string(name) + ".toml");
+    std::string text = test::read_text(file);
+    text.replace(text.find("[axis]"), 6, "\"data.train\" = \"nowhere\"\n[axis]");
+    test::write_text(file, text);
+  }
+  const std::string said = ok({"plan", "grids/paper.toml"}).output;
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("\n4 runs waiting: "), HasSubstr("Nothing can run yet. Next: add the missing files")));
+}
+
 TEST_F(PaperTest, IsTrainedInItsOrderEachRunOnce) {
   const test::Finished finished = ok({"run", "grids/paper.toml"});
   EXPECT_EQ(runs().size(), 4u);
@@ -95,6 +107,9 @@ TEST_F(PaperTest, APartIsChosenByItsName) {
   ok({"run", "grids/paper.toml", "--part", "three"});
   EXPECT_EQ(runs().size(), 1u);
   EXPECT_THAT(ok({"status", "grids/paper.toml"}).output, AllOf(HasSubstr("three-"), Not(HasSubstr("paper_one-"))));
+  EXPECT_THAT(ok({"status", "grids/paper.toml", "--part", "three"}).output, HasSubstr("three-"));
+  EXPECT_EQ(tearless({"status", "grids/paper.toml", "--part", "one"}).code, 2) << "it was not submitted";
+  EXPECT_EQ(tearless({"status", "--part", "one"}).code, 2) << "of which file?";
   EXPECT_THAT(ok({"table", "grids/paper.toml", "--part", "three"}).output, Not(HasSubstr("Grid paper_one")));
   EXPECT_THAT(
       tearless({"plan", "grids/paper.toml", "--part", "tree"}).errors,

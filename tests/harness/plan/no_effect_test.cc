@@ -77,6 +77,25 @@ TEST_F(NoEffectTest, IsNotSaidWhereEveryRunIsAnother) {
               IsEmpty());
 }
 
+TEST_F(NoEffectTest, OfASettingOfADerivationIsSaidIfNoneOfItsRunsNeedsIt) {
+  test::write_text(folder_ / "grid.toml", "[axis]\na = [1, 2]\n[derived.wide]\nbeam = 1\nalpha = 0.5\n");
+  const Grid grid = load_grid(folder_ / "grid.toml");
+  std::vector<Row> rows(2);
+  for (Row& row : rows) {
+    row.derivation = "wide";
+    row.run.id = std::to_string(&row - rows.data());
+    row.run.unused = {{"derived.alpha", "derived.beam = 1"}};
+  }
+  const auto said = [&] {
+    std::vector<std::string> all;
+    for (const NoEffect& one : without_effect(grid, rows)) all.push_back(text_of(one));
+    return all;
+  };
+  EXPECT_THAT(said(), ElementsAre("derived.wide alpha; derived.beam = 1 switches it off"));
+  rows[1].run.unused.clear();
+  EXPECT_THAT(said(), IsEmpty()) << "one of them needs it";
+}
+
 // Two bundles that are one run at different points of two axes: no axis alone is without effect.
 TEST_F(NoEffectTest, IsNotSaidOfRunsThatDifferInTwoAxes) {
   EXPECT_THAT(said_of("[axis]\na = [1, 2]\nb = [1, 2]\n",
