@@ -12,12 +12,11 @@ namespace tearless::harness {
 
 /// Points of one axis that make the same runs, or a setting of [derived.NAME] that has no effect on its runs.
 struct NoEffect {
-  std::string axis;                 // or "derived.NAME KEY"
-  std::vector<std::string> labels;  // of the points, in the grid's order; empty for a derivation
-  int64_t rows = 0;                 // trained runs as the grid lists them that have such a point
-  int64_t runs = 0;                 // and how many runs they are
-  std::vector<std::string>
-      because;  // the settings that switch the axis off, each once: train.schedule.kind = "invsqrt"
+  std::string axis;                  // or "derived.NAME KEY"
+  std::vector<std::string> labels;   // of the points, in the grid's order; empty for a derivation
+  int64_t rows = 0;                  // of the plan that have such a point
+  int64_t runs = 0;                  // that these rows are
+  std::vector<std::string> because;  // what switches it off, each once: train.schedule.kind = "invsqrt"
 };
 
 /// One entry for each axis with such points, then for each such setting of a derivation, in the grid's order. `rows`
