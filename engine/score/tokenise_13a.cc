@@ -15,9 +15,12 @@ namespace tearless::engine {
 namespace {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
+  std::string replaced;
+  size_t begin = 0;
+  for (size_t at; (at = text.find(from, begin)) != std::string::npos; begin = at + from.size()) {
+    replaced.append(text, begin, at - begin).append(to);
   }
+  text = replaced.append(text, begin);
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -176,7 +176,9 @@ TEST_F(TimeLeftTest, IsOfCalibrationsWhereNothingHasEnded) {
     harness::Run run = of_class(50, "slow");
     run.updates = 2;
     store->submit({.id = "c", .title = "", .grid_file = "", .submitted_at = "", .runs = {run}, .reason = ""});
-    AttemptRecord attempt{.number = 1, .outcome = "done"};
+    AttemptRecord attempt;
+    attempt.number = 1;
+    attempt.outcome = "done";
     attempt.measured = {{"seconds", 9}, {"training_seconds", 6}, {"updates", 2}};
     store->put_attempt(id_of(50), attempt);
     store->move(id_of(50), RunState::kQueued, RunState::kDone, FailureClass::kNone, "", 2);
