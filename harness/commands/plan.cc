@@ -260,8 +260,12 @@ struct PaperPlan {
       for (const Row& row : states[i].results.rows) {
         if (!row.is_trained()) continue;
         const Kind kind = kind_of(row);
+        if (kind == kRefused) {
+          ++all[kind];
+          continue;
+        }
         std::vector<std::string>& of_run = parts[row.run.id];
-        if (of_run.empty() || !row.refusal.empty()) {
+        if (of_run.empty()) {
           ++all[kind];
           if (kind == kToRun) work.add(row.run);
           if (kind == kWaiting) ++waiting_for[row.run.waiting_for];
@@ -308,11 +312,17 @@ void print_paper(const PaperPlan& plan, const PlanOptions& options, const Global
     print("{} of {}: trained once\n", counted(runs, "run"), fmt::join(parts, ", "));
   }
   for (size_t i = 0; i < plan.states.size(); ++i) {
+    const Grid& grid = plan.states[i].grid;
+    if (grid.sample) print("Sample of {}: {}\n", plan.names[i], drawn_text(*grid.sample));
+    for (const auto& [exclusion, count] : plan.tallies[i].excluded) {
+      print("{} left out of {} ({}): {}\n", counted(count, "run"), plan.names[i], exclusion->location, exclusion->why);
+    }
     for (const NoEffect& one : plan.tallies[i].no_effect)
       print("Without effect in {}: {}\n", plan.names[i], text_of(one));
   }
   for (const auto& [sentence, count] : plan.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   print_work(plan.work, sizes_text(plan.states), target, globals);
+  if (plan.all[kRefused] > 0) return;  // the caller prints the errors; they must be corrected first
   print("{} {}\n", next_command(plan.all, plan.to_derive), target);
 }
 

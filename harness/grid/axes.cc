@@ -142,6 +142,10 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, const 
   }
   AxisPoint point{.label = *label, .set = {}, .unset = {}, .when = {}, .location = reader.location()};
   if (const toml::table* when = reader.table("when")) point.when = load_conditions(grid, *when, axes_before);
+  if (reader.has("labels")) {  // a person does not write it
+    const std::vector<PointCondition> on_labels = load_conditions_on_labels(grid, reader);
+    point.when.insert(point.when.begin(), on_labels.begin(), on_labels.end());
+  }
   read_settings(reader, grid, &grid.base, point.set, &point.unset);
   reader.refuse_leftovers();
   return point;

@@ -43,6 +43,9 @@ Computed load_one(const std::string& key, const json& value, const std::string& 
   }
   if (key == grid.seed_key) fail("{}: {} is set by seeds and cannot be computed", location, key);
   const auto base = grid.base.find(key);
+  if (base != grid.base.end() && base->second.location.starts_with("--set ")) {
+    fail("{}: [computed] sets it (at {}); set what it is calculated from", base->second.location, location);
+  }
   if (base != grid.base.end() && !base->second.value.is_number()) {
     fail("{}: [computed] {} would be a number, and is {} at {}", location, key, toml_value(base->second.value),
          base->second.location);
@@ -148,6 +151,15 @@ void load_computed(const toml::table* table, const std::string& file, Grid& grid
 }
 
 bool is_computed(const Grid& grid, const std::string& key) { return find(grid, key) != nullptr; }
+
+bool needs_seed(const Grid& grid, const std::string& key) {
+  std::set<std::string> needing = {grid.seed_key};
+  for (const Computed& one : grid.computed) {  // each after those that it needs
+    if (std::ranges::any_of(one.expression.names(), [&](const auto& name) { return needing.contains(name); }))
+      needing.insert(one.key);
+  }
+  return key != grid.seed_key && needing.contains(key);
+}
 
 json computed_value(const Grid& grid, PointIndex index, const std::string& key) {
   json::object_t known;

@@ -17,6 +17,9 @@ void load_computed(const toml::table* table, const std::string& file, Grid& grid
 
 bool is_computed(const Grid& grid, const std::string& key);
 
+/// True for a computed setting that needs the seed, itself or through others.
+bool needs_seed(const Grid& grid, const std::string& key);
+
 /// The value of a computed setting in a combination. UserError if it has none there. REQUIRES: is_computed().
 nlohmann::json computed_value(const Grid& grid, PointIndex index, const std::string& key);
 

@@ -70,27 +70,43 @@ bool is_among(const json& value, const std::vector<json>& values) {
   return std::ranges::find(values, value) != values.end();
 }
 
+/// The labels of an axis, or the values that its points give a setting, for a message.
+std::vector<std::string> values_there(const Grid& grid, const Axis& axis, bool is_name, const std::string& key) {
+  std::set<std::string> seen;
+  std::vector<std::string> there;
+  for (const AxisPoint& point : axis.points) {
+    const json value = value_at(grid, point, key);
+    const std::string label = is_name ? point.label : value.is_null() ? "" : label_of(value);
+    if (!label.empty() && seen.insert(label).second) there.push_back(label);
+  }
+  return there;
+}
+
+/// A word that is a label means that point, and otherwise the points that have it as the value of `key`.
 PointCondition on_axis(const Grid& grid, size_t index, bool is_name, const std::string& key,
                        const std::vector<json>& wanted, const std::string& location) {
   const Axis& axis = grid.axes[index];
+  // While axes are read, those before this one have not got their point "–" yet.
+  const bool may_be_absent =
+      !axis.absent && std::ranges::all_of(axis.points, [](const AxisPoint& point) { return !point.when.empty(); });
+  const auto base = grid.base.find(key);
   PointCondition condition{.axis = index, .points = std::vector<bool>(axis.points.size()), .key = key, .values = {}};
-  std::vector<std::string> there;  // the axis's values, for the message
-  std::vector<bool> is_met(wanted.size());
-  for (size_t i = 0; i < axis.points.size(); ++i) {
-    const AxisPoint& point = axis.points[i];
-    const json value = value_at(grid, point, key);
-    for (size_t w = 0; w < wanted.size(); ++w) {
-      const bool is_it = (is_name && point.label == label_of(wanted[w])) || (!value.is_null() && value == wanted[w]);
-      if (is_it) condition.points[i] = is_met[w] = true;
+  for (const json& one : wanted) {
+    const std::string label = label_of(one);
+    const bool is_label = is_name && (std::ranges::find(axis.points, label, &AxisPoint::label) != axis.points.end() ||
+                                      (may_be_absent && label == kAbsentLabel));
+    bool is_met = false;
+    for (size_t i = 0; i < axis.points.size(); ++i) {
+      const AxisPoint& point = axis.points[i];
+      if (is_label ? point.label != label : value_at(grid, point, key) != one) continue;
+      condition.points[i] = is_met = true;
     }
-    const std::string label = is_name ? point.label : value.is_null() ? "" : label_of(value);
-    if (!label.empty() && std::ranges::find(there, label) == there.end()) there.push_back(label);
-  }
-  const auto missing = std::ranges::find(is_met, false);
-  if (missing != is_met.end()) {
-    const json& value = wanted[static_cast<size_t>(missing - is_met.begin())];
-    fail("{}: {} = {} is not a value of the axis {}{}; it has: {}", location, key, toml_value(value), axis.name,
-         did_you_mean(label_of(value), there), fmt::join(there, ", "));
+    if (may_be_absent && (is_label ? label == kAbsentLabel : base != grid.base.end() && base->second.value == one))
+      condition.where_absent = is_met = true;
+    if (is_met) continue;
+    const std::vector<std::string> there = values_there(grid, axis, is_name, key);
+    fail("{}: {} = {} is not a value of the axis {}{}; it has: {}", location, key, toml_value(one), axis.name,
+         did_you_mean(label, there), fmt::join(there, ", "));
   }
   return condition;
 }
@@ -119,6 +135,9 @@ PointCondition load_condition(const Grid& grid, const std::string& key, const js
                               const std::string& location) {
   if (wanted.is_array() && wanted.empty()) fail("{}: {} = [] is true for no run", location, key);
   const Subject subject = subject_of(grid, key, axes, about, location);
+  if (needs_seed(grid, key)) {
+    fail("{}: {} is computed from the seed, and a condition is of a point with all its seeds", location, key);
+  }
   if (subject.axes.size() != 1 || is_computed(grid, key))
     return on_value(grid, subject.axes, key, alternatives(wanted), location);
   const size_t axis = subject.axes.front();
@@ -137,6 +156,18 @@ std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table&
   const WrittenSettings written = flatten_toml(when, grid.file.string());
   for (const auto& [key, value] : written.values) {
     conditions.push_back(load_condition(grid, key, value, axes, about, written.location_of(key)));
+  }
+  return conditions;
+}
+
+std::vector<PointCondition> load_conditions_on_labels(const Grid& grid, TableReader& reader) {
+  std::vector<PointCondition> conditions;
+  const toml::table* labels = reader.table("labels");
+  for (const auto& [name, node] : labels ? in_written_order(*labels) : decltype(in_written_order(*labels))()) {
+    const size_t axis = grid.axis_index(name, reader.location(*node));
+    std::vector<json> wanted;
+    for (const std::string& label : TableReader(*labels, "labels", reader.file()).texts(name)) wanted.push_back(label);
+    conditions.push_back(on_axis(grid, axis, /*is_name=*/true, name, wanted, reader.location(*node)));
   }
   return conditions;
 }

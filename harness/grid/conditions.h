@@ -9,6 +9,7 @@
 
 #include "base/toml.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 
@@ -20,6 +21,9 @@ using PointIndex = std::span<const uint32_t>;
 enum class About { kAllAxes, kEarlierAxes };
 std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes,
                                             About about = About::kEarlierAxes);
+
+/// Reads the key `labels` of a point or an exclusion of Grid::merged, which a person does not write: axis → labels.
+std::vector<PointCondition> load_conditions_on_labels(const Grid& grid, TableReader& reader);
 
 /// REQUIRES: `index` has the axes that the condition is about.
 bool holds(const Grid& grid, PointIndex index, const PointCondition& condition);

@@ -44,9 +44,10 @@ struct PointCondition {
   std::vector<bool> points;            // with an axis: one flag for each of its points
   std::string key;                     // without one: the setting
   std::vector<nlohmann::json> values;  // and those of its values for which the condition holds
+  bool where_absent = false;  // with an axis: the condition holds at its point "–", where that is not in `points`
 
-  /// With an axis: true if the condition holds at its point. Points that the axis got later are not among `points`.
-  bool has(size_t point) const { return point < points.size() && points[point]; }
+  /// With an axis: true if the condition holds at its point.
+  bool has(size_t point) const { return point < points.size() ? points[point] : where_absent; }
 };
 
 /// One value of an axis: a label, and the settings it stands for (one setting, or a bundle of several).

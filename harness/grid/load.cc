@@ -71,6 +71,7 @@ void refuse_keys_below_keys(const Grid& grid) {
       for (const auto& [key, setting] : point.set) all.emplace(key, &setting);
     }
   }
+  for (const Computed& one : grid.computed) all.emplace(one.key, &one.written);
   for (const auto& [key, setting] : all) {
     const std::string table = std::string(key) + ".";
     const auto below = all.lower_bound(table);
@@ -149,13 +150,26 @@ void refuse_other_tools_keys(const toml::table& root, const TableReader& reader)
   }
 }
 
+bool is_text_or_texts(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  return node.is_string() || (list && !list->empty() && list->is_homogeneous(toml::node_type::string));
+}
+bool is_count_or_counts(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  return node.is_integer() || (list && !list->empty() && list->is_homogeneous(toml::node_type::integer));
+}
+bool is_sample(const toml::node& node) { return node.is_table() && node.as_table()->contains("count"); }
+
 /// In TOML a key belongs to the section above it: keys of the whole grid that stand below one would be its settings or
-/// axes.
+/// axes. What has another form is one.
 void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
+  static const std::map<const char*, bool (*)(const toml::node&)> forms = {
+      {"seeds", is_count_or_counts}, {"seed_key", is_text_or_texts}, {"base", is_text_or_texts},
+      {"unset", is_text_or_texts},   {"grids", is_text_or_texts},    {"sample", is_sample}};
   for (const char* section : {"set", "axis"}) {
     const toml::table* table = root[section].as_table();
-    for (const char* key : {"seeds", "seed_key", "base", "unset", "sample", "grids"}) {
-      if (!table || !table->contains(key)) continue;
+    for (const auto& [key, has_form] : forms) {
+      if (!table || !table->contains(key) || !has_form(*table->get(key))) continue;
       fail("{}: {} stands below [{}] and would be a part of it; write it above the first [section]",
            reader.location(*table->get(key)), key, section);
     }
@@ -257,8 +271,8 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   if (axes) load_axes(*axes, std::nullopt, grid);
   load_axes_of_subgrids(subgrids, grid);
   complete_axes(grid);
-  refuse_keys_below_keys(grid);
   load_computed(computed, file.string(), grid);
+  refuse_keys_below_keys(grid);
   load_derivations(derivations, tests, file.string(), grid);
   if (!reader.has("submitted")) refuse_infinite(grid);  // earlier builds took it for null
   load_exclusions(excludes, subgrids, grid);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "harness/grid/sections.h"
 
@@ -27,24 +28,23 @@ std::string text_of(const Settings& settings, const std::filesystem::path& folde
   return text;
 }
 
-/// One line for each axis or setting: by the labels, or the values, that all conditions on it have in common.
+/// One line for each axis or setting: the labels, or the values, that all conditions on it have in common.
 std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditions) {
-  std::map<std::string, std::vector<nlohmann::json>> lines;
+  std::map<std::pair<bool, std::string>, std::vector<nlohmann::json>> lines;  // of an axis?, its name or the key
   for (const PointCondition& one : conditions) {
     std::vector<nlohmann::json> values = one.values;
-    if (one.axis) {
-      const std::vector<AxisPoint>& points = grid.axes[*one.axis].points;
-      for (size_t i = 0; i < points.size(); ++i) {
-        if (one.has(i)) values.emplace_back(points[i].label);
-      }
+    for (size_t i = 0; one.axis && i < grid.axes[*one.axis].points.size(); ++i) {
+      if (one.has(i)) values.emplace_back(grid.axes[*one.axis].points[i].label);
     }
-    const auto [line, is_new] = lines.emplace(one.axis ? grid.axes[*one.axis].name : one.key, values);
-    if (!is_new)
-      std::erase_if(line->second, [&](const auto& value) { return std::ranges::find(values, value) == values.end(); });
+    const std::string& name = one.axis ? grid.axes[*one.axis].name : one.key;
+    const auto [line, is_new] = lines.emplace(std::pair(one.axis.has_value(), name), values);
+    if (is_new) continue;
+    std::erase_if(line->second, [&](const auto& value) { return std::ranges::find(values, value) == values.end(); });
   }
   std::string text;
-  for (const auto& [key, values] : lines) {
-    text += fmt::format("when.{} = {}\n", toml_value(key), text_of(nlohmann::json(values)));
+  for (const auto& [name, values] : lines) {
+    text += fmt::format("{}.{} = {}\n", name.first ? "labels" : "when", toml_value(name.second),
+                        text_of(nlohmann::json(values)));
   }
   return text;
 }

@@ -42,6 +42,11 @@ std::optional<Paper> load_paper(const fs::path& file) {
     }
     if (std::ranges::find(paper.grids, grid) != paper.grids.end()) fail("{}: {} is named twice", location, name);
     if (list_in(grid)) fail("{}: {} is a list of grids itself; name its grids here", location, name);
+    for (const fs::path& other : paper.grids) {
+      if (part_name(paper, other) == part_name(paper, grid))
+        fail("{}: {} and {} have the same name, by which --part calls them; rename one", location, other.string(),
+             grid.string());
+    }
     paper.grids.push_back(grid);
   }
   reader.refuse_leftovers("; a file with `grids` lists grids and has no other section");

@@ -84,9 +84,12 @@ std::vector<json> with_count(const json& from, const json& to, int64_t count, bo
     const double part = static_cast<double>(i) / static_cast<double>(count - 1);
     double value =
         is_log ? std::exp(std::log(first) + part * (std::log(last) - std::log(first))) : first + part * (last - first);
-    value = i == 0 ? first : i == count - 1 ? last : rounded(value, 6);
-    all_whole &= value == std::floor(value);
-    values.emplace_back(value);
+    value = i == 0 ? first : i == count - 1 ? last : value;
+    const double nearest = std::round(value);
+    const bool is_near = std::abs(value - nearest) <= 1e-12 * std::abs(value);  // of a logarithmic range, by rounding
+    all_whole &= is_near;
+    const bool is_end = i == 0 || i == count - 1;
+    values.emplace_back(is_end ? value : is_near ? nearest : rounded(value, 6));
   }
   if (all_whole) {
     for (json& value : values) value = static_cast<int64_t>(value.get<double>());

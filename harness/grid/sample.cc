@@ -28,9 +28,18 @@ void refuse_senseless_size(const Grid& grid, int64_t cells) {
        many(grid), kMaxCombinations);
 }
 
+/// A setting that cannot be computed here is no match: another exclusion may leave the combination out.
+bool matches(const Grid& grid, const Combination& cell, const Exclusion& exclusion) {
+  try {
+    return all_hold(grid, cell.index, exclusion.when);
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 /// Marks the exclusions that match this combination; those that are marked are not looked at again.
 void mark_matching(const Grid& grid, const Combination& cell, std::vector<const Exclusion*>& unmatched) {
-  std::erase_if(unmatched, [&](const Exclusion* one) { return all_hold(grid, cell.index, one->when); });
+  std::erase_if(unmatched, [&](const Exclusion* one) { return matches(grid, cell, *one); });
 }
 
 /// Which points of each axis some combination has.

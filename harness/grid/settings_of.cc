@@ -1,5 +1,6 @@
 // The settings that a section of a grid file brings: base files, `unset`, `set`, and those of the command line.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
@@ -92,8 +93,7 @@ void add_set(TableReader& reader, const Grid& grid, Settings& settings) {
   const WrittenSettings written = flatten_toml(*set, reader.file());
   for (const std::string& name : reader.texts("unset")) {
     for (const auto& [key, value] : written.values) {
-      if (is_or_is_below(key, name))
-        fail("{}: {} is set, and unset, too; remove one of the two", written.location_of(key), key);
+      if (key == name) fail("{}: {} is set, and unset, too; remove one of the two", written.location_of(key), key);
     }
   }
   add_settings(written, grid.folder, settings);
@@ -105,9 +105,16 @@ void add_set(TableReader& reader, const Grid& grid, Settings& settings) {
   folders.refuse_leftovers();
 }
 
+/// Of the words of a grid file those that no training program calls a table of its settings.
+bool is_section(std::string_view word) {
+  return word == "set" || word == "axis" || word == "subgrid" || word == "computed" || word == "derived" ||
+         word == "policy";
+}
+
 /// `text` as TOML reads it. What is no TOML is text: --set model.placement=pre.
 nlohmann::json option_value(const std::string& key, const std::string& text, const std::string& location) {
   const bool is_text = text.find_first_of("\"'[{\n") == std::string::npos;
+  if (is_text && text.find('#') != std::string::npos) return text;  // no comment
   try {
     const toml::table parsed = toml::parse("value = " + text);
     const toml::node& value = *parsed.get("value");
@@ -143,8 +150,10 @@ void add_set_options(const std::vector<std::string>& options, const std::string&
     }
     const std::string key = option.substr(0, equals), location = "--set " + key;
     if (key == seed_key) fail("{}: the seeds are those of the grid file; --only seed=N chooses some of them", location);
-    for (const char* word : {"seeds", "title", "base", "axis", "exclude", "table", "program", "policy"}) {
-      if (key == word) fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
+    for (const char* word : {"title", "grids", "tag", "note", "program", "base", "unset", "set", "seeds", "seed_key",
+                             "axis", "subgrid", "computed", "exclude", "sample", "derived", "table", "policy"}) {
+      if (key == word || (key.starts_with(word) && key[std::strlen(word)] == '.' && is_section(word)))
+        fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
     }
     settings[key] = {option_value(key, option.substr(equals + 1), location), fs::current_path().string(), location};
   }

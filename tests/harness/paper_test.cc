@@ -72,6 +72,19 @@ TEST_F(PaperTest, OfRunsThatWaitForDataCountsEachOnce) {
               AllOf(HasSubstr("\n4 runs waiting: "), HasSubstr("Nothing can run yet. Next: add the missing files")));
 }
 
+TEST_F(PaperTest, OfRunsThatAreRefusedSaysWhyAndNoNextCommand) {
+  for (const char* name : {"paper_one", "three"}) {
+    const fs::path file = folder_ / "grids" / (std::string(name) + ".toml");
+    std::string text = test::read_text(file);
+    text.replace(text.find("[axis]"), 6, "\"fake.behaviour\" = \"refuse\"\n[axis]");
+    test::write_text(file, text);
+  }
+  const test::Finished finished = tearless({"plan", "grids/paper.toml"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.errors, HasSubstr("this behaviour is refused"));
+  EXPECT_THAT(finished.output, AllOf(Not(HasSubstr("trained once")), Not(HasSubstr("Next:"))));
+}
+
 TEST_F(PaperTest, IsTrainedInItsOrderEachRunOnce) {
   const test::Finished finished = ok({"run", "grids/paper.toml"});
   EXPECT_EQ(runs().size(), 4u);

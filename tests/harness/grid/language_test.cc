@@ -84,6 +84,14 @@ TEST_F(Language, ARangeWithACountHasItsEndsAndEqualDistancesOrRatios) {
               ElementsAre("a=1", "a=10", "a=100", "a=1000"));
 }
 
+TEST_F(Language, LargeWholeNumbersOfARangeStayWhatTheyAre) {
+  EXPECT_THAT(runs("[axis]\na = { from = 1000001, to = 1000009, count = 3 }\n"),
+              ElementsAre("a=1000001", "a=1000005", "a=1000009"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1, to = 1000000001, count = 3 }\n"),
+              ElementsAre("a=1", "a=500000001", "a=1000000001"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1, to = 4, count = 3 }\n"), ElementsAre("a=1.0", "a=2.5", "a=4.0"));
+}
+
 TEST_F(Language, ZippedAxesMoveTogetherAndAreOneAxis) {
   const Grid grid = load("[axis]\nx = [0, 1]\n[axis.size]\nzip = { m.width = [256, 512], \"m.heads\" = [4, 8] }\n");
   EXPECT_THAT(cells(grid), ElementsAre("x=0, size=256, 4", "x=0, size=512, 8", "x=1, size=256, 4", "x=1, size=512, 8"));
@@ -136,6 +144,34 @@ values = [0.9]
 when = { opt = ["sgd", "nesterov"] }
 )";
   EXPECT_THAT(cells(text), ElementsAre("system=a, momentum=0.9", "system=b, momentum=0.9", "system=c, momentum=–"));
+}
+
+TEST_F(Language, AWordThatIsALabelIsMeantAsOne) {
+  const std::string axis = "[axis]\nx = [{ value = 1, label = \"2\" }, { value = 2, label = \"1\" }, 3]\n";
+  EXPECT_THAT(cells(axis + "[axis.y]\nvalues = [5]\nwhen = { x = 2 }\n"),
+              ElementsAre("x=2, y=5", "x=1, y=–", "x=3, y=–"));
+  EXPECT_THAT(cells(axis + "[axis.y]\nvalues = [5]\nwhen = { x = 3 }\n"),
+              ElementsAre("x=2, y=–", "x=1, y=–", "x=3, y=5"));
+}
+
+TEST_F(Language, WhereAnAxisIsAbsentConditionsSeeTheBaseAndMayNameThat) {
+  const std::string text = R"(
+[set]
+opt = "sgd"
+[axis]
+a = [1, 2]
+[[axis.system]]
+label = "adam"
+set = { opt = "adam" }
+when = { a = 1 }
+[axis.momentum]
+values = [0.9]
+when = { opt = "sgd" }
+)";
+  EXPECT_THAT(cells(text), ElementsAre("a=1, system=adam, momentum=–", "a=2, system=–, momentum=0.9"));
+  std::string by_label = text;
+  by_label.replace(by_label.find("when = { opt = \"sgd\" }"), 22, "when = { system = \"–\" }");
+  EXPECT_EQ(cells(by_label), cells(text));
 }
 
 TEST_F(Language, APointMayHaveAConditionOfItsOwn) {
@@ -274,9 +310,33 @@ TEST_F(Language, ExclusionsSeeComputedValues) {
       ElementsAre("a=2"));
 }
 
+TEST_F(Language, AnExclusionCannotBeOnWhatDependsOnTheSeed) {
+  EXPECT_THAT(
+      error_of([&] {
+        load(
+            "[axis]\na = [1]\n[computed]\nb = \"a * train.seed\"\nc = \"b + 1\"\n[[exclude]]\nwhen = { c = 2 }\n"
+            "why = \"w\"\n");
+      }),
+      HasSubstr("c is computed from the seed"));
+}
+
+TEST_F(Language, AnExclusionMayLeaveOutWhereAnotherCannotBeComputed) {
+  EXPECT_THAT(cells("[axis]\na = [0, 1, 2]\n[computed]\nb = \"2 / a\"\n[[exclude]]\nwhen = { a = 0 }\nwhy = \"v\"\n"
+                    "[[exclude]]\nwhen = { b = 2 }\nwhy = \"w\"\n"),
+              ElementsAre("a=2"));
+}
+
+TEST_F(Language, SettingsMayHaveTheNamesOfAGridsKeys) {
+  EXPECT_THAT(runs("[set]\nsample.temperature = 0.7\nseeds.data = 3\n[axis]\nbase = [2, 10]\n"),
+              ElementsAre("base=2 sample.temperature=0.7 seeds.data=3", "base=10 sample.temperature=0.7 seeds.data=3"));
+}
+
 TEST_F(Language, UnsetLeavesOutWhatABaseSets) {
   test::write_text(folder_ / "base.toml", "a = 1\nm.x = 2\nm.y = 3\n");
   EXPECT_THAT(runs("base = \"base.toml\"\nunset = \"m\"\n[axis]\nz = [1]\n"), ElementsAre("a=1 z=1"));
+  EXPECT_THAT(runs("base = \"base.toml\"\nunset = \"m\"\n[set]\nm.n = 4\n[axis]\nz = [1]\n"),
+              ElementsAre("a=1 m.n=4 z=1"))
+      << "a table, and then a setting in it";
   EXPECT_THAT(
       runs("base = \"base.toml\"\n[[axis.s]]\nlabel = \"full\"\n[[axis.s]]\nlabel = \"- x\"\nunset = [\"m.x\"]\n"),
       ElementsAre("a=1 m.x=2 m.y=3", "a=1 m.y=3"));
@@ -346,8 +406,10 @@ TEST_F(Language, SettingsOfTheCommandLineWinOverTheFileAndAreTypedAsInIt) {
   EXPECT_EQ(error("lr="), "--set \"lr=\" must have the form key=value, as in --set train.max_epochs=10");
   EXPECT_THAT(error("l=[1, 2"), HasSubstr("--set l=[1, 2: the value is neither"));
   EXPECT_THAT(error("lr.x=1"), HasSubstr("lr.x is a setting below it"));
-  EXPECT_THAT(error("y=2", "[computed]\ny = \"2 * x\"\n"), testing::IsEmpty())
-      << "the base's value of what is computed";
+  EXPECT_THAT(error("y=2", "[computed]\ny = \"2 * x\"\n"), HasSubstr("--set y: [computed] sets it"));
+  EXPECT_THAT(error("sample=3"), HasSubstr("`sample` is written in the grid file"));
+  EXPECT_THAT(error("policy.grace=3"), HasSubstr("`policy.grace` is written in the grid file"));
+  EXPECT_THAT(runs(load(text, {"table.rows=3", "n=3#x"})), ElementsAre("kind=\"a\" lr=1.0 n=\"3#x\" table.rows=3 x=1"));
 }
 
 TEST_F(Language, CountsHundredsOfThousandsOfConditionalPoints) {

@@ -177,7 +177,8 @@ constexpr Mistake kMistakes[] = {
      "[[subgrid]]\nlabel = \"x\"\naxis.a = [1, 2]\n[[subgrid]]\nlabel = \"y\"\naxis.b = [1]\n"
      "[[subgrid.exclude]]\nwhen = { a = 1 }\nwhy = \"w\"\n"},
     {"unset of what no base sets", "unset = \"a.c\"\n[set]\na.b = 1\n[axis]\nx = [1]\n"},
-    {"set and unset", "base = \"right.toml\"\nunset = \"m\"\n[set]\nm.d = 1\n[axis]\nx = [1]\n"},
+    {"set and unset", "base = \"right.toml\"\nunset = \"m.d\"\n[set]\nm.d = 1\n[axis]\nx = [1]\n"},
+    {"computed setting below another one", "[axis]\na = [1]\n[computed]\na.b = \"2 * a\"\n"},
     {"unset and set by two axes", "[set]\na = 1\n[axis]\na = [2]\n[[axis.s]]\nlabel = \"x\"\nunset = \"a\"\n"},
     {"computed value that is no text", "[axis]\na = [1]\n[computed]\nb = 4\n"},
     {"computed with a mistake", "[axis]\na = [1]\n[computed]\nb = \"4 * \"\n"},

@@ -97,6 +97,7 @@ json content_of(const Grid& grid) {
     const RunSpec run = materialise(grid, point);
     content.push_back({describe_combination(grid, point), run.settings, run.folders, excluded ? excluded->why : ""});
   });
+  content.push_back({grid.size(), grid.sample ? drawn_text(*grid.sample) : ""});
   for (const View& view : grid.views) content.push_back({view.title, view.table().rows, view.table().columns});
   return content;
 }
@@ -113,6 +114,41 @@ void expect_the_same_grid(const Grid& grid) {
 }
 
 TEST_F(Merged, IsTheSameGridWithEverythingThatAGridCanHold) { expect_the_same_grid(load(kEverything)); }
+
+TEST_F(Merged, IsTheSameGridWithEveryFormOfTheLanguage) {
+  test::write_text(folder_ / "base.toml", "x = 1\n[model]\nd = 2\n");
+  const Grid grid = load(test::read_text(test::source_root() / "tests/fuzz/corpus/grid/language.toml"));
+  expect_the_same_grid(grid);
+  // Labels that are values of other points, conditions on what several axes set, and where axes are absent.
+  expect_the_same_grid(load(R"(
+[set]
+opt = "sgd"
+[axis]
+x = [{ value = "adamw", label = "adam" }, { value = "adam", label = "old" }]
+[axis.wd]
+values = [0.1, 0.2]
+when = { x = "adamw" }
+[[axis.system]]
+label = "a"
+set = { opt = "b" }
+when = { wd = 0.1 }
+[axis.momentum]
+values = [1, 2]
+when = { opt = "sgd", system = "–" }
+[[subgrid]]
+label = "one"
+set = { kind = "k" }
+[[subgrid]]
+label = "two"
+axis.kind = ["k", "l"]
+[[subgrid.exclude]]
+when = { kind = "k", wd = "–" }
+why = "w"
+[[exclude]]
+when = { kind = "l", subgrid = "two", momentum = 1 }
+why = "v"
+)"));
+}
 
 TEST_F(Merged, IsTheSameGridForEveryGridOfTheRepository) {
   int grids = 0;
