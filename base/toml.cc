@@ -56,8 +56,10 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
     const auto line = static_cast<int64_t>(error.source().begin.line);
-    const std::string advice = advice_on(text, line);
-    fail("{}:{}: {}", name, line, advice.empty() ? std::string(error.description()) : advice);
+    const std::string said(error.description());
+    const bool is_too_deep = said.find("nested value depth") != std::string::npos;
+    const std::string advice = is_too_deep ? "" : advice_on(text, line);
+    fail("{}:{}: {}", name, line, advice.empty() ? said : advice);
   }
 }
 
