@@ -289,6 +289,20 @@ def a_point_that_sets_nothing_is_the_base(case):
     case.expect(texts == ["warmup = 0", "warmup = 4000"], f"the runs have {texts}")
 
 
+@report("list_axis")
+def lists_and_ranges_are_values(case):
+    def points_of(grid):
+        plan = json.loads(case.ok(f"tearless plan {grid} --workspace w --json"))
+        return [point["label"] for point in plan["axes"][0]["points"]]
+
+    lists = points_of("grid.toml")
+    case.expect([json.loads(label) for label in lists] == [[16], [32, 16], [64, 32, 16]], f"the points are {lists}")
+    values = [float(label) for label in points_of("range.toml")]
+    ratios = [b / a for a, b in zip(values, values[1:])]
+    case.expect(len(values) == 5 and values[0] == 1e-5 and values[-1] == 1e-1, f"the values are {values}")
+    case.expect(all(abs(ratio - 10) < 1e-4 for ratio in ratios), f"the ratios are {ratios}")
+
+
 @report("grid_TOML")
 def the_next_command_works_as_printed(case):
     printed = case.ok("tearless run grid.TOML --workspace w")

@@ -110,19 +110,23 @@ std::vector<json> range_of(const std::string& axis, const toml::table& table, co
   std::optional<json> from, to, step;
   std::optional<int64_t> count;
   bool is_log = false;
+  const std::string type = table["type"].value<std::string>().value_or("");
+  const bool is_of_seml = type == "uniform" || type == "loguniform";
   for (const auto& [key, node] : in_written_order(table)) {
     const bool is_finite = node->is_number() && std::isfinite(*node->value<double>());
     const auto number = [&, &key = key, &node = node]() -> json {
       if (!is_finite) fail("{}: {} must be a finite number", what, key);
       return toml_to_json(*node, key, file);
     };
-    if (key == "from") {
+    if (key == "from" || (is_of_seml && key == "min")) {
       from = number();
-    } else if (key == "to") {
+    } else if (key == "to" || (is_of_seml && key == "max")) {
       to = number();
+    } else if (is_of_seml && key == "type") {
+      is_log = type == "loguniform";
     } else if (key == "step") {
       step = number();
-    } else if (key == "count") {
+    } else if (key == "count" || (is_of_seml && key == "num")) {
       if (!node->is_integer()) fail("{}: count must be a whole number", what);
       count = node->as_integer()->get();
     } else if (key == "scale") {

@@ -18,6 +18,7 @@ bool is_range(const toml::table& table);
 ///     are.
 ///   - `count`: that many, from and to among them, at equal distances, or at equal ratios with scale = "log". Whole if
 ///     from and to are and all distances; others are rounded to 6 significant digits, so that labels stay short.
+/// SEML's { type = "loguniform", min = 1e-4, max = 1e-2, num = 5 }, or "uniform", is the same with `count`.
 /// UserError for a range with a mistake, one of other tools' keys, and one that has a value twice.
 std::vector<nlohmann::json> range_of(const std::string& axis, const toml::table& table, const std::string& file);
 

@@ -84,6 +84,13 @@ TEST_F(Language, ARangeWithACountHasItsEndsAndEqualDistancesOrRatios) {
               ElementsAre("a=1", "a=10", "a=100", "a=1000"));
 }
 
+TEST_F(Language, ARangeMayBeWrittenAsSemlDoes) {
+  EXPECT_EQ(runs("[axis]\nlr = { type = \"loguniform\", min = 1e-5, max = 1e-1, num = 5 }\n"),
+            runs("[axis]\nlr = { from = 1e-5, to = 1e-1, count = 5, scale = \"log\" }\n"));
+  EXPECT_EQ(runs("[axis]\nx = { num = 3, type = \"uniform\", min = 0.5, max = 1.5 }\n"),
+            runs("[axis]\nx = { from = 0.5, to = 1.5, count = 3 }\n"));
+}
+
 TEST_F(Language, LargeWholeNumbersOfARangeStayWhatTheyAre) {
   EXPECT_THAT(runs("[axis]\na = { from = 1000001, to = 1000009, count = 3 }\n"),
               ElementsAre("a=1000001", "a=1000005", "a=1000009"));

@@ -133,7 +133,7 @@ constexpr Mistake kMistakes[] = {
     {"unknown key of a value", "[axis]\na = [{ value = 1, label = \"x\", name = \"y\" }]\n"},
     {"one value in two spellings", "[axis]\na = [1,\n 1.0]\n"},
     {"one value under two labels", "[axis]\na = [1e-3,\n { value = 0.001, label = \"small\" }]\n"},
-    {"range in another tool's words", "[axis]\nlr = { type = \"loguniform\", min = 1e-5, max = 1e-1, num = 5 }\n"},
+    {"range in another tool's words", "[axis]\nlr = { distribution = \"log_uniform\", min = 1e-5, max = 1e-1 }\n"},
     {"range without its end", "[axis]\na = { from = 1, count = 3 }\n"},
     {"range with count and step", "[axis]\na = { from = 1, to = 5, count = 3, step = 2 }\n"},
     {"logarithmic range with a step", "[axis]\na = { from = 1, to = 5, step = 2, scale = \"log\" }\n"},
