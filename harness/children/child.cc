@@ -9,6 +9,7 @@
 // Boost uses vfork only where that is part of the POSIX version that is compiled for. Linux has it always, and with it
 // a child starts as quickly as with posix_spawn; fork would copy this process's page table.
 #define BOOST_POSIX_HAS_VFORK 1
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -16,13 +17,14 @@
 #include <boost/asio/write.hpp>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
-#include <boost/process/env.hpp>
 #include <boost/process/error.hpp>
 #include <boost/process/exe.hpp>
 #include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -90,6 +92,23 @@ class Preparation {
   pid_t& own_;
   sigset_t mask_;
 };
+
+/// Our variables with the changes of the request. Boost's own environment reads beyond the ends of shorter names.
+std::vector<std::string> environment_of(const ChildRequest& request) {
+  std::map<std::string, std::string> variables;
+  for (char** variable = ::environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const size_t equals = std::min(text.find('='), text.size());
+    variables.emplace(text.substr(0, equals), text.substr(equals));
+  }
+  for (const auto& [name, value] : request.environment) {
+    variables.erase(name);
+    if (value) variables[name] = "=" + *value;
+  }
+  std::vector<std::string> all;
+  for (const auto& [name, value] : variables) all.push_back(name + value);
+  return all;
+}
 
 class Descriptor {
  public:
@@ -188,23 +207,20 @@ class Conversation {
 pid_t spawn(const ChildRequest& request) {
   const std::string& program = request.arguments.at(0);
   if (const int error = fault::point(fault::kFork, program.c_str()); error != 0) fail_to_start(program, error);
-  process::environment environment = boost::this_process::environment();
-  for (const auto& [name, value] : request.environment) {
-    if (value) {
-      environment[name] = *value;
-    } else {
-      environment.erase(name);
-    }
-  }
+  std::vector<std::string> environment = environment_of(request);
+  std::vector<char*> variables;
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  variables.push_back(nullptr);
   const std::vector<std::string> arguments(request.arguments.begin() + 1, request.arguments.end());
   std::error_code error;
   process::child child;
   pid_t pid = -1;
   {
     const NoSignals while_memory_is_shared;
-    child =
-        process::child(process::exe = program, process::args = arguments, environment,
-                       process::extend::on_exec_setup = Preparation(request, pid), process::posix::use_vfork, error);
+    child = process::child(
+        process::exe = program, process::args = arguments,
+        process::extend::on_setup = [&](auto& executor) { executor.env = variables.data(); },
+        process::extend::on_exec_setup = Preparation(request, pid), process::posix::use_vfork, error);
   }
   child.detach();
   if (error) {  // Boost waits for a child that could not become the program only if that has ended by then
