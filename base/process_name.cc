@@ -60,7 +60,7 @@ bool ProcessName::is_alive() const {
 
 bool ProcessName::is_stopped() const {
   const std::optional<ProcessStat> stat = stat_of(pid);
-  return stat && stat->start_ticks == start_ticks && (stat->state == 'T' || stat->state == 't') && is_alive();
+  return stat && stat->start_ticks == start_ticks && stat->state == 'T' && is_alive();
 }
 
 }  // namespace tearless
