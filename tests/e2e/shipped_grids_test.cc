@@ -56,6 +56,7 @@ TEST(ShippedGrids, TransformersWithoutTearsHasEightyOneRunsASeed) {
   std::set<std::string> all;
   for (const json& part : plan.at("parts")) {
     for (const json& run : part.at("runs")) {
+      if (run.at("coordinates").contains("derived")) continue;  // Table 6 scores its outputs once more
       of_seed[run.at("seed").get<int64_t>()].insert(run.at("id").get<std::string>());
       all.insert(run.at("id").get<std::string>());
     }
@@ -65,7 +66,7 @@ TEST(ShippedGrids, TransformersWithoutTearsHasEightyOneRunsASeed) {
   int64_t counted = 0;
   for (const auto& [state, count] : plan.at("counts").items()) counted += count.get<int64_t>();
   EXPECT_EQ(counted, std::ssize(all));
-  EXPECT_THAT(plan.at("shared"), testing::Contains(json{{"parts", {"table2", "table3"}}, {"runs", 6}}));
+  EXPECT_THAT(plan.at("shared"), testing::Contains(json{{"parts", {"table2", "table3", "figures_1_2"}}, {"runs", 6}}));
 }
 
 TEST(ShippedGrids, TheDemoHasItsCorpusInTheRepository) {
