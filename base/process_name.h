@@ -22,7 +22,7 @@ struct ProcessName {
   static ProcessName own();
   /// True while this process, not a later one with its pid, exists on this machine. A zombie counts as ended.
   bool is_alive() const;
-  /// True while it is stopped (SIGSTOP, Ctrl-Z) or held by a debugger.
+  /// True while it is stopped (SIGSTOP, Ctrl-Z). One that is traced is not.
   bool is_stopped() const;
 };
 
