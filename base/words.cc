@@ -52,6 +52,12 @@ std::string shell_words(const std::vector<std::string>& words) {
   return line;
 }
 
+std::string option_words(std::string_view option, const std::vector<std::string>& values) {
+  std::string words;
+  for (const std::string& value : values) words.append(" ").append(option).append(" ").append(shell_word(value));
+  return words;
+}
+
 std::string some_of(const std::vector<std::string>& texts, size_t most, std::string_view between) {
   const size_t shown = std::min(texts.size(), most);
   const std::string first =

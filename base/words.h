@@ -24,6 +24,8 @@ std::string shell_word(std::string_view text);
 
 /// Several of them, with spaces between them.
 std::string shell_words(const std::vector<std::string>& words);
+/// " --set a=1 --set b=2" for the option "--set" with these values, each as a shell takes it.
+std::string option_words(std::string_view option, const std::vector<std::string>& values);
 
 /// The first of them, `most` at most, with `between` between them: "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& texts, size_t most, std::string_view between = ", ");

@@ -169,11 +169,7 @@ std::vector<Explained> runs_of_grid(const std::filesystem::path& grid, std::vect
 // " --set key=value" for each that the sweep was submitted with.
 std::string set_options_of(const Globals& globals, const Sweep& sweep) {
   try {
-    std::string options;
-    for (const std::string& one : frozen_grid(Workspace(globals.workspace), sweep.id).set_options) {
-      options.append(" --set ").append(shell_word(one));
-    }
-    return options;
+    return option_words("--set", frozen_grid(Workspace(globals.workspace), sweep.id).set_options);
   } catch (const UserError&) {  // `verify` says what is wrong with the sweep's folder
     return "";
   }

@@ -302,9 +302,8 @@ void print_paper_counts(const PaperPlan& plan) {
 }
 
 void print_paper(const PaperPlan& plan, const PlanOptions& options, const Globals& globals) {
-  std::string target = shell_word(options.grid) + options_again(globals);
-  for (const std::string& part : options.parts) target.append(" --part ").append(shell_word(part));
-  for (const std::string& one : options.set) target.append(" --set ").append(shell_word(one));
+  const std::string target = shell_word(options.grid) + option_words("--part", options.parts) +
+                             option_words("--set", options.set) + options_again(globals);
   print("{}\n\n", plan.title);
   print_paper_counts(plan);
   print("\n");

@@ -20,32 +20,28 @@ namespace tearless::harness {
 using nlohmann::json;
 
 /// The tags and the note of a row's sweep, read from the sweep's folder when they are asked for.
-class SweepWords {
+class WordsOfSweeps {
  public:
-  struct Words {
-    json tags, note;  // null: none
-  };
+  explicit WordsOfSweeps(std::filesystem::path root) : workspace_(std::move(root)) {}
 
-  explicit SweepWords(std::filesystem::path root) : workspace_(std::move(root)) {}
-
-  const Words& operator()(const Row& row) {
-    const auto [words, is_new] = known_.try_emplace(row.sweep_id());
-    if (is_new && !row.sweep_id().empty()) words->second = read(row.sweep_id());
-    return words->second;
+  json tags(const Row& row) {
+    const SweepWords& words = of(row);
+    return words.tags.empty() ? json() : json(words.tags);
+  }
+  json note(const Row& row) {
+    const SweepWords& words = of(row);
+    return words.note.empty() ? json() : json(words.note);
   }
 
  private:
-  Words read(const std::string& sweep) const {
-    try {
-      const Sweep head = read_sweep_head(workspace_, sweep);
-      return {head.tags.empty() ? json() : json(head.tags), head.note.empty() ? json() : json(head.note)};
-    } catch (const UserError&) {  // `verify` says what is wrong with the folder
-      return {};
-    }
+  const SweepWords& of(const Row& row) {
+    const auto [words, is_new] = known_.try_emplace(row.sweep_id());
+    if (is_new && !row.sweep_id().empty()) words->second = read_words(workspace_, row.sweep_id());
+    return words->second;
   }
 
   Workspace workspace_;
-  std::map<std::string, Words> known_;
+  std::map<std::string, SweepWords> known_;
 };
 
 namespace {
@@ -64,15 +60,15 @@ int64_t updates_made(const Store& store, const RunResult& run) {
 
 using Steps = std::map<std::string, int64_t>;
 
-Columns fields(const std::shared_ptr<const Steps>& steps, const std::shared_ptr<SweepWords>& words) {
+Columns fields(const std::shared_ptr<const Steps>& steps, const std::shared_ptr<WordsOfSweeps>& words) {
   const auto field = [](const char* name, std::function<json(const Row&)> value) {
     return ColumnOfRuns{ColumnKind::kField, name, "", std::move(value)};
   };
   return {field("run", [](const Row& row) { return json(row.run.id); }),
           field("sweep", [](const Row& row) { return json(row.sweep_id()); }),
           field("name", [](const Row& row) { return json(row.sweep ? row.sweep->name : ""); }),
-          field("tag", [words](const Row& row) { return (*words)(row).tags; }),
-          field("note", [words](const Row& row) { return (*words)(row).note; }),
+          field("tag", [words](const Row& row) { return words->tags(row); }),
+          field("note", [words](const Row& row) { return words->note(row); }),
           field("place", [](const Row& row) { return row.sweep ? json(row.place) : json(); }),
           field("seed", [](const Row& row) { return row.sweep ? json(row.run.seed) : json(); }),
           field("state", [](const Row& row) { return json(name_of(row.result.state)); }),
@@ -120,7 +116,7 @@ ColumnOfRuns score_column(const std::string& score) {
 
 RunList::RunList(ResultSet runs, bool with_settings) {
   read_results(runs.store.get(), runs.beside);
-  words_ = std::make_shared<SweepWords>(runs.store ? runs.store->root() : std::filesystem::path());
+  words_ = std::make_shared<WordsOfSweeps>(runs.store ? runs.store->root() : std::filesystem::path());
   for (const Row& row : runs.rows) (*steps_)[row.run.id] = updates_made(*runs.store, row.result);
   show_scores_with_trained_runs(runs);
   rows_ = std::move(runs.rows);

@@ -63,7 +63,7 @@ class RunList {
 
   Rows rows_;
   std::shared_ptr<std::map<std::string, int64_t>> steps_ = std::make_shared<std::map<std::string, int64_t>>();
-  std::shared_ptr<class SweepWords> words_;
+  std::shared_ptr<class WordsOfSweeps> words_;
   std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();  // empty until they are asked for
   Columns columns_;
 };

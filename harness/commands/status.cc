@@ -61,16 +61,6 @@ void report_superseded_results(const Store& store, const Sweep& newest, const Gl
   report_earlier_results(store, newest.grid_file, not_started, globals);
 }
 
-// The user's own words, from the sweep's folder. `verify` says what is wrong with a damaged one.
-std::pair<std::vector<std::string>, std::string> words_of(const Store& store, const std::string& sweep) {
-  try {
-    const Sweep head = read_sweep_head(Workspace(store.root()), sweep);
-    return {head.tags, printable(head.note)};
-  } catch (const UserError&) {
-    return {};
-  }
-}
-
 // With the grids of the parts in place of the file that lists them.
 std::vector<std::string> with_parts(const std::vector<std::string>& words, const std::vector<std::string>& parts) {
   if (parts.empty()) return words;
@@ -86,6 +76,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
              const std::optional<ServiceFacts>& facts) {
   json list = json::array();
   for (const Sweep& sweep : sweeps) {
+    const SweepWords words = read_words(Workspace(store.root()), sweep.id);
     json runs = json::array();
     for (const Row& row : rows_of(store, sweep)) {
       runs.push_back({{"id", row.run.id},
@@ -98,8 +89,8 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
     list.push_back({{"id", sweep.id},
                     {"title", sweep.title},
                     {"name", sweep.name},
-                    {"tags", words_of(store, sweep.id).first},
-                    {"note", words_of(store, sweep.id).second},
+                    {"tags", words.tags},
+                    {"note", words.note},
                     {"grid_file", sweep.grid_file},
                     {"submitted_at", sweep.submitted_at},
                     {"state", name_of(sweep.state)},
@@ -144,8 +135,10 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   lines.push_back(fmt::format("{}  {}", sweep.id, sweep.name));
   lines.push_back(fmt::format("  {}  submitted {}{}", sweep.grid_file, local_time(sweep.submitted_at),
                               sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority)));
-  if (const auto [tags, note] = words_of(store, sweep.id); !tags.empty() || !note.empty()) {
-    lines.push_back(fmt::format("  {}{}{}", fmt::join(tags, ", "), tags.empty() || note.empty() ? "" : ": ", note));
+  const auto [tags, note] = read_words(Workspace(store.root()), sweep.id);
+  if (!tags.empty() || !note.empty()) {
+    const char* const between = tags.empty() || note.empty() ? "" : ": ";
+    lines.push_back(fmt::format("  {}{}{}", fmt::join(tags, ", "), between, printable(note)));
   }
   lines.push_back("  " + text_of(in));
   if (facts && facts->ended() < facts->total) lines.push_back("  " + summary_of(*facts));

@@ -59,12 +59,7 @@ void SubmissionFlags::add_to(CLI::App& app) {
       "else an estimate at first, then what was measured)");
 }
 
-std::string SubmissionFlags::words() const {
-  std::string words;
-  for (const std::string& one : parts) words.append(" --part ").append(shell_word(one));
-  for (const std::string& one : set) words.append(" --set ").append(shell_word(one));
-  return words;
-}
+std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
 
 void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags) {
   if (sweeps < 2 || flags.name.empty()) return;

@@ -322,8 +322,7 @@ struct AxisLoader {
   }
 };
 
-// --- what two axes do to one setting
-// ----------------------------------------------------------------------------------
+// --- what two axes do to one setting --------------------------------------------------------------------------------
 
 struct Change {
   size_t axis;

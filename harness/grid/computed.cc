@@ -65,9 +65,8 @@ Computed load_one(const std::string& key, const json& value, const std::string& 
   }
 }
 
-void require_known_names(const Computed& one, const std::vector<Computed>& all, const Grid& grid) {
-  std::set<std::string> keys = keys_of(grid);
-  for (const Computed& other : all) keys.insert(other.key);
+/// `keys`: those that runs of the grid may have.
+void require_known_names(const Computed& one, const std::set<std::string>& keys, const Grid& grid) {
   for (const std::string& name : one.expression.names()) {
     if (!keys.contains(name)) {
       const auto longer = keys.lower_bound(name + "-");
@@ -143,7 +142,9 @@ void load_computed(const toml::table* table, const std::string& file, Grid& grid
   }
   std::vector<Computed> all;
   for (const auto& [key, value] : written.values) all.push_back(load_one(key, value, written.location_of(key), grid));
-  for (const Computed& one : all) require_known_names(one, all, grid);
+  std::set<std::string> keys = keys_of(grid);
+  for (const Computed& one : all) keys.insert(one.key);
+  for (const Computed& one : all) require_known_names(one, keys, grid);
   std::vector<std::string> open;
   std::vector<Computed> sorted;
   for (const Computed& one : all) add_sorted(one, all, open, sorted);

@@ -197,11 +197,7 @@ void require_tag(const std::string& tag, const std::string& location) {
     fail("{}: a tag is a word without spaces and commas, and \"{}\" is none", location, printable(tag));
 }
 
-std::string Grid::words() const {
-  std::string words = shell_word(file.string());
-  for (const std::string& one : set_options) words.append(" --set ").append(shell_word(one));
-  return words;
-}
+std::string Grid::words() const { return shell_word(file.string()) + option_words("--set", set_options); }
 
 const Derivation& Grid::derivation(const std::string& name) const {
   return *std::find_if(derivations.begin(), derivations.end(), [&](const Derivation& one) { return one.name == name; });

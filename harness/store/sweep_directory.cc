@@ -170,6 +170,15 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
   }
 }
 
+SweepWords read_words(const Workspace& workspace, const std::string& sweep) {
+  try {
+    Sweep head = read_sweep_head(workspace, sweep);
+    return {std::move(head.tags), std::move(head.note)};
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 Sweep read_sweep(const Workspace& workspace, const std::string& id) {
   const fs::path folder = workspace.sweep(id);
   Sweep sweep = read_sweep_head(workspace, id);

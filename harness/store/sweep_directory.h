@@ -28,6 +28,14 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
 /// Writes merged.toml; replaces that of an earlier submission of the same sweep.
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
 
+/// The user's own words about a sweep.
+struct SweepWords {
+  std::vector<std::string> tags;
+  std::string note;
+};
+/// Empty if the sweep's folder is damaged: `verify` says what is wrong with it.
+SweepWords read_words(const Workspace& workspace, const std::string& sweep);
+
 /// Reads what freeze_grid() wrote. UserError if it is missing or damaged, was changed, or is another sweep's.
 Grid frozen_grid(const Workspace& workspace, const std::string& sweep);
 

@@ -173,8 +173,7 @@ TEST_F(PaperTest, CtrlCPausesAllOfIt) {
   for (const json& sweep : status.at("sweeps")) EXPECT_EQ(sweep.at("state"), "paused") << sweep;
 }
 
-// --- words of the user's own
-// ------------------------------------------------------------------------------------------
+// --- words of the user's own ----------------------------------------------------------------------------------------
 
 TEST_F(PaperTest, TagsAndANoteFindASweepAndAreNoPartOfAnyId) {
   write("three", R"("d")", "tag = [\"rebuttal\"]\nnote = \"as they asked\"\n");
