@@ -42,6 +42,18 @@ std::string heading_of(size_t kind) {
   return name;
 }
 
+/// A column for each kind that occurs in `all`, with its heading or, with `counts`, its number.
+std::string columns_of(const Counts& all, const Counts* counts = nullptr) {
+  std::string columns;
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    const std::string heading = heading_of(kind);
+    if (all[kind] == 0) continue;
+    const std::string text = counts ? std::to_string((*counts)[kind]) : heading;
+    columns += fmt::format("  {:>{}}", text, std::max<size_t>(6, heading.size()));
+  }
+  return columns;
+}
+
 /// Prints one line for each point of each axis, with a column for each kind that occurs.
 void print_counts(const Tally& tally) {
   size_t axis_width = 0, label_width = 3;
@@ -52,25 +64,20 @@ void print_counts(const Tally& tally) {
       label_width = std::max(label_width, display_width(printable(label)));
     }
   }
-  const auto print_line = [&](const std::string& axis, const std::string& label, auto&& number_of) {
-    std::string line = fmt::format("{:<{}}  {:<{}}", printable(axis), axis_width, printable(label), label_width);
-    for (size_t kind = 0; kind < kKinds; ++kind) {
-      if (tally.all[kind] > 0)
-        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
-    }
-    print("{}\n", line);
+  const auto print_line = [&](const std::string& axis, const std::string& label, const Counts* counts) {
+    print("{:<{}}  {:<{}}{}\n", printable(axis), axis_width, printable(label), label_width,
+          columns_of(tally.all, counts));
   };
-  print_line("", "", heading_of);
+  print_line("", "", nullptr);
   for (const AxisTally& axis : tally.axes) {
     bool first = true;
     for (const auto& [label, counts] : axis.points) {
       if (std::ranges::all_of(counts, [](int64_t n) { return n == 0; })) continue;  // not in --only
-      print_line(first ? axis.name : "", label,
-                 [&counts = counts](size_t kind) { return std::to_string(counts[kind]); });
+      print_line(first ? axis.name : "", label, &counts);
       first = false;
     }
   }
-  print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
+  print_line("all", "", &tally.all);
 }
 
 std::string sizes_text(std::span<const GridState> states) {
@@ -283,22 +290,12 @@ struct PaperPlan {
 void print_paper_counts(const PaperPlan& plan) {
   size_t width = 3;
   for (const std::string& name : plan.names) width = std::max(width, display_width(printable(name)));
-  const auto print_line = [&](const std::string& name, auto&& number_of, const std::string& title) {
-    std::string line = fmt::format("{:<{}}", printable(name), width);
-    for (size_t kind = 0; kind < kKinds; ++kind) {
-      if (plan.all[kind] > 0)
-        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
-    }
-    print("{}{}\n", line, title.empty() ? "" : "  " + printable(title));
-  };
-  print_line("", heading_of, "");
+  print("{:<{}}{}\n", "", width, columns_of(plan.all));
   for (size_t i = 0; i < plan.names.size(); ++i) {
-    print_line(
-        plan.names[i], [&](size_t kind) { return std::to_string(plan.tallies[i].all[kind]); },
-        plan.states[i].grid.title);
+    print("{:<{}}{}  {}\n", printable(plan.names[i]), width, columns_of(plan.all, &plan.tallies[i].all),
+          printable(plan.states[i].grid.title));
   }
-  print_line(
-      "all", [&](size_t kind) { return std::to_string(plan.all[kind]); }, "");
+  print("{:<{}}{}\n", "all", width, columns_of(plan.all, &plan.all));
 }
 
 void print_paper(const PaperPlan& plan, const PlanOptions& options, const Globals& globals) {

@@ -15,7 +15,6 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
-#include "harness/grid/paper.h"
 #include "harness/plan/calibration.h"
 #include "harness/plan/grid_state.h"
 #include "harness/plan/submission.h"
@@ -28,31 +27,21 @@ struct RunOptions {
   std::string grid;
   SubmissionFlags submission;
   bool calibrate = false;  // implies submission.smoke
-  bool retry = false;
   ServiceFlags service;
 
   /// What names the grid, or the part of a paper, in a command to type next.
   std::string words() const { return shell_word(grid) + submission.words(); }
 };
 
-void hand_over(const Workspace& workspace, const std::vector<Submission>& submissions, const RunOptions& options,
-               const Globals& globals, const ServiceStart& start, SweepWatch& watch) {
-  const ServiceFacts service = require_service(workspace, start);
-  notice_if_without_effect(options.service, service, globals);
-  Request submit{.name = "submit", .priority = options.submission.priority};
-  for (const Submission& submission : submissions) {
-    notice_other_environment(submission.sweep.policy, service);
-    discard_results(workspace, submission, options.submission, start);
-    submit.sweeps.push_back(submission.sweep.id);
-  }
-  if (options.retry) submit.flags = {"retry"};
-  const nlohmann::json answer = request(workspace, submit, start);
-  for (const nlohmann::json& one : answer.at("submitted")) {
+// A line for each sweep that was in the queue already, or that has others of its grid file beside it there.
+std::vector<std::string> kept_places(const nlohmann::json& submitted) {
+  std::vector<std::string> lines;
+  for (const nlohmann::json& one : submitted) {
     const auto facts = one.get<SubmissionFacts>();
-    if (const std::vector<std::string> changes = changes_of(facts); facts.kept_place || !facts.beside.empty()) {
-      watch.say(fmt::format("{}: {}", facts.id, fmt::join(changes, ", ")));
-    }
+    if (!facts.kept_place && facts.beside.empty()) continue;
+    lines.push_back(fmt::format("{}: {}", facts.id, fmt::join(changes_of(facts), ", ")));
   }
+  return lines;
 }
 
 // Prints the state of the sweep, the failures with their reasons, and the next command. Returns the exit code.
@@ -61,7 +50,7 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
   const Sweep& sweep = submission.sweep;
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
-  if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
+  seen.workspace = options.submission.workspace(globals).root();
   const std::string place = options_again(seen), grid = options.words();
   const std::string again = fmt::format("tearless run {}{}{}", grid, options_again(globals),
                                         options.calibrate          ? " --calibrate"
@@ -111,7 +100,12 @@ int follow(const Workspace& workspace, const std::vector<Submission>& submission
     WatchEnd ending;
     {
       SweepWatch watch(workspace, sweep.id, sweeps, sweep.policy, sweep.runs, start);
-      if (&submission == submissions.data()) hand_over(workspace, submissions, options, globals, start, watch);
+      if (&submission == submissions.data()) {
+        for (const std::string& line :
+             kept_places(hand_over(workspace, submissions, options.submission, options.service, globals))) {
+          watch.say(line);
+        }
+      }
       if (submissions.size() > 1) watch.say(sweep.id + "  " + sweep.name);
       ending = watch.follow();
     }
@@ -125,10 +119,7 @@ int run(const RunOptions& options, const Globals& globals) {
   std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
   SubmissionOptions wanted = options.submission.options();
   if (options.calibrate) wanted.calibrated = timed_classes(Workspace(globals.workspace));
-  std::vector<Submission> submissions;
-  for (const std::filesystem::path& grid : grids_in(options.grid, options.submission.parts)) {
-    submissions.push_back(prepare_submission(grid, globals.engine, wanted));
-  }
+  std::vector<Submission> submissions = prepare_submissions({options.grid}, options.submission, wanted, globals);
   if (options.calibrate) {
     std::erase_if(submissions, [](const Submission& one) { return one.sweep.runs.empty(); });
     if (submissions.empty()) {
@@ -137,9 +128,7 @@ int run(const RunOptions& options, const Globals& globals) {
       return kOk;
     }
   }
-  require_unnamed_parts(submissions.size(), options.submission);
-  const Workspace workspace =
-      options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
+  const Workspace workspace = options.submission.workspace(globals);
   for (Submission& submission : submissions) write_submission(workspace, submission);
   return follow(workspace, submissions, options, globals);
 }
@@ -151,7 +140,6 @@ Action command_run(CLI::App& app, const Globals& globals) {
   app.add_option("grid", options->grid, "the grid file, or a file that lists grids")->required();
   options->submission.add_to(app);
   options->service.add_to(app);
-  app.add_flag("--retry", options->retry, "try failed runs again");
   app.add_flag(
       "--calibrate", options->calibrate,
       "as --smoke, but only one run of each resource class that has not been timed: `tearless plan` then estimates how "

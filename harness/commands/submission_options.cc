@@ -9,12 +9,53 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
+#include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/environment.h"
 #include "harness/store/delete.h"
 #include "harness/store/selectors.h"
 
 namespace tearless::harness {
+
+namespace fs = std::filesystem;
+namespace {
+
+/// Takes away the results of those of the submission's runs that `flags` ask to train again. Tells how many.
+void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
+                     const ServiceStart& start) {
+  if (flags.again.empty() && !flags.retrain_stale) return;
+  const bool all = flags.again == std::vector<std::string>{"all"};
+  const Only again(submission.grid, all ? std::vector<std::string>() : flags.again, "--again");
+  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  std::vector<std::string> ids;
+  for (const Run& run : submission.sweep.runs) {
+    if (!store || !store->run(run.id)) continue;
+    const bool named = !flags.again.empty() && again.admits(run.coordinates, run.seed);
+    const bool stale = flags.retrain_stale && !store->result_of(run.id, submission.now).stale.empty();
+    if (named || stale) ids.push_back(run.id);
+  }
+  if (ids.empty()) return notice("no run is to be trained once more: none is meant, or none has been trained");
+  request(workspace, {.name = "delete", .runs = ids}, start);
+  remove_deleted(*store, workspace);
+  notice(fmt::format("{} to be trained again", counted(std::ssize(ids), "run")));
+}
+
+/// If the service was started with other values of variables that runs have from it.
+void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service) {
+  constexpr size_t kMaxNamed = 5;
+  const Variables theirs = variables_of(service.pid);
+  if (theirs.empty() || !policy.environment) return;
+  std::vector<std::string> names = not_taken(*policy.environment, own_variables(), theirs);
+  if (names.empty()) return;
+  const size_t others = names.size() - std::min(names.size(), kMaxNamed);
+  names.resize(names.size() - others);
+  notice(
+      fmt::format("runs have {}{} from the service (process {}), which was started with other values; to hand them "
+                  "on, name them in [policy] environment of the grid",
+                  fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others), service.pid));
+}
+
+}  // namespace
 
 void add_part_option(CLI::App& app, std::vector<std::string>& parts) {
   app.add_option("--part", parts, "of a file that lists grids: these only, as in --part table2 (repeat for more)");
@@ -38,6 +79,7 @@ void SubmissionFlags::add_to(CLI::App& app) {
   app.add_flag(
       "--smoke", smoke,
       "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_flag("--retry", retry, "try failed runs again");
   app.add_option("--again", again,
                  "axis=label: train these runs again, although they have a result (repeat for more labels and axes; "
                  "seed=N, all)");
@@ -61,9 +103,9 @@ void SubmissionFlags::add_to(CLI::App& app) {
 
 std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
 
-void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags) {
-  if (sweeps < 2 || flags.name.empty()) return;
-  fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", flags.name, sweeps);
+Workspace SubmissionFlags::workspace(const Globals& globals) const {
+  const Workspace workspace(globals.workspace);
+  return smoke ? workspace.smoke() : workspace;
 }
 
 SubmissionOptions SubmissionFlags::options() const {
@@ -80,25 +122,6 @@ SubmissionOptions SubmissionFlags::options() const {
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);
   }
   return options;
-}
-
-void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
-                     const ServiceStart& start) {
-  if (flags.again.empty() && !flags.retrain_stale) return;
-  const bool all = flags.again == std::vector<std::string>{"all"};
-  const Only again(submission.grid, all ? std::vector<std::string>() : flags.again, "--again");
-  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
-  std::vector<std::string> ids;
-  for (const Run& run : submission.sweep.runs) {
-    if (!store || !store->run(run.id)) continue;
-    const bool named = !flags.again.empty() && again.admits(run.coordinates, run.seed);
-    const bool stale = flags.retrain_stale && !store->result_of(run.id, submission.now).stale.empty();
-    if (named || stale) ids.push_back(run.id);
-  }
-  if (ids.empty()) return notice("no run is to be trained once more: none is meant, or none has been trained");
-  request(workspace, {.name = "delete", .runs = ids}, start);
-  remove_deleted(*store, workspace);
-  notice(fmt::format("{} to be trained again", counted(std::ssize(ids), "run")));
 }
 
 void ServiceFlags::add_to(CLI::App& app) {
@@ -140,18 +163,35 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
                   service.pid, options_again(globals)));
 }
 
-void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service) {
-  constexpr size_t kMaxNamed = 5;
-  const Variables theirs = variables_of(service.pid);
-  if (theirs.empty() || !policy.environment) return;
-  std::vector<std::string> names = not_taken(*policy.environment, own_variables(), theirs);
-  if (names.empty()) return;
-  const size_t others = names.size() - std::min(names.size(), kMaxNamed);
-  names.resize(names.size() - others);
-  notice(
-      fmt::format("runs have {}{} from the service (process {}), which was started with other values; to hand them "
-                  "on, name them in [policy] environment of the grid",
-                  fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others), service.pid));
+std::vector<Submission> prepare_submissions(const std::vector<std::string>& files, const SubmissionFlags& flags,
+                                            const SubmissionOptions& wanted, const Globals& globals) {
+  std::vector<fs::path> grids;
+  for (const std::string& file : files) {
+    const std::vector<fs::path> in_file = grids_in(file, flags.parts);
+    grids.insert(grids.end(), in_file.begin(), in_file.end());
+  }
+  if (grids.size() > 1 && !flags.name.empty()) {
+    fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", flags.name, grids.size());
+  }
+  std::vector<Submission> submissions;
+  for (const fs::path& grid : grids) submissions.push_back(prepare_submission(grid, globals.engine, wanted));
+  return submissions;
+}
+
+nlohmann::json hand_over(const Workspace& workspace, const std::vector<Submission>& submissions,
+                         const SubmissionFlags& flags, const ServiceFlags& service, const Globals& globals) {
+  const ServiceStart start{.arguments = service.arguments()};
+  const ServiceFacts working = require_service(workspace, start);
+  notice_if_without_effect(service, working, globals);
+  Request submit{.name = "submit", .priority = flags.priority};
+  if (flags.retry) submit.flags.insert("retry");
+  if (flags.replace) submit.flags.insert("replace");
+  for (const Submission& submission : submissions) {
+    notice_other_environment(submission.sweep.policy, working);
+    discard_results(workspace, submission, flags, start);
+    submit.sweeps.push_back(submission.sweep.id);
+  }
+  return request(workspace, submit, start).at("submitted");
 }
 
 }  // namespace tearless::harness

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,10 +26,14 @@ struct SubmissionFlags {
   std::optional<int> grace_seconds;
   std::string memory;              // "8GiB", "" if not given
   std::vector<std::string> again;  // axis=label of runs whose results are taken away; "all"
+  bool retry = false;              // failed runs
+  bool replace = false;            // of `submit`: cancel the other sweeps of the same grid file
   bool retrain_stale = false;      // likewise, of the stale ones
 
   void add_to(CLI::App& app);
   SubmissionOptions options() const;
+  /// Where the runs are: a workspace of their own with --smoke.
+  Workspace workspace(const Globals& globals) const;
   /// " --part table2 --set train.max_epochs=10": those that say which runs are meant, for a command to type next.
   std::string words() const;
 };
@@ -38,13 +43,10 @@ void add_part_option(CLI::App& app, std::vector<std::string>& parts);
 /// --set of `plan`, `run` and `submit`.
 void add_set_option(CLI::App& app, std::vector<std::string>& set);
 
-/// UserError for a name for several sweeps.
-void require_unnamed_parts(size_t sweeps, const SubmissionFlags& flags);
-
-/// Takes away the results of those of the submission's runs that `flags` ask to train again. Tells how many. UserError
-/// if one of them is running.
-void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
-                     const ServiceStart& start);
+/// Plans the grids of these files, with those that they list. All of them before any is written: a mistake in one
+/// submits none. `wanted`: flags.options(), or these and more.
+std::vector<Submission> prepare_submissions(const std::vector<std::string>& files, const SubmissionFlags& flags,
+                                            const SubmissionOptions& wanted, const Globals& globals);
 
 /// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
 struct ServiceFlags {
@@ -59,7 +61,11 @@ struct ServiceFlags {
 /// Prints a sentence if flags are given and a service that was started with others does the work.
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals);
 
-/// Prints a sentence if the service was started with other values of variables that runs have from it.
-void notice_other_environment(const SweepPolicy& policy, const ServiceFacts& service);
+/// Has the workspace's service train what was written of the submissions, in their order, and takes away the results
+/// that `flags` ask to train again. Prints a sentence if `service` has no effect on a service that works already, or if
+/// that has other values of variables that runs have from it. Returns a SubmissionFacts for each. UserError if a run
+/// whose result is to be taken away is running.
+nlohmann::json hand_over(const Workspace& workspace, const std::vector<Submission>& submissions,
+                         const SubmissionFlags& flags, const ServiceFlags& service, const Globals& globals);
 
 }  // namespace tearless::harness

@@ -11,14 +11,10 @@
 //   [[axis.system]]                                                         bundles
 //   label = "post"
 //   set   = { "model.placement" = "post" }
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "harness/grid/conditions.h"
 #include "harness/grid/range.h"
 #include "harness/grid/sections.h"
@@ -141,11 +137,7 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, const 
     fail("{}: a point of the axis {} needs a label, as in {{ label = \"…\", set = {{ … }} }}", reader.location(), name);
   }
   AxisPoint point{.label = *label, .set = {}, .unset = {}, .when = {}, .location = reader.location()};
-  if (const toml::table* when = reader.table("when")) point.when = load_conditions(grid, *when, axes_before);
-  if (reader.has("labels")) {  // a person does not write it
-    const std::vector<PointCondition> on_labels = load_conditions_on_labels(grid, reader);
-    point.when.insert(point.when.begin(), on_labels.begin(), on_labels.end());
-  }
+  point.when = read_conditions(reader, grid, axes_before);
   read_settings(reader, grid, &grid.base, point.set, &point.unset);
   reader.refuse_leftovers();
   return point;
@@ -260,7 +252,8 @@ struct AxisLoader {
     refuse_seeds(name, location);
     const size_t place = place_of(name, location);
     const toml::node* values = reader.any("values");
-    const toml::table *zip = reader.table("zip"), *when = reader.table("when");
+    const toml::table* zip = reader.table("zip");
+    const std::vector<PointCondition> conditions = read_conditions(reader, grid, place);
     for (const char* of_a_bundle : {"label", "set", "base", "unset"}) {
       if (reader.has(of_a_bundle))
         fail("{}: [axis.{}] has {}, as a bundle has; bundles are written [[axis.{}]], with double brackets",
@@ -272,10 +265,7 @@ struct AxisLoader {
                                     : values->is_array() ? listed_points(name, *values->as_array(), grid, place)
                                                          : value_points(name, *values, grid);
     if (points.empty()) fail("{}: the axis {} zips nothing", location, name);
-    if (when) {
-      const std::vector<PointCondition> conditions = load_conditions(grid, *when, place);
-      for (AxisPoint& point : points) point.when.insert(point.when.end(), conditions.begin(), conditions.end());
-    }
+    for (AxisPoint& point : points) point.when.insert(point.when.end(), conditions.begin(), conditions.end());
     add(name, place, std::move(points), location);
   }
 

@@ -32,11 +32,12 @@ struct Subject {
   bool is_name = false;  // of the only axis
 };
 
-Subject subject_of(const Grid& grid, const std::string& key, size_t axes, About about, const std::string& location) {
+Subject subject_of(const Grid& grid, const std::string& key, std::optional<size_t> earlier_axes,
+                   const std::string& location) {
   std::set<std::string> names;
   std::optional<size_t> called;
   Subject subject;
-  for (size_t i = 0; i < axes; ++i) {
+  for (size_t i = 0; i < earlier_axes.value_or(grid.axes.size()); ++i) {
     const Axis& axis = grid.axes[i];
     if (axis.name == key) called = i;
     if (std::ranges::any_of(axis.points, [&](const AxisPoint& point) { return changes(point, key); }))
@@ -53,7 +54,7 @@ Subject subject_of(const Grid& grid, const std::string& key, size_t axes, About 
   if (grid.base.contains(key))
     fail("{}: {} is the same in every run; `when` can only name what an axis changes", location, key);
   const std::string neighbour = did_you_mean(key, std::vector<std::string>(names.begin(), names.end()));
-  if (about == About::kEarlierAxes) {
+  if (earlier_axes) {
     fail(
         "{}: no axis above this one is called {} or sets it{}; the axes of [axis] come first, in the order of the "
         "file, then those of the sub-grids",
@@ -131,10 +132,10 @@ PointCondition on_value(const Grid& grid, const std::vector<size_t>& axes, const
   return {.axis = std::nullopt, .points = {}, .key = key, .values = std::move(wanted)};
 }
 
-PointCondition load_condition(const Grid& grid, const std::string& key, const json& wanted, size_t axes, About about,
-                              const std::string& location) {
+PointCondition load_condition(const Grid& grid, const std::string& key, const json& wanted,
+                              std::optional<size_t> earlier_axes, const std::string& location) {
   if (wanted.is_array() && wanted.empty()) fail("{}: {} = [] is true for no run", location, key);
-  const Subject subject = subject_of(grid, key, axes, about, location);
+  const Subject subject = subject_of(grid, key, earlier_axes, location);
   if (needs_seed(grid, key)) {
     fail("{}: {} is computed from the seed, and a condition is of a point with all its seeds", location, key);
   }
@@ -151,23 +152,22 @@ PointCondition load_condition(const Grid& grid, const std::string& key, const js
 
 }  // namespace
 
-std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes, About about) {
+std::vector<PointCondition> read_conditions(TableReader& reader, const Grid& grid, std::optional<size_t> earlier_axes) {
   std::vector<PointCondition> conditions;
-  const WrittenSettings written = flatten_toml(when, grid.file.string());
-  for (const auto& [key, value] : written.values) {
-    conditions.push_back(load_condition(grid, key, value, axes, about, written.location_of(key)));
+  if (const toml::table* when = reader.table("when")) {
+    const WrittenSettings written = flatten_toml(*when, reader.file());
+    for (const auto& [key, value] : written.values) {
+      conditions.push_back(load_condition(grid, key, value, earlier_axes, written.location_of(key)));
+    }
   }
-  return conditions;
-}
-
-std::vector<PointCondition> load_conditions_on_labels(const Grid& grid, TableReader& reader) {
-  std::vector<PointCondition> conditions;
-  const toml::table* labels = reader.table("labels");
-  for (const auto& [name, node] : labels ? in_written_order(*labels) : decltype(in_written_order(*labels))()) {
-    const size_t axis = grid.axis_index(name, reader.location(*node));
-    std::vector<json> wanted;
-    for (const std::string& label : TableReader(*labels, "labels", reader.file()).texts(name)) wanted.push_back(label);
-    conditions.push_back(on_axis(grid, axis, /*is_name=*/true, name, wanted, reader.location(*node)));
+  if (!reader.has("on_labels")) return conditions;
+  const toml::table& table = *reader.table("on_labels");
+  TableReader labels(table, "on_labels", reader.file());
+  for (const auto& [name, node] : in_written_order(table)) {
+    const std::vector<std::string> texts = labels.texts(name);
+    const size_t axis = grid.axis_index(name, labels.location(name));
+    conditions.push_back(
+        on_axis(grid, axis, /*is_name=*/true, name, {texts.begin(), texts.end()}, labels.location(name)));
   }
   return conditions;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,14 +17,11 @@ namespace tearless::harness {
 /// Axis → index of its point: Combination::index, or the beginning of one.
 using PointIndex = std::span<const uint32_t>;
 
-/// Reads a table `when`: { axis = label or value, setting = value }, where a list is alternatives. `axes`: the number
-/// of the grid's first axes that it may be about. UserError for what is no value of an axis.
-enum class About { kAllAxes, kEarlierAxes };
-std::vector<PointCondition> load_conditions(const Grid& grid, const toml::table& when, size_t axes,
-                                            About about = About::kEarlierAxes);
-
-/// Reads the key `labels` of a point or an exclusion of Grid::merged, which a person does not write: axis → labels.
-std::vector<PointCondition> load_conditions_on_labels(const Grid& grid, TableReader& reader);
+/// Reads the key `when` of a section, { axis = label or value, setting = value }, where a list is alternatives; and the
+/// key `on_labels` of Grid::merged, axis → labels, which a person does not write. `earlier_axes`: of an axis, how many
+/// of the grid's first axes come before it; its conditions are on these. UserError for what is no value of an axis.
+std::vector<PointCondition> read_conditions(TableReader& reader, const Grid& grid,
+                                            std::optional<size_t> earlier_axes = std::nullopt);
 
 /// REQUIRES: `index` has the axes that the condition is about.
 bool holds(const Grid& grid, PointIndex index, const PointCondition& condition);

@@ -10,16 +10,12 @@ constexpr size_t kMaxExclusions = 1'000;
 Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
   TableReader reader(table, "[[exclude]]", grid.file.string());
   Exclusion exclusion{.when = {}, .why = reader.text("why").value_or(""), .location = reader.location()};
-  const toml::table* when = reader.table("when");
-  if (reader.has("labels")) exclusion.when = load_conditions_on_labels(grid, reader);  // a person does not write it
+  exclusion.when = read_conditions(reader, grid);
   reader.refuse_leftovers();
-  if ((!when || when->empty()) && exclusion.when.empty()) {
+  if (exclusion.when.empty()) {
     fail("{}: [[exclude]] needs when = {{ axis = value, … }}: which runs it leaves out", reader.location());
   }
   if (exclusion.why.empty()) fail("{}: [[exclude]] needs why = \"…\": plans and tables print it", reader.location());
-  const std::vector<PointCondition> conditions =
-      when ? load_conditions(grid, *when, grid.axes.size(), About::kAllAxes) : std::vector<PointCondition>();
-  exclusion.when.insert(exclusion.when.end(), conditions.begin(), conditions.end());
   return exclusion;
 }
 

@@ -120,6 +120,15 @@ size_t operation(std::string_view name) {
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
+/// For messages.
+std::vector<std::string> function_names() {
+  std::vector<std::string> names;
+  for (const Operation& one : kOperations) {
+    if (starts_name(one.name[0])) names.emplace_back(one.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 class ExpressionParser {
@@ -283,14 +292,6 @@ Number Expression::value(const std::function<Number(const std::string& name)>& v
     }
   }
   return stack.back();
-}
-
-std::vector<std::string> function_names() {
-  std::vector<std::string> names;
-  for (const Operation& one : kOperations) {
-    if (starts_name(one.name[0])) names.emplace_back(one.name);
-  }
-  return names;
 }
 
 }  // namespace tearless::harness

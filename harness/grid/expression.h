@@ -39,7 +39,4 @@ class Expression {
   std::vector<std::string> names_;
 };
 
-/// The names of the functions, for messages.
-std::vector<std::string> function_names();
-
 }  // namespace tearless::harness

@@ -42,8 +42,8 @@ using Settings = std::map<std::string, Setting>;
 struct PointCondition {
   std::optional<size_t> axis;          // index into Grid::axes
   std::vector<bool> points;            // with an axis: one flag for each of its points
-  std::string key;                     // without one: the setting
-  std::vector<nlohmann::json> values;  // and those of its values for which the condition holds
+  std::string key;                     // the word that names the axis or the setting in `when`
+  std::vector<nlohmann::json> values;  // without an axis: the values of the setting for which the condition holds
   bool where_absent = false;  // with an axis: the condition holds at its point "–", where that is not in `points`
 
   /// With an axis: true if the condition holds at its point.

@@ -43,7 +43,7 @@ std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditi
   }
   std::string text;
   for (const auto& [name, values] : lines) {
-    text += fmt::format("{}.{} = {}\n", name.first ? "labels" : "when", toml_value(name.second),
+    text += fmt::format("{}.{} = {}\n", name.first ? "on_labels" : "when", toml_value(name.second),
                         text_of(nlohmann::json(values)));
   }
   return text;

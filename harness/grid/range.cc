@@ -1,6 +1,6 @@
 #include "harness/grid/range.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -40,7 +40,7 @@ void complete_axes(Grid& grid);
 void load_exclusions(const std::vector<const toml::table*>& tables, const std::vector<const toml::table*>& subgrids,
                      Grid& grid);
 
-/// Reads `sample = { count, seed }`; draw_sample() draws it.
+/// Reads `sample = { count, seed }`; count_and_draw() draws it.
 void load_sample(const toml::table* table, const std::string& file, Grid& grid);
 
 /// Counts the combinations and draws the sample. UserError for too many, for an exclusion that

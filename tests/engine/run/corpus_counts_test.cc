@@ -96,6 +96,19 @@ struct Side {
   std::vector<int64_t> lengths;  // of sentences, in subwords
 };
 
+/// The counts of both sides, with `others`.
+json with_sides(const Side& source, const Side& target, json others) {
+  others.update({{"train.source_words", source.words},
+                 {"train.target_words", target.words},
+                 {"train.words", source.words + target.words},
+                 {"train.source_subwords", source.subwords},
+                 {"train.target_subwords", target.subwords},
+                 {"train.subwords", source.subwords + target.subwords},
+                 {"source_types", source.pieces.size()},
+                 {"target_types", target.pieces.size()}});
+  return others;
+}
+
 Side side_of(const Words& lines, const std::function<Words(const std::string&)>& pieces_of,
              const std::function<int64_t(const Words&)>& count_words) {
   Side side;
@@ -172,20 +185,13 @@ TEST_F(CorpusCounts, OfBpeAreThoseOfTheLinesThatAreTrainedOn) {
     trained(settings);
     const int64_t batches = batches_of(source, target, tokens, /*sum=*/false);
     sizes.insert(batches);
-    EXPECT_EQ(counted(settings), (json{{"train.sentences", 4},
-                                       {"dev.sentences", 3},
-                                       {"test.sentences", 2},
-                                       {"train.source_words", source.words},
-                                       {"train.target_words", target.words},
-                                       {"train.words", source.words + target.words},
-                                       {"train.source_subwords", source.subwords},
-                                       {"train.target_subwords", target.subwords},
-                                       {"train.subwords", source.subwords + target.subwords},
-                                       {"source_types", source.pieces.size()},
-                                       {"target_types", target.pieces.size()},
-                                       {"source_vocabulary", joint.size() + 4},
-                                       {"target_vocabulary", joint.size() + 4},
-                                       {"train.batches", batches}}));
+    EXPECT_EQ(counted(settings), with_sides(source, target,
+                                            {{"train.sentences", 4},
+                                             {"dev.sentences", 3},
+                                             {"test.sentences", 2},
+                                             {"source_vocabulary", joint.size() + 4},
+                                             {"target_vocabulary", joint.size() + 4},
+                                             {"train.batches", batches}}));
   }
   EXPECT_EQ(sizes.size(), 3u);
 }
@@ -218,20 +224,13 @@ TEST_F(CorpusCounts, OfSegmentedTextAreOfTheWordsThatWereCut) {
   trained(settings);
   const int64_t batches = batches_of(source, target, 20, /*sum=*/true);
   EXPECT_NE(batches, batches_of(source, target, 20, /*sum=*/false));
-  EXPECT_EQ(counted(settings), (json{{"train.sentences", 4},
-                                     {"dev.sentences", 1},
-                                     {"test.sentences", 1},
-                                     {"train.source_words", source.words},
-                                     {"train.target_words", target.words},
-                                     {"train.words", source.words + target.words},
-                                     {"train.source_subwords", source.subwords},
-                                     {"train.target_subwords", target.subwords},
-                                     {"train.subwords", source.subwords + target.subwords},
-                                     {"source_types", source.pieces.size()},
-                                     {"target_types", target.pieces.size()},
-                                     {"source_vocabulary", source.pieces.size() + 4},
-                                     {"target_vocabulary", target.pieces.size() + 4},
-                                     {"train.batches", batches}}));
+  EXPECT_EQ(counted(settings), with_sides(source, target,
+                                          {{"train.sentences", 4},
+                                           {"dev.sentences", 1},
+                                           {"test.sentences", 1},
+                                           {"source_vocabulary", source.pieces.size() + 4},
+                                           {"target_vocabulary", target.pieces.size() + 4},
+                                           {"train.batches", batches}}));
 }
 
 /// A small corpus of segmented text, whose lines differ in the length of one side alone.

@@ -41,6 +41,7 @@ TEST(Expression, KeepsWholeNumbersWhole) {
 TEST(Expression, HasRealNumbersWhereItMust) {
   EXPECT_EQ(real("7 / 2"), 3.5);
   EXPECT_EQ(real("x * 2"), 1.0);
+  EXPECT_EQ(real("(-9223372036854775807 - 1) / -1"), 9223372036854775808.0) << "which no whole number can hold";
   EXPECT_EQ(real("1e-3 + 1"), 1.001);
   EXPECT_EQ(real(".5"), 0.5);
   EXPECT_EQ(real("min(n, x)"), 0.5);

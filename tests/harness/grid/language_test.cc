@@ -369,6 +369,10 @@ TEST_F(Language, ALargerSampleKeepsThePointsOfASmallerOne) {
   EXPECT_GE(kept, 6);
 }
 
+TEST_F(Language, ASampleTellsAxesWithTheSameLabelsApart) {
+  EXPECT_THAT(cells("sample = { count = 7 }\n[axis]\na = [1, 2, 3, 4]\nb = [1, 2, 3, 4]\n"), testing::SizeIs(7));
+}
+
 TEST_F(Language, ASampleIsOfThePointsThatAreNotExcludedWithAllTheirSeeds) {
   const Grid grid =
       load("seeds = 3\nsample = { count = 4 }\n" + many(5) + "[[exclude]]\nwhen = { b = true }\nwhy = \"w\"\n");

@@ -172,6 +172,13 @@ constexpr Mistake kMistakes[] = {
     {"label of two sub-grids with other settings",
      "[[subgrid]]\nlabel = \"x\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nset = { a = 1 }\n"
      "[[subgrid]]\nlabel = \"y\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nset = { a = 2 }\n"},
+    {"label of two sub-grids that unset other settings",
+     "set.a = 1\nset.b = 1\n[[subgrid]]\nlabel = \"x\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nunset = \"a\"\n"
+     "[[subgrid]]\nlabel = \"y\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nunset = \"b\"\n"},
+    {"label of two sub-grids under other conditions",
+     "[axis]\nn = [1, 2]\n[[subgrid]]\nlabel = \"x\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nwhen = { n = 1 }\n"
+     "[[subgrid]]\nlabel = \"y\"\n[[subgrid.axis.s]]\nlabel = \"p\"\nwhen = { n = 2 }\n"},
+    {"labels of an axis' values apart", "[axis.s]\nvalues = [1, 2]\nlabels = [\"one\", \"two\"]\n"},
     {"setting of a sub-grid and of an axis of all", "[axis]\na = [1]\n[[subgrid]]\nlabel = \"x\"\nset = { a = 1 }\n"},
     {"exclusion that matches nothing in its sub-grid",
      "[[subgrid]]\nlabel = \"x\"\naxis.a = [1, 2]\n[[subgrid]]\nlabel = \"y\"\naxis.b = [1]\n"
@@ -201,6 +208,10 @@ constexpr Mistake kMistakes[] = {
     {"draws in another tool's words", "run_cap = 20\n[axis]\na = [1]\n"},
     {"list of grids in place of a grid", "grids = [\"a.toml\"]\n"},
     {"seeds below a section", "[axis]\na = [1]\nseeds = [1, 2]\n"},
+    {"unset below a section", "[set]\nx = 1\nunset = [\"y\"]\n[axis]\na = [1]\n"},
+    {"seed_key below a section", "[set]\nx = 1\nseed_key = \"rng\"\n[axis]\na = [1]\n"},
+    {"sample below a section", "[axis]\na = [1]\nsample = { count = 2 }\n"},
+    {"grids below a section", "[set]\nx = 1\ngrids = [\"a.toml\"]\n[axis]\na = [1]\n"},
     {"base below a section", "[set]\nx = 1\nbase = \"nowhere.toml\"\n[axis]\na = [1]\n"},
     {"bundle in single brackets", "[axis.optim]\nlabel = \"adam\"\nset = { lr = 1 }\n"},
     {"axis of another tool's keys", "[axis.lr]\ntype = \"choice\"\noptions = [1, 2]\n"},

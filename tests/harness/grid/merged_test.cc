@@ -142,7 +142,7 @@ set = { kind = "k" }
 label = "two"
 axis.kind = ["k", "l"]
 [[subgrid.exclude]]
-when = { kind = "k", wd = "–" }
+when = { kind = "k", wd = "–", subgrid = ["one", "two"] }
 why = "w"
 [[exclude]]
 when = { kind = "l", subgrid = "two", momentum = 1 }
