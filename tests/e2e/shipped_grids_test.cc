@@ -149,7 +149,7 @@ TEST_F(TableThree, Table1CountsItsFiveCorporaAndRefusesAScoreThatIsNone) {
                                                                  {"corpus.train.batches", five(1)},
                                                                  {"corpus.train.words", five(6)},
                                                                  {"corpus.train.subwords", five(6)},
-                                                                 {"corpus.source_types", five(2)},
+                                                                 {"corpus.source_types", five(3)},
                                                                  {"corpus.target_types", five(2)}}));
 }
 

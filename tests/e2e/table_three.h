@@ -27,7 +27,8 @@ class TableThree : public testing::Test {
       const fs::path folder = folder_ / "data" / name;
       fs::create_directories(folder);
       for (const char* set : {"train", "dev", "test"}) {
-        write_text(folder / (set + std::string(".") + source), "uno\ndous uno\n");
+        const std::string of_pair = std::string(source) + target;  // the same text would be the same runs
+        write_text(folder / (set + std::string(".") + source), "uno\ndous " + of_pair + "\n");
         write_text(folder / (set + std::string(".") + target), "one\ntwo one\n");
       }
     }
