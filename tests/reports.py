@@ -164,9 +164,9 @@ def rows_of(text):
 def equal_scores_have_no_spread(case):
     case.ok("tearless run grid.toml --workspace w")
     text = case.ok("tearless table grid.toml --workspace w")
-    case.expect_match(r"^rule based +27\.70 ± 0\.00 \(n=3\)$", text)
-    case.expect_match(r"^dictionary +0\.10 ± 0\.00 \(n=3\)$", text)
-    case.expect_match(r"^trained +28\.23 ± 0\.25 \(n=3\)$", text)
+    case.expect_match(r"^rule based +27\.70 ± 0\.00$", text)
+    case.expect_match(r"^dictionary +0\.10 ± 0\.00$", text)
+    case.expect_match(r"^trained +28\.23 ± 0\.25$", text)
     cells = case.table("grid.toml")
     for label, value in (("rule based", 27.7), ("dictionary", 0.1)):
         cell = cells[label, "test.bleu"]
@@ -200,7 +200,7 @@ def values_below_a_millionth_are_printed_with_their_digits(case):
 @report("minus_zero")
 def what_rounds_to_zero_has_no_sign(case):
     case.ok("tearless run grid.toml --workspace w")
-    case.expect_match(r"^0\.1 +0\.00 ± 0\.01 \(n=5\)$", case.ok("tearless table grid.toml --workspace w"))
+    case.expect_match(r"^0\.1 +0\.00 ± 0\.01$", case.ok("tearless table grid.toml --workspace w"))
 
 
 @report("null_score")
@@ -310,7 +310,7 @@ def the_next_command_works_as_printed(case):
     case.expect(next_command, "`run` names no table as the next command")
     text = case.ok(next_command[1])
     for label in ("0.1", "0.2"):
-        case.expect_match(rf"^{re.escape(label)} +1\.00 \(n=1\)$", text)
+        case.expect_match(rf"^{re.escape(label)} +1\.00$", text)
     case.expect_match(r"\bdone\b", case.ok("tearless explain grid.TOML lr=0.1 --workspace w"))
 
 

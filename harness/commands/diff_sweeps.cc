@@ -14,7 +14,7 @@
 #include "base/words.h"
 #include "harness/results/result_set.h"
 #include "harness/table/columns.h"
-#include "harness/table/stats.h"
+#include "harness/statistics/stats.h"
 
 namespace tearless::harness {
 namespace {

@@ -1,5 +1,7 @@
 // `tearless table [GRID | SWEEP]`: prints the tables of a grid as it is now, or of a sweep as it was submitted, from
 // the results that exist so far.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -11,6 +13,7 @@
 #include "harness/commands/submission_options.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
+#include "harness/screen/screen.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -21,6 +24,7 @@ struct TableOptions {
   std::string format;  // "": by the ending of `out`
   std::string out;
   bool resume_note = false;
+  bool is_final = false;
   Formulas formulas = Formulas::kAsTheyAre;
 };
 
@@ -54,12 +58,14 @@ int print_table(const TableOptions& options, const Globals& globals) {
     if (!state.errors.empty()) throw UserError(state.errors.front());
     for (const View& view : state.grid.views) {
       const auto show = [&](const auto& spec) {
-        tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note));
+        tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note,
+                              options.is_final ? Notes::kFinal : Notes::kAll));
       };
       std::visit(show, view.spec);
     }
   }
-  const std::string text = render(tables, format, options.formulas);
+  const size_t width = options.out.empty() && ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : 0;
+  const std::string text = render(tables, format, options.formulas, width);
   if (options.out.empty()) {
     std::cout << text;
   } else {
@@ -82,6 +88,8 @@ Action command_table(CLI::App& app, const Globals& globals) {
                  ".tex, .html, .csv, .json; else text)");
   app.add_option("--out", options->out, "write to this file instead of standard output");
   add_formulas_option(app, options->formulas);
+  app.add_flag("--final", options->is_final,
+               "leave out what remains to be done: notes of runs without a result, and commands to type next");
   app.add_flag(
       "--resume-note", options->resume_note,
       "add a note: of how many runs `tearless verify-resume` has shown that stops do not change their results");

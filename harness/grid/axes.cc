@@ -130,7 +130,7 @@ std::vector<AxisPoint> zipped_points(const std::string& name, const toml::table&
 }
 
 /// An item of [[axis.NAME]].
-AxisPoint bundle_point(const std::string& name, const toml::table& table, const Grid& grid, size_t axes_before) {
+AxisPoint bundle_point(const std::string& name, const toml::table& table, Grid& grid, size_t axes_before) {
   TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
   const std::optional<std::string> label = reader.text("label");
   if (!label) {
@@ -143,7 +143,7 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, const 
   return point;
 }
 
-std::vector<AxisPoint> listed_points(const std::string& name, const toml::array& list, const Grid& grid,
+std::vector<AxisPoint> listed_points(const std::string& name, const toml::array& list, Grid& grid,
                                      size_t axes_before) {
   const auto is_bundle = [](const toml::node& item) { return item.is_table() && !item.as_table()->contains("value"); };
   if (list.empty() || !is_bundle(list.front())) {

@@ -131,6 +131,8 @@ struct Grid {
   int64_t cells = 0;                             // combinations of points, excluded ones and those not drawn included
   std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
   std::vector<View> views;                       // in the order of the file. Never empty
+  Names names;                                   // in print
+  std::vector<TableSpec::NamedScore> named;      // entries of the file's [names] that are neither axis nor label
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
   std::vector<std::string> tags;  // words of the user's own, by which sweeps are selected

@@ -12,7 +12,7 @@ Coordinates project(const Combination& combination, const std::vector<size_t>& a
 Layout layout_of(const Grid& grid, const TableSpec& table) {
   std::set<Coordinates> rows, columns;  // in the order of the axes' points
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded) return;
+    if (excluded || !table.admits(combination.index)) return;
     rows.insert(project(combination, table.rows));
     columns.insert(project(combination, table.columns));
   });

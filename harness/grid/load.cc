@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -175,6 +176,20 @@ void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
   }
 }
 
+/// Reads [names]. What is neither an axis nor a label must be a score, which a grid alone cannot tell.
+void load_names(const toml::table* table, const std::string& file, Grid& grid) {
+  add_names(table, file, grid.names);
+  std::set<std::string> known;
+  for (const Axis& axis : grid.axes) {
+    known.insert(axis.name);
+    for (const AxisPoint& point : axis.points) known.insert({point.label, axis.name + "=" + point.label});
+  }
+  for (const auto& [word, name] : table ? *table : toml::table()) {
+    const std::string key(word.str());
+    if (!known.contains(key)) grid.named.push_back({key, "names", TableReader(*table, "", file).location(key)});
+  }
+}
+
 // The grids of sweeps that an earlier build submitted have sections [decoding.NAME].
 void rename_old_section(toml::table& root, const fs::path& file) {
   constexpr const char* kOldName = "decoding";
@@ -245,6 +260,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   const std::vector<const toml::table*> subgrids = reader.tables("subgrid"), excludes = reader.tables("exclude");
   const toml::table* sample = reader.table("sample");
   const ViewSections views = view_sections(reader);
+  const toml::table* names = reader.table("names");
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
@@ -277,6 +293,8 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
     if (sections.size() > kMaxViews)
       fail("{}: the grid has more than {} {}s; split it", reader.location(kind), kMaxViews, kind);
   }
+  load_names(names, file.string(), grid);
+  if (reader.has("submitted")) grid.named.clear();  // they have the names of base files, too
   load_views(views, file.string(), grid);
   grid.file = submitted_file;  // until here it names the file of the locations
   grid.merged = merged_text(grid, root);

@@ -54,13 +54,13 @@ std::string text_of(const Grid& grid, const std::vector<PointCondition>& conditi
 std::string merged_text(const Grid& grid, toml::table root) {
   // What is known better from `grid`, and the policy, which changes no result.
   for (const char* key :
-       {"title", "base", "unset", "set", "folders", "axis", "subgrid", "policy", "tag", "note", "submitted"})
+       {"title", "base", "unset", "set", "folders", "axis", "subgrid", "policy", "tag", "note", "submitted", "names"})
     root.erase(key);
   const bool has_subgrids = !grid.axes.empty() && grid.axes.front().name == kSubgridAxis;
   if (has_subgrids) root.erase("exclude");  // those of the sub-grids are of the whole grid here
 
   std::ostringstream text;
-  text << "title = " << toml_value(grid.title) << "\n" << text_of(grid.base, grid.folder);
+  text << "title = " << toml_value(grid.title) << "\n" << text_of(grid.base, grid.folder) << names_text(grid.names);
   text << toml::toml_formatter(root, toml::format_flags::allow_unicode_strings) << "\n";
   // All axes are written as bundles: [[axis]] tables, unlike the values of one [axis], can be in the grid's order.
   for (const Axis& axis : grid.axes) {

@@ -18,8 +18,23 @@ std::string label_of(const nlohmann::json& value);
 /// Reads the keys base, unset and set of a section: base files and the base files that they name, then what is unset of
 /// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the
 /// file's root. In Grid::merged, `folders` names those folders from which relative paths start that are not the grid's.
-void read_settings(TableReader& reader, const Grid& grid, const Settings* below, Settings& settings,
+/// The names in print that base files have are added to the grid's.
+void read_settings(TableReader& reader, Grid& grid, const Settings* below, Settings& settings,
                    std::vector<std::string>* unset);
+
+/// A text, or { text = …, latex = … }. UserError, after "LOCATION: KEY", for anything else, and for LaTeX that would
+/// break the table: braces or $ without their other one, and an &, %, # or line break that is not escaped.
+Name read_name(const toml::node& node, const std::string& key, const std::string& location);
+
+/// The lines of a section [names] that read_name() reads as these.
+std::string names_text(const Names& names);
+
+/// A number, a text, or { value = …, source = … }. A text that begins with a number and then has marks alone
+/// ("20.91‡*") is that number; "" is none. UserError for anything else.
+PublishedNumber read_published(const toml::node& node, const TableReader& reader);
+
+/// Adds the entries of a section [names] of `file`; later ones win. `table` may be null.
+void add_names(const toml::table* table, const std::string& file, Names& names);
 
 /// Adds settings of the command line, "key=value", each with the location "--set key". UserError for one of another
 /// form.

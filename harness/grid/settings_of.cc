@@ -25,7 +25,7 @@ class BaseReader {
   /// Adds the settings of base files and, first, of the base files that they name. Later settings replace earlier ones.
   /// `names` are relative to the file `beside`.
   void add(const std::vector<std::string>& names, const fs::path& beside, const std::string& location,
-           Settings& settings) {
+           Settings& settings, Names& in_print) {
     for (const std::string& name : names) {
       const fs::path file = (beside.parent_path() / name).lexically_normal();
       const fs::path canonical = canonical_of(file, location);
@@ -38,8 +38,10 @@ class BaseReader {
       open_.push_back(canonical);
       toml::table root = parse_toml(read_toml_text(file), file.string());
       TableReader reader(root, "", file.string());
-      add(reader.texts("base"), file, reader.location("base"), settings);
+      add(reader.texts("base"), file, reader.location("base"), settings, in_print);
       root.erase("base");  // in place: a copied table would lose its line numbers
+      add_names(reader.table("names"), file.string(), in_print);
+      root.erase("names");
       add_settings(flatten_toml(root, file.string()), fs::absolute(file).lexically_normal().parent_path(), settings);
       open_.pop_back();
     }
@@ -135,9 +137,17 @@ std::string label_of(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : toml_value(value);
 }
 
-void read_settings(TableReader& reader, const Grid& grid, const Settings* below, Settings& settings,
+void add_names(const toml::table* table, const std::string& file, Names& names) {
+  if (!table) return;
+  for (const auto& [word, node] : *table) {
+    const std::string key(word.str());
+    names[key] = read_name(node, fmt::format("names.{}", key), TableReader(*table, "", file).location(node));
+  }
+}
+
+void read_settings(TableReader& reader, Grid& grid, const Settings* below, Settings& settings,
                    std::vector<std::string>* unset) {
-  BaseReader().add(reader.texts("base"), grid.file, reader.location("base"), settings);
+  BaseReader().add(reader.texts("base"), grid.file, reader.location("base"), settings, grid.names);
   add_unset(reader, below, settings, unset);
   add_set(reader, grid, settings);
 }
@@ -151,7 +161,7 @@ void add_set_options(const std::vector<std::string>& options, const std::string&
     const std::string key = option.substr(0, equals), location = "--set " + key;
     if (key == seed_key) fail("{}: the seeds are those of the grid file; --only seed=N chooses some of them", location);
     for (const char* word : {"title", "grids", "tag", "note", "program", "base", "unset", "set", "seeds", "seed_key",
-                             "axis", "subgrid", "computed", "exclude", "sample", "derived", "table", "policy"}) {
+                             "axis", "subgrid", "computed", "exclude", "sample", "derived", "table", "names", "policy"}) {
       if (key == word || (key.starts_with(word) && key[std::strlen(word)] == '.' && is_section(word)))
         fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
     }

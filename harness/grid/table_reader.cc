@@ -19,7 +19,7 @@ std::string TableReader::location(const std::string& key) const {
 }
 
 const toml::node* TableReader::any(const std::string& key) {
-  known_.push_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
   return table_.get(key);
 }
 

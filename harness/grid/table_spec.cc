@@ -7,16 +7,27 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/words.h"
+#include "harness/grid/added_lines.h"
 #include "harness/grid/layout.h"
+#include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {
 
+constexpr size_t kMaxLabels = 12;  // in one sentence
+
 std::vector<size_t> axes_named(TableReader& reader, const std::string& key, const Grid& grid) {
   std::vector<size_t> axes;
   for (const std::string& name : reader.texts(key)) axes.push_back(grid.axis_index(name, reader.location(key)));
   return axes;
+}
+
+std::vector<std::string> labels_of(const toml::table& table) {
+  std::vector<std::string> labels;
+  for (const auto& [label, node] : table) labels.emplace_back(label.str());
+  return labels;
 }
 
 TableSpec::Select load_select(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
@@ -33,7 +44,44 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
   return select;
 }
 
-/// Checks that each axis is in at most one of rows, columns and select.over, and places the axes that are in none:
+// --- where each axis is ---------------------------------------------------------------------------------------------
+
+// The points of an axis that `labels` names.
+std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>& labels, const std::string& location) {
+  std::vector<bool> points(axis.points.size());
+  std::vector<std::string> known;
+  for (const AxisPoint& point : axis.points) known.push_back(point.label);
+  for (const std::string& label : labels) {
+    const auto found = std::ranges::find(known, label);
+    if (found == known.end()) {
+      fail("{}: the axis {} has no label \"{}\"{}; it has: {}", location, axis.name, label, did_you_mean(label, known),
+           some_of(known, kMaxLabels));
+    }
+    points[static_cast<size_t>(found - known.begin())] = true;
+  }
+  return points;
+}
+
+/// `where = { axis = label or [labels] }`.
+void load_where(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
+  for (const auto& [name, node] : table) {
+    const std::string location = reader.location(node), axis_name(name.str());
+    const size_t axis = grid.axis_index(axis_name, location + ": where");
+    std::vector<std::string> labels;
+    const nlohmann::json value = toml_to_json(node, axis_name, reader.file());
+    for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
+      labels.push_back(label_of(one));
+    spec.where[axis] = points_named(grid.axes[axis], labels, location);
+  }
+}
+
+bool has_one_point(const TableSpec& spec, size_t axis) {
+  const auto where = spec.where.find(axis);
+  return where != spec.where.end() && std::ranges::count(where->second, true) == 1;
+}
+
+/// Checks that each axis is in at most one of rows, columns, average and select.over, and places the axes that are in
+/// none; one of which `where` leaves a single point needs no place:
 ///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes; all become row
 ///      axes with sub-grids and in a sample, where most places of such a table would be empty;
 ///   2. only rows (or only columns) given: they become column (or row) axes;
@@ -51,13 +99,14 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
   };
   mark(spec.rows, "rows");
   mark(spec.columns, "columns");
+  mark(spec.average, "average");
   if (spec.select) mark(spec.select->over, "select.over");
 
   const bool no_rows = spec.rows.empty();
   const bool no_columns = spec.columns.empty();
   const bool is_product = grid.axes.front().name != kSubgridAxis && !grid.sample;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    if (!stands[axis].empty()) continue;
+    if (!stands[axis].empty() || has_one_point(spec, axis)) continue;
     if (no_rows && (spec.rows.empty() || !no_columns || !is_product)) {
       spec.rows.push_back(axis);
     } else if (no_columns) {
@@ -68,15 +117,48 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
   }
 }
 
+// --- what the cells show --------------------------------------------------------------------------------------------
+
 void load_cell(const toml::table& table, const std::string& file, TableSpec& spec) {
   TableReader reader(table, "cell", file);
   if (const auto score = reader.text("score")) {
-    if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.location("score"));
+    if (!spec.scores.empty() || spec.scores_axis)
+      fail("{}: write either cell.score or scores, not both", reader.location("score"));
     spec.scores = {*score};
     spec.named.push_back({*score, "cell.score", reader.location("score")});
   }
-  spec.show = static_cast<TableSpec::Show>(reader.choice("show", {"mean ± std (n)", "mean ± std", "mean"}, 0));
+  if (const auto show = reader.text("show")) spec.show = read_show(*show, reader.location("show"));
   reader.refuse_leftovers();
+}
+
+/// `scores`: a name or names; or { axis = { label = name or names } }, an axis whose labels have scores of their own.
+void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
+  const toml::node* node = reader.any("scores");
+  const toml::table* table = node ? node->as_table() : nullptr;
+  if (!table) {
+    spec.scores = reader.texts("scores");
+    for (const std::string& score : spec.scores) spec.named.push_back({score, "scores", reader.location("scores")});
+    return;
+  }
+  if (table->size() != 1 || !table->begin()->second.is_table()) {
+    fail("{}: scores must be a name, names, or one axis of which each label has its own, as in scores.task = {{ "
+         "\"RT\" = \"test.accuracy\", … }}",
+         reader.location("scores"));
+  }
+  const std::string name(table->begin()->first.str());
+  const toml::table& by_label = *table->begin()->second.as_table();
+  spec.scores_axis = grid.axis_index(name, reader.location(by_label) + ": scores");
+  TableReader labels(by_label, "scores." + name, reader.file());
+  for (const AxisPoint& point : grid.axes[*spec.scores_axis].points) {
+    std::vector<std::string>& scores = spec.scores_of_label[point.label] = labels.texts(point.label);
+    for (const std::string& score : scores) {
+      spec.named.push_back({score, "scores." + name, labels.location(point.label)});
+      if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
+    }
+    if (scores.empty() && !spec.where.contains(*spec.scores_axis))
+      fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
+  }
+  labels.refuse_leftovers();
 }
 
 // A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
@@ -121,27 +203,27 @@ void load_factors(const toml::node& node, const TableReader& reader, TableSpec& 
   });
 }
 
-nlohmann::json published_value(const toml::node& node, const TableReader& reader) {
-  if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) return *number;
-  if (const auto* text = node.as_string()) return text->get();
-  fail("{}: a published value must be a number or a text (\"\" where the source has none)", reader.location(node));
+void load_best(const toml::node& node, const TableReader& reader, TableSpec& spec) {
+  load_by_score(node, "best", reader, spec, [&](const std::string& score, const toml::node& value) {
+    const std::optional<std::string> word = value.value_exact<std::string>();
+    if (word != "highest" && word != "lowest")
+      fail("{}: best must be \"highest\" or \"lowest\", or a table of score = one of them", reader.location(value));
+    spec.highest_is_best[score] = word == "highest";
+  });
 }
 
-TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid,
-                                    TableSpec& spec) {
+/// One [table.published], or several [[table.published]].
+void load_published(const toml::table& table, const std::string& file, const Layout& layout, TableSpec& spec) {
   TableReader reader(table, "published", file);
-  TableSpec::Published published;
+  Published published;
   published.source = reader.text("source").value_or("");
-  if (published.source.empty())
-    fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
+  if (published.source.empty()) fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
   const std::optional<std::string> score = reader.text("score");
   if (score) spec.named.push_back({*score, "published.score", reader.location("score")});
   published.score = score.value_or(spec.scores.empty() ? "" : spec.scores.front());
   const toml::array* rows = reader.list("values");
   if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", reader.location());
   reader.refuse_leftovers();
-
-  const Layout layout = layout_of(grid, spec);
   if (rows->size() != layout.rows.size()) {
     fail("{}: published values have {} rows where the table has {}", reader.location("values"), rows->size(),
          layout.rows.size());
@@ -152,28 +234,89 @@ TableSpec::Published load_published(const toml::table& table, const std::string&
       fail("{}: a row of published values must be a list of {} (the table's columns)", reader.location(row),
            layout.columns.size());
     }
-    std::vector<nlohmann::json>& values = published.values.emplace_back();
-    for (const toml::node& value : *columns) values.push_back(published_value(value, reader));
+    std::vector<PublishedNumber>& values = published.values.emplace_back();
+    for (const toml::node& value : *columns) values.push_back(read_published(value, reader));
   }
-  return published;
+  spec.published.push_back(std::move(published));
+}
+
+// --- how it is printed ----------------------------------------------------------------------------------------------
+
+/// [table.header]: the name of a line → { label = text }, of labels of an axis of the columns.
+void load_header(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
+  for (const auto& [name, node] : in_written_order(table)) {
+    const toml::table* texts = node->as_table();
+    if (!texts || texts->empty())
+      fail("{}: header.{} must be a table of label = text, of labels of the columns", reader.location(*node), name);
+    const auto has_all = [&](size_t axis) {
+      return std::ranges::all_of(*texts, [&](const auto& entry) {
+        return std::ranges::find(grid.axes[axis].points, entry.first.str(), &AxisPoint::label) !=
+               grid.axes[axis].points.end();
+      });
+    };
+    const auto axis = std::ranges::find_if(spec.columns, has_all);
+    if (axis == spec.columns.end()) {
+      fail("{}: header.{}: no axis of the columns has all of these labels: {}", reader.location(*node), name,
+           fmt::join(labels_of(*texts), ", "));
+    }
+    TableSpec::HeaderLine line{.name = {name}, .axis = *axis, .texts = {}};
+    for (const auto& [label, text] : *texts) {
+      const std::string key = fmt::format("header.{}.{}", name, label.str());
+      line.texts[std::string(label.str())] = text.is_number() || text.is_boolean()
+                                                 ? Name{label_of(toml_to_json(text, key, reader.file()))}
+                                                 : read_name(text, key, reader.location(text));
+    }
+    spec.header.push_back(std::move(line));
+  }
+}
+
+/// \label{…} prints its text as it is: what LaTeX would take for a command must not be in it.
+std::string load_label(TableReader& reader) {
+  const std::string label = reader.text("label").value_or("");
+  const bool is_plain = std::ranges::all_of(label, [](const unsigned char c) {
+    return std::isalnum(c) || std::string_view(":-_./+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (!is_plain) {
+    fail("{}: label = \"{}\" must be letters, digits and : - _ . / + for \\label of LaTeX, as in label = \"tab:norms\"",
+         reader.location("label"), label);
+  }
+  return label;
 }
 
 }  // namespace
 
+bool TableSpec::admits(const std::vector<uint32_t>& index) const {
+  return std::ranges::all_of(where, [&](const auto& entry) { return entry.second[index[entry.first]]; });
+}
+
 void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const std::string& file = reader.file();
-  spec.scores = reader.texts("scores");
-  for (const std::string& score : spec.scores) spec.named.push_back({score, "scores", reader.location("scores")});
+  if (const auto* where = reader.table("where")) load_where(*where, reader, grid, spec);
+  load_scores(reader, grid, spec);
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
+  if (const auto show = reader.text("show")) spec.show = read_show(*show, reader.location("show"));
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   if (const auto* factors = reader.any("factor")) load_factors(*factors, reader, spec);
+  if (const auto* best = reader.any("best")) load_best(*best, reader, spec);
   spec.fail_below = reader.number("fail_below");
   spec.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
   spec.rows = axes_named(reader, "rows", grid);
   spec.columns = axes_named(reader, "columns", grid);
+  spec.average = axes_named(reader, "average", grid);
   if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid, spec);
+  if (spec.select && !spec.average.empty())
+    fail("{}: a table has either select or average, not both", reader.location("average"));
   place_axes(reader, grid, spec);
-  if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid, spec);
+  if (spec.scores_axis && std::ranges::find(spec.columns, *spec.scores_axis) == spec.columns.end())
+    fail("{}: scores.{}: the axis must be one of the columns", reader.location("scores"), grid.axes[*spec.scores_axis].name);
+
+  const Layout layout = layout_of(grid, spec);
+  if (layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
+  for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
+  load_added_lines(reader, grid, layout, spec);
+  if (const auto* header = reader.table("header")) load_header(*header, reader, grid, spec);
+  spec.label = load_label(reader);
+  spec.width = static_cast<TableSpec::Width>(reader.choice("width", {"as needed", "column", "page"}, 0));
 }
 
 }  // namespace tearless::harness

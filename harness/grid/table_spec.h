@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "harness/grid/names.h"
+#include "harness/grid/published.h"
+#include "harness/grid/show.h"
 
 namespace tearless::harness {
 
@@ -17,22 +22,13 @@ class TableReader;
 struct TableSpec {
   static constexpr const char* kSection = "table";
 
-  enum class Show { kMeanSpreadCount, kMeanSpread, kMean };
-
   /// Model selection. Of the runs that differ on the axes `over` only, the table reports the best: the point with the
   /// best mean of the score `by` over the seeds. `by` is a score on the development set, so the reported test score
   /// does not take part in the choice.
   struct Select {
-    std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows or columns
+    std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows, columns or average
     std::string by;
     bool highest = true;  // false: the lowest mean is best
-  };
-
-  /// The numbers that a paper published for this table, or its words ("fail").
-  struct Published {
-    std::string source;                               // "TwT, Table 3"
-    std::string score;                                // the score that the numbers are of
-    std::vector<std::vector<nlohmann::json>> values;  // [row][column]; a number, or a text printed as it is ("": none)
   };
 
   /// A score that the grid file names.
@@ -42,17 +38,53 @@ struct TableSpec {
     std::string location;
   };
 
-  std::vector<size_t> rows;         // indices into Grid::axes, outermost first
-  std::vector<size_t> columns;      // indices, too; each axis is in exactly one of rows, columns and select.over
-  std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
-  Show show = Show::kMeanSpreadCount;
+  /// A row or a column that the grid does not have: a weighted sum of its rows (columns), of each seed, or published
+  /// numbers alone. The weights of a mean of k are 1/k, those of a difference 1 and -1.
+  struct AddedLine {
+    std::vector<Name> labels;                    // one for each axis of the rows (columns)
+    std::vector<std::pair<size_t, double>> sum;  // index into the layout's rows (columns) → weight; empty: published alone
+    bool is_difference = false;
+    std::optional<size_t> before;  // index into the layout's rows (columns) before which it stands; nullopt: last
+    std::string score;                // of a column; "": the first of the table
+    std::optional<size_t> baseline;   // of a column: the layout's row that is subtracted from each
+    std::vector<PublishedNumber> published;  // of a row of published numbers alone: one for each of the layout's columns
+    std::string source;                      // of these
+  };
+
+  /// A line of the header, below the labels of the columns: a text for the labels of an axis.
+  struct HeaderLine {
+    Name name;
+    size_t axis = 0;                  // index into Grid::axes; it is in `columns`
+    std::map<std::string, Name> texts;  // label → text
+  };
+
+  /// In LaTeX.
+  enum class Width { kAsNeeded, kColumn, kPage };
+
+  std::vector<size_t> rows;     // indices into Grid::axes, outermost first
+  std::vector<size_t> columns;  // indices, too; each axis is in exactly one of rows, columns, average and select.over,
+                                // or `where` leaves one point of it
+  std::vector<size_t> average;  // indices, too: a cell is the mean over their points, of each seed
+  std::map<size_t, std::vector<bool>> where;  // axis → the points that the table is about; other axes: all
+  std::vector<std::string> scores;            // names, or patterns with `*`; empty: test.*
+  std::optional<size_t> scores_axis;  // of columns, whose labels have scores of their own
+  std::map<std::string, std::vector<std::string>> scores_of_label;  // label of that axis → scores
+  Show show = default_show();
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
   std::map<std::string, double> factors;  // score or pattern → by what the table multiplies it; others: 1
+  std::map<std::string, bool> highest_is_best;  // score or pattern; others: it is
   std::optional<double> fail_below;       // a done run whose first score is lower counts as failed, in every column
   bool count_diverged = false;  // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
-  std::optional<Published> published;
+  std::optional<size_t> baseline;  // the layout's row from which {delta} is the difference
+  std::vector<Published> published;
+  std::vector<AddedLine> added_rows, added_columns;
+  std::vector<HeaderLine> header;
+  std::string label;  // \label in LaTeX; "": none
+  Width width = Width::kAsNeeded;
   std::vector<NamedScore> named;  // all scores that the sections above name
+
+  bool admits(const std::vector<uint32_t>& index) const;  ///< whether `where` has a combination (Combination::index)
 };
 
 /// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.

@@ -66,8 +66,9 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
                                           const std::vector<Row>& rows) {
   std::vector<std::string> errors;
   const auto seen = known ? std::map<std::string, std::set<std::string>>() : scores_by_derivation(rows);
-  for (const View& view : grid.views) {
-    for (const TableSpec::NamedScore& named : view.table().named) {
+  std::vector<TableSpec::NamedScore> all = grid.named;
+  for (const View& view : grid.views) all.insert(all.end(), view.table().named.begin(), view.table().named.end());
+  for (const TableSpec::NamedScore& named : all) {
       std::vector<std::string> names = known.value_or(std::vector<std::string>());
       if (!known) {
         const auto of_derivation = seen.find(derivation_of_score(grid, named.name));
@@ -76,7 +77,6 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
       }
       const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
       if (std::ranges::none_of(names, meets)) errors.push_back(sentence_about(named, names));
-    }
   }
   return errors;
 }

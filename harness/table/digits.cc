@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "harness/table/stats.h"
+#include "harness/statistics/stats.h"
 
 namespace tearless::harness {
 namespace {

@@ -11,15 +11,18 @@
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
-#include "harness/table/stats.h"
+#include "harness/statistics/stats.h"
+#include "harness/table/by_score.h"
+#include "harness/table/lines.h"
+#include "harness/table/notes.h"
+#include "harness/table/table_digits.h"
 #include "harness/table/table.h"
+#include "harness/table/weighted_sum.h"
 
 namespace tearless::harness {
 namespace {
 
 using Replicates = std::vector<Replicate>;
-
-constexpr const char* kAbsent = "not in scores.json";
 
 std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
   std::vector<std::string> labels;
@@ -35,28 +38,34 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 
 // --- scores --------------------------------------------------------------------------------------------------------
 
-/// The names of the requested scores, with patterns replaced by the names that match.
-std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Row>& rows) {
+/// The names of the scores that the runs have.
+std::set<std::string> scores_there(const std::vector<Row>& rows) {
   std::set<std::string> there;
   for (const Row& row : rows) {
     for (const auto& [name, value] : row.result.scores) there.insert(name);
   }
-  return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
+  return there;
 }
 
-/// The entry of a score: by its name, else by the first pattern that it matches. Null: there is none.
-template <class Value>
-const Value* entry_of(const std::map<std::string, Value>& entries, const std::string& score) {
-  if (const auto it = entries.find(score); it != entries.end()) return &it->second;
-  for (const auto& [pattern, value] : entries) {
-    if (matches_pattern(pattern, score)) return &value;
+/// The scores of a column of the layout, with patterns replaced by the names that match.
+std::vector<std::string> scores_of(const Grid& grid, const TableSpec& spec, const Coordinates& column,
+                                   const std::set<std::string>& there) {
+  std::vector<std::string> scores = spec.scores;
+  for (size_t i = 0; i < spec.columns.size(); ++i) {
+    if (spec.columns[i] == spec.scores_axis)
+      scores = spec.scores_of_label.at(grid.axes[spec.columns[i]].points[column[i]].label);
   }
-  return nullptr;
+  return names_matching(scores.empty() ? std::vector<std::string>{"test.*"} : scores, there);
 }
 
 double factor_of(const TableSpec& spec, const std::string& score) {
   const double* factor = entry_of(spec.factors, score);
   return factor ? *factor : 1;
+}
+
+bool highest_is_best(const TableSpec& spec, const std::string& score) {
+  const bool* highest = entry_of(spec.highest_is_best, score);
+  return !highest || *highest;
 }
 
 /// The keys of --set that may change results: neither local settings of the runs nor the device, which changes the last
@@ -75,8 +84,8 @@ std::vector<std::string> settings_of_another_experiment(const Grid& grid, const 
 
 // --- cells ---------------------------------------------------------------------------------------------------------
 
-/// What may stand in one place of the table: the runs, by their coordinates on the axes select.over. One entry without
-/// `select`.
+/// What may stand in one place of the table: the runs, by their coordinates on the axes select.over, or on the axes of
+/// which the cell is the average. One entry without these.
 using Candidates = std::map<Coordinates, Replicates>;
 
 /// What `select` says of the candidates of one place.
@@ -129,7 +138,7 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
       if (diverged) continue;
       ++cell.scoreless;
       const auto instead = result.no_numbers.find(score);
-      cell.without_score[result.id] = instead == result.no_numbers.end() ? kAbsent : instead->second;
+      cell.without_score[result.id] = instead == result.no_numbers.end() ? kNotInScores : instead->second;
     } else {
       cell.values.push_back({row.run.seed, it->second * factor});
       cell.diverged_scored += diverged;
@@ -144,8 +153,6 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   }
   const size_t kinds = std::max({trained_on.size(), derived_on.size(), cell.trained_by.size()});
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
-  cell.mean = mean(numbers_of(cell.values));
-  cell.spread = sample_deviation(numbers_of(cell.values));
   return cell;
 }
 
@@ -160,253 +167,102 @@ void mark_repeated_cells(Table& table) {
   }
 }
 
-// --- numbers of digits ---------------------------------------------------------------------------------------------
+/// One place of the table.
+Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candidates, const std::string& score,
+                const std::string& fail_score) {
+  const size_t seeds = grid.seeds.size();
+  const auto filled = [&](const Replicates& replicates) {
+    return fill_cell(seeds, replicates, score, fail_score, factor_of(spec, score), spec);
+  };
+  if (!spec.average.empty()) {
+    std::vector<Cell> cells;
+    for (const auto& [point, replicates] : candidates) cells.push_back(filled(replicates));
+    Terms terms;
+    for (const Cell& cell : cells) terms.emplace_back(&cell, 1 / static_cast<double>(cells.size()));
+    return weighted_sum(terms);
+  }
+  const Choice choice = choose(candidates, spec, seeds);
+  const auto& [point, replicates] = choice.best ? *choice.best : *candidates.begin();
+  Cell cell = filled(replicates);
+  if (choice.best) {
+    const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
+    cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, point), ", "));
+  } else if (cell.n() > 0) {  // the numbers of any of them would be read as those of a choice
+    const int expected = cell.expected;
+    cell = Cell();
+    cell.expected = expected;
+  }
+  cell.tied = choice.is_tied;
+  cell.chosen_of_all = choice.is_complete;
+  return cell;
+}
 
-Digits digits_of(const TableSpec& spec, const Table& table, const std::string& score) {
-  if (const int* given = entry_of(spec.decimals, score)) return {.decimals = *given, .is_given = true};
-  std::vector<double> means, spreads;
+/// Of each seed, the difference from the cell of the baseline in the same column.
+void set_differences(const Table::Row& baseline, Table& table) {
+  for (Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size() && &row != &baseline; ++i) {
+      if (row.cells[i].is_difference) continue;
+      row.cells[i].differences = weighted_sum({{&row.cells[i], 1}, {&baseline.cells[i], -1}}).values;
+    }
+  }
+}
+
+/// What is chosen in every one of several cells; "" if it is not the same, or others are as good somewhere.
+std::string chosen_everywhere(const Table& table) {
+  std::set<std::string> chosen;
+  size_t cells = 0;
   for (const Table::Row& row : table.rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
-      if (table.columns[i].score != score) continue;
-      if (cell.mean) means.push_back(*cell.mean);
-      if (cell.spread) spreads.push_back(*cell.spread);
+    for (const Cell& cell : row.cells) {
+      if (cell.expected == 0 || cell.is_sum) continue;
+      ++cells;
+      chosen.insert(cell.tied ? "" : cell.chosen);
     }
   }
-  return Digits::of(means, spreads);
+  return cells > 1 && chosen.size() == 1 ? *chosen.begin() : "";
 }
 
-/// The most digits after the point among the published numbers. TOML drops trailing zeros: a printed 29.50 is read as
-/// 29.5.
-int published_decimals(const TableSpec::Published& published) {
-  size_t decimals = 0;
-  for (const auto& row : published.values) {
-    for (const auto& value : row) {
-      const std::string text = value.is_number() ? toml_value(value) : "";
-      const size_t point = text.find('.');
-      const bool has_exponent = text.find('e') != std::string::npos;
-      if (point != std::string::npos && !has_exponent && !text.ends_with(".0"))
-        decimals = std::max(decimals, text.size() - point - 1);
-    }
-  }
-  return static_cast<int>(decimals);
+/// Whether some of the means are of fewer seeds than others.
+bool counts_differ(const Table& table) {
+  return std::ranges::any_of(table.rows, [](const Table::Row& row) {
+    return std::ranges::any_of(row.cells, [](const Cell& cell) { return cell.n() > 0 && cell.n() != cell.expected; });
+  });
 }
 
-// --- notes ---------------------------------------------------------------------------------------------------------
-
-void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
-                     std::vector<std::string>& notes) {
-  std::map<std::string, int> waiting;
-  std::vector<std::string> failed;
-  for (const Replicate& run : runs) {
-    const std::optional<RunState>& state = run.trained->result.state;
-    if (state == RunState::kFailed) {
-      failed.push_back(run.trained->run.id);
-    } else if (state != RunState::kDone && state != RunState::kDiverged) {
-      ++waiting[std::string(!state                            ? "not started"
-                            : state == RunState::kWaitingData ? "waiting for data"
-                                                              : name_of(state))];
-    }
-  }
-  int unfinished = 0;
-  std::vector<std::string> parts;
-  for (const auto& [state, count] : waiting) {
-    unfinished += count;
-    parts.push_back(fmt::format("{} {}", count, state));
-  }
-  if (unfinished > 0) {
-    notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
-                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "), grid.words(),
-                                options));
-  }
-  if (!failed.empty()) {
-    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
-  }
+/// The rows of results that `where` admits.
+std::vector<Row> admitted(const Grid& grid, const TableSpec& spec, const std::vector<Row>& rows) {
+  std::vector<Row> admitted;
+  std::ranges::copy_if(rows, std::back_inserter(admitted), [&](const Row& row) {
+    return std::ranges::all_of(spec.where, [&](const auto& entry) {
+      const Axis& axis = grid.axes[entry.first];
+      const auto label = std::ranges::find(row.run.coordinates, axis.name, &std::pair<std::string, std::string>::first);
+      const auto point = std::ranges::find(axis.points, label == row.run.coordinates.end() ? kAbsentLabel : label->second,
+                                           &AxisPoint::label);
+      return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
+    });
+  });
+  return admitted;
 }
 
-// The table shows scores of derived runs, some of which are not made yet.
-void add_derived_notes(const Grid& grid, const Table& table, const Replicates& runs, const std::string& options,
-                       std::vector<std::string>& notes) {
-  std::map<std::string, int64_t> missing;
-  std::set<std::string> failed;
-  for (const Replicate& run : runs) {
-    std::set<const Row*> shown;
-    for (const Table::Column& column : table.columns) shown.insert(&run.row_of(column.score));
-    for (const Row* row : shown) {
-      if (row->is_trained()) continue;
-      const std::optional<RunState>& state = row->result.state;
-      if (state == RunState::kFailed) failed.insert(row->run.id);
-      missing[row->derivation] += !state || !(has_result(*state) || state == RunState::kFailed);
-    }
-  }
-  for (const auto& [derivation, count] : missing) {
-    if (count == 0) continue;
-    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
-                                count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(), options));
-  }
-  if (!failed.empty()) {
-    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                counted(std::ssize(failed), "derived run"), *failed.begin(), options));
-  }
-}
-
-// The scores of the table that are shown multiplied.
-void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std::string>& notes) {
-  std::map<double, std::vector<std::string>> scores;
-  for (const Table::Column& column : table.columns) {
-    std::vector<std::string>& same = scores[column.factor];
-    if (std::ranges::find(same, column.score) == same.end()) same.push_back(column.score);
-  }
-  scores.erase(1);
-  for (const auto& [factor, names] : scores) {
-    notes.push_back(fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
-                                spec.published ? "; the published numbers are as their source has them" : ""));
-  }
-}
-
-// Runs that are done without a score that others of their cell have, or with something else in its place. That no run
-// of a cell has it is usual: a norm that has no g.
-void add_scoreless_notes(const Table& table, const std::string& options, std::vector<std::string>& notes) {
-  std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
+/// The sources of single published numbers, each once.
+void collect_sources(Table& table) {
   for (const Table::Row& row : table.rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
-      for (const auto& [id, instead] : cell.without_score) {
-        if (cell.n() > 0 || instead != kAbsent) runs[table.columns[i].score][id] = instead;
+    for (const Cell& cell : row.cells) {
+      for (const PublishedNumber& number : cell.published) {
+        if (!number.source.empty() && std::ranges::find(table.sources, number.source) == table.sources.end())
+          table.sources.push_back(number.source);
       }
     }
   }
-  for (const auto& [score, without] : runs) {
-    std::map<std::string, int64_t> counts;
-    for (const auto& [id, instead] : without) ++counts[instead];
-    std::vector<std::string> parts;
-    for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
-    notes.push_back(fmt::format("no score: {} done without {} ({}). To see what is there: tearless explain {}{}",
-                                without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
-                                fmt::join(parts, ", "), without.begin()->first, options));
-  }
 }
 
-// A run whose result depends on whether it was stopped is named, whoever asks.
-void add_resume_notes(const Replicates& runs, const std::string& options, ResumeNote note,
-                      std::vector<std::string>& notes) {
-  std::set<std::string> different;
-  int64_t equal = 0;
-  std::set<size_t> stops;
-  for (const Replicate& run : runs) {
-    const std::optional<ResumeCheck>& check = run.trained->result.resume;
-    if (!check) continue;
-    if (check->outcome != "equal") {
-      different.insert(run.trained->run.id);
-    } else {
-      ++equal;
-      stops.insert(check->stops.size());
-    }
+void add_header_line(const TableSpec& spec, const TableSpec::HeaderLine& line, Table& table) {
+  const auto place = std::ranges::find(spec.columns, line.axis) - spec.columns.begin();
+  Table::HeaderLine& added = table.header.emplace_back(Table::HeaderLine{.name = line.name.text, .texts = {}});
+  for (const Table::Column& column : table.columns) {
+    const auto found = line.texts.find(column.labels[static_cast<size_t>(place)]);
+    added.texts.push_back(found == line.texts.end() ? "" : found->second.text);
+    if (found != line.texts.end() && !found->second.latex.empty()) table.names[found->second.text] = found->second;
   }
-  if (note == ResumeNote::kAlways) {
-    std::string text =
-        fmt::format("Resume verified: {} of {}", equal, counted(static_cast<int64_t>(runs.size()), "run"));
-    if (!stops.empty()) {
-      const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
-      text +=
-          fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
-    }
-    notes.push_back(text);
-  }
-  if (!different.empty()) {
-    notes.push_back(fmt::format("NOT the same result after stops: {} {}. To see how: tearless explain {}{}",
-                                different.size() == 1 ? "run" : "runs", fmt::join(different, ", "), *different.begin(),
-                                options));
-  }
-}
-
-void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
-  std::map<const Exclusion*, int64_t> counts;
-  for_each_combination(grid, [&](const Combination&, const Exclusion* excluded) {
-    if (excluded) ++counts[excluded];
-  });
-  for (const Exclusion& exclusion : grid.excludes) {
-    if (counts[&exclusion] > 0)
-      notes.push_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
-  }
-}
-
-// What the cells say, each once.
-std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
-  constexpr size_t kMaxShown = 4;  // in one note
-  std::set<std::string> all;
-  for (const Table::Row& row : table.rows) {
-    for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
-  }
-  return some_of({all.begin(), all.end()}, kMaxShown, "; ");
-}
-
-void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, const std::string& options,
-               ResumeNote resume, Table& table) {
-  const auto any = [&](auto&& what) {
-    return std::any_of(table.rows.begin(), table.rows.end(),
-                       [&](const Table::Row& row) { return std::any_of(row.cells.begin(), row.cells.end(), what); });
-  };
-  const std::string score = table.several_scores ? "" : table.columns.front().score + ": ";
-  const char* spread = spec.show == TableSpec::Show::kMean ? "mean" : "mean ± sample standard deviation";
-  table.notes.push_back(fmt::format("{}{} over {} ({})", score, spread,
-                                    counted(static_cast<int64_t>(grid.seeds.size()), "seed"),
-                                    fmt::join(grid.seeds, ", ")));
-  if (spec.select) {
-    const bool final = std::all_of(runs.begin(), runs.end(), [](const Replicate& run) {
-      const std::optional<RunState>& state = run.trained->result.state;
-      return state && (has_result(*state) || state == RunState::kFailed);
-    });
-    table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}{}",
-                                      fmt::join(names_of(grid, spec.select->over), ", "),
-                                      spec.select->highest ? "highest" : "lowest", spec.select->by,
-                                      final ? "" : ", which may still change: runs are missing"));
-    if (final && any([](const Cell& cell) { return !cell.chosen_of_all; })) {
-      table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", spec.select->by));
-    }
-    if (any([](const Cell& cell) { return cell.tied; })) {
-      table.notes.push_back(
-          fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", spec.select->by));
-    }
-    if (any([](const Cell& cell) { return cell.expected > 0 && cell.chosen.empty(); })) {
-      table.notes.push_back(fmt::format("nothing is chosen where no run has a {}", spec.select->by));
-    }
-  }
-  if (spec.published) {
-    table.notes.push_back(fmt::format("[in brackets]: {}, then ours minus that", spec.published->source));
-  }
-  if (any([](const Cell& cell) { return cell.diverged > 0; })) {
-    const bool counted = any([](const Cell& cell) { return cell.diverged_scored > 0; });
-    table.notes.push_back(
-        fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
-                    counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
-  }
-  if (any([](const Cell& cell) { return cell.below > 0; })) {
-    table.notes.push_back(
-        fmt::format("fail: trained to the end with {} below {}", table.columns.front().score, *spec.fail_below));
-  }
-  if (any([](const Cell& cell) { return cell.stale > 0; })) {
-    table.notes.push_back("*: stale: " + all_of(table, &Cell::stale_because));
-  }
-  if (any([](const Cell& cell) { return cell.mixed > 0; })) {
-    table.notes.push_back(
-        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
-        "or version of the training program");
-  }
-  if (any([](const Cell& cell) { return cell.repeats; })) {
-    table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
-  }
-  if (any([](const Cell& cell) { return cell.trained_by.size() > 1; })) {
-    table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
-  }
-  add_factor_notes(table, spec, table.notes);
-  add_resume_notes(runs, options, resume, table.notes);
-  if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
-  add_exclusion_notes(grid, table.notes);
-  add_state_notes(grid, runs, options, table.notes);
-  add_derived_notes(grid, table, runs, options, table.notes);
-  add_scoreless_notes(table, options, table.notes);
 }
 
 }  // namespace
@@ -427,13 +283,17 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   return all;
 }
 
-Table fill(const Grid& grid, const std::string& title, const TableSpec& given, const std::vector<Row>& rows,
-           const std::string& options, ResumeNote resume) {
+Table fill(const Grid& grid, const std::string& title, const TableSpec& given, const std::vector<Row>& all_rows,
+           const std::string& options, ResumeNote resume, Notes which) {
   TableSpec spec = given;
-  const std::vector<std::string> other_settings = settings_of_another_experiment(grid, rows);
-  if (!other_settings.empty()) spec.published.reset();
+  const std::vector<std::string> other_settings = settings_of_another_experiment(grid, all_rows);
+  if (!other_settings.empty()) {
+    spec.published.clear();
+    std::erase_if(spec.added_rows, [](const TableSpec::AddedLine& row) { return row.sum.empty(); });
+  }
+  const std::vector<Row> rows = spec.where.empty() ? all_rows : admitted(grid, spec, all_rows);
   const Layout layout = layout_of(grid, spec);
-  const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
+  const std::vector<size_t> over = spec.select ? spec.select->over : spec.average;
   std::vector<size_t> axes = spec.rows;
   axes.insert(axes.end(), spec.columns.begin(), spec.columns.end());
   axes.insert(axes.end(), over.begin(), over.end());
@@ -447,6 +307,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
   std::set<std::pair<Coordinates, Coordinates>> left_out;
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (!spec.admits(combination.index)) return;
     if (excluded) {
       left_out.emplace(project(combination, spec.rows), project(combination, spec.columns));
       return;
@@ -461,47 +322,72 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   table.row_axes = names_of(grid, spec.rows);
   table.column_axes = names_of(grid, spec.columns);
   table.show = spec.show;
-  const std::vector<std::string> scores = scores_of(spec, rows);
-  table.several_scores = scores.size() > 1;
-  for (const Coordinates& column : layout.columns) {
-    for (const std::string& score : scores) table.columns.push_back({labels_at(grid, spec.columns, column), score});
-  }
-  const std::string published_score = !spec.published                 ? ""
-                                      : spec.published->score.empty() ? scores.front()
-                                                                      : spec.published->score;
+  table.names = grid.names;
+  table.label = spec.label;
+  table.width = spec.width;
+  const std::set<std::string> there = scores_there(rows);
+  std::vector<std::vector<Line>> row_lines, column_lines;
   for (size_t r = 0; r < layout.rows.size(); ++r) {
-    Table::Row& row = table.rows.emplace_back();
-    row.labels = labels_at(grid, spec.rows, layout.rows[r]);
+    row_lines.push_back({{.labels = labels_at(grid, spec.rows, layout.rows[r]), .sum = {{r, 1}}}});
+  }
+  std::set<std::string> scores;
+  for (size_t c = 0; c < layout.columns.size(); ++c) {
+    std::vector<Line>& lines = column_lines.emplace_back();
+    for (const std::string& score : scores_of(grid, spec, layout.columns[c], there)) {
+      lines.push_back({labels_at(grid, spec.columns, layout.columns[c]), {{c, 1}}, nullptr, score});
+      scores.insert(score);
+    }
+  }
+  const std::string first_score = column_lines.front().front().score;
+  table.several_scores = scores.size() > 1;
+
+  Base base;
+  for (size_t r = 0; r < layout.rows.size(); ++r) {
     for (size_t c = 0; c < layout.columns.size(); ++c) {
       const auto place = places.find({layout.rows[r], layout.columns[c]});
-      for (const std::string& score : scores) {
-        Cell& cell = row.cells.emplace_back();
+      for (const Line& column : column_lines[c]) {
+        Cell& cell = base[{r, c, column.score}];
         cell.excluded = place == places.end() && left_out.contains({layout.rows[r], layout.columns[c]});
         if (place == places.end()) continue;
-        const Choice choice = choose(place->second, spec, grid.seeds.size());
-        const auto& [point, replicates] = choice.best ? *choice.best : *place->second.begin();
-        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), factor_of(spec, score), spec);
-        if (choice.best) {
-          cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, point), ", "));
-        } else if (cell.n() > 0) {  // the numbers of any of them would be read as those of a choice
-          const int expected = cell.expected;
-          cell = Cell();
-          cell.expected = expected;
+        cell = fill_place(grid, spec, place->second, column.score, column_lines[c].front().score);
+        for (const Published& published : spec.published) {
+          const PublishedNumber& number = published.values[r][c];
+          if (column.score == (published.score.empty() ? first_score : published.score) && !number.value.is_null())
+            cell.published.push_back(number);
         }
-        cell.tied = choice.is_tied;
-        cell.chosen_of_all = choice.is_complete;
-        if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }
   }
+
+  const std::vector<Line> lines = with_added(row_lines, spec.added_rows, "", table.names);
+  const std::vector<Line> columns = with_added(column_lines, spec.added_columns, first_score, table.names);
+  for (const Line& column : columns) table.columns.push_back({.labels = column.labels, .score = column.score});
+  for (const Line& line : lines) {
+    Table::Row& row = table.rows.emplace_back(Table::Row{.labels = line.labels, .cells = {}, .is_added = line.added != nullptr});
+    for (const Line& column : columns) {
+      row.cells.push_back(line.sum.empty() ? published_cell(line, column, first_score, base) : cell_of(line, column, base));
+    }
+  }
   mark_repeated_cells(table);
-  for (Table::Column& column : table.columns) {
+  if (spec.baseline) {
+    table.baseline = row_lines[*spec.baseline].front().labels;
+    set_differences(*std::ranges::find_if(table.rows, [&](const Table::Row& row) {
+      return !row.is_added && row.labels == table.baseline;
+    }), table);
+  }
+  for (const TableSpec::HeaderLine& line : spec.header) add_header_line(spec, line, table);
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    Table::Column& column = table.columns[i];
     column.factor = factor_of(spec, column.score);
     column.digits = digits_of(spec, table, column.score);
-    if (spec.published) column.published_decimals = published_decimals(*spec.published);
+    column.published_decimals = published_decimals(table, i);
+    column.highest_is_best = highest_is_best(spec, column.score);
   }
-  add_notes(grid, spec, all, options, resume, table);
-  if (given.published && !spec.published) {
+  table.chosen = spec.select ? chosen_everywhere(table) : "";
+  table.shows_counts = counts_differ(table);
+  collect_sources(table);
+  add_notes({grid, spec, all, options, resume, which}, table);
+  if (!given.published.empty() && spec.published.empty()) {
     table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",
                                       fmt::join(other_settings, ", ")));
   }

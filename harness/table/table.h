@@ -1,5 +1,8 @@
-// A table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and its rows
-// of results; render() prints it in one of six formats. Pure: no database, no clock.
+// A table of a grid: headers, cells with their numbers and runs, and notes. Pure: no database, no clock.
+//
+//   TableSpec --fill()--> Table --sheet_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
+//   and its rows          numbers               texts
+//   of results              └────────render()──────────────────────> CSV, JSON
 #pragma once
 
 #include <filesystem>
@@ -32,11 +35,13 @@ struct Cell {
 
   bool excluded = false;  // all runs that the grid would have here are left out
 
-  std::vector<SeedValue> values;  // of the runs that are done and have the score; mean and spread are over these
-  std::optional<double> mean;
-  std::optional<double> spread;   // sample standard deviation; unset for n = 1
-  nlohmann::json published;       // the published number or text, or null
-  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over; "": none yet
+  bool is_sum = false;         // made of others, of each seed: an added row or column, or a mean over an axis
+  bool is_difference = false;  // then its mean is printed with a sign
+
+  std::vector<SeedValue> values;       // of the runs that are done and have the score; statistics are over these
+  std::vector<SeedValue> differences;  // from the baseline, of the seeds that both have
+  std::vector<PublishedNumber> published;  // of each source that has this score
+  std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
   bool tied = false;              // others have the same mean of select.by
   bool repeats = false;           // its runs are those of a cell above it, or before it in its row
   bool chosen_of_all = true;      // all that were compared have select.by of every seed
@@ -47,10 +52,14 @@ struct Cell {
                                                      // …, or "not in scores.json"
 
   int n() const { return static_cast<int>(values.size()); }
+  std::optional<double> mean() const;
+  std::optional<double> spread() const;  ///< sample standard deviation; nullopt for n < 2
   /// Runs without a result yet.
   int missing() const { return expected - n() - (diverged - diverged_scored) - below - failed - scoreless; }
 
-  /// The mean minus the published number, if both exist.
+  /// The first published number or text; null: there is none.
+  nlohmann::json published_value() const;
+  /// The mean minus the first published number, if both exist.
   std::optional<double> difference() const;
 };
 
@@ -61,19 +70,33 @@ struct Table {
     Digits digits = {};          // of mean, spread and difference
     double factor = 1;           // by which the scores of the runs are multiplied
     int published_decimals = 0;  // digits after the point of published numbers, as in the source
+    bool highest_is_best = true;
   };
   struct Row {
     std::vector<std::string> labels;  // one for each row axis
     std::vector<Cell> cells;          // one for each column
+    bool is_added = false;            // the grid does not have it
+  };
+  struct HeaderLine {
+    std::string name;
+    std::vector<std::string> texts;  // one for each column
   };
 
   std::string title;
   std::vector<std::string> row_axes;     // names, outermost first
   std::vector<std::string> column_axes;  // names, outermost first
   bool several_scores = false;           // the header then has a line with the scores' names
+  std::vector<HeaderLine> header;        // below the labels of the columns
   std::vector<Column> columns;
   std::vector<Row> rows;
-  TableSpec::Show show = TableSpec::Show::kMeanSpreadCount;
+  Show show = default_show();
+  bool shows_counts = true;    // `show` leaves the number of seeds to the table, and it is not the same everywhere
+  std::string chosen;          // with `select`: what is chosen in every cell; "": not the same everywhere
+  std::vector<std::string> baseline;  // the labels of the row from which {delta} is the difference
+  std::vector<std::string> sources;   // that single published numbers have
+  Names names;                       // in print, of the axes, labels and scores above
+  std::string label;                 // in LaTeX, as in \ref{tab:norms}
+  TableSpec::Width width = TableSpec::Width::kAsNeeded;
   std::vector<std::string> notes;  // printed below the table, one sentence each
 };
 
@@ -81,34 +104,25 @@ struct Table {
 /// named.
 enum class ResumeNote { kIfDifferent, kAlways };
 
+/// Which notes a table has: all, or those that a reader of the finished table needs, without what remains to be done.
+enum class Notes { kAll, kFinal };
+
 /// Computes a table of the grid. `rows` are those of the runs that the grid does not exclude, each at most once, in any
 /// order; an absent run counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the
 /// notes recommend.
 Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, const std::vector<Row>& rows,
-           const std::string& options = "", ResumeNote resume = ResumeNote::kIfDifferent);
+           const std::string& options = "", ResumeNote resume = ResumeNote::kIfDifferent, Notes notes = Notes::kAll);
 
-/// What CSV, JSON and the formats for people print of a cell. The fields are in the order of CSV's columns.
+/// What CSV and JSON print of a cell. The fields are in the order of CSV's columns.
 struct CellField {
   const char* name;
   nlohmann::json (*value)(const Cell&);  // null: it has none
   bool in_csv = true;
-  /// Its part of cell_text(), "" if it has none in this cell. Null: never. The parts are in the order of the fields.
-  std::string (*text)(const Table&, const Table::Column&, const Cell&) = nullptr;
 };
 std::span<const CellField> cell_fields();
 
 /// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
-
-/// A cell of the header, over `span` columns of the table.
-struct HeaderCell {
-  std::string text;
-  size_t span = 1;
-};
-/// The lines of the header: one for each column axis, then one with the scores if there are several. The first cells of
-/// a line hold the names of the row axes (on the last line) and the name of the column axis (before its labels).
-/// Columns with the same label, under one cell of the line above, have one cell together.
-std::vector<std::vector<HeaderCell>> header_of(const Table& table);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 
@@ -119,11 +133,13 @@ TableFormat table_format(const std::string& name);
 /// other.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-/// `formulas` is for CSV.
-std::string render(const Table& table, TableFormat format, Formulas formulas = Formulas::kAsTheyAre);
+/// `formulas` is for CSV. `width`, in characters, is for text: a wider table is printed in several parts, each with some
+/// of the columns; 0: in one.
+std::string render(const Table& table, TableFormat format, Formulas formulas = Formulas::kAsTheyAre, size_t width = 0);
 
 /// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.
-std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas = Formulas::kAsTheyAre);
+std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas = Formulas::kAsTheyAre,
+                   size_t width = 0);
 
 /// Those of `names` that match a pattern (base/pattern.h), in the order of the patterns, of each in version order:
 /// layer 10 after layer 9. A pattern without a match is retained, so that its empty column is visible.

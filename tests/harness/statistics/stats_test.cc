@@ -1,5 +1,5 @@
 // Means and spreads against values worked by hand.
-#include "harness/table/stats.h"
+#include "harness/statistics/stats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,151 @@
+#include "harness/grid/added_lines.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/words.h"
+#include "harness/grid/sections.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kMaxShown = 12;  // in one sentence
+
+/// The rows or the columns of the layout, by their labels.
+struct Lines {
+  const char* what;                         // "row"
+  const std::vector<size_t>& axes;          // indices into Grid::axes
+  std::vector<std::vector<std::string>> labels = {};  // of each line, one for each axis
+
+  Lines(const char* kind, const Grid& grid, const std::vector<size_t>& of, const std::vector<Coordinates>& lines)
+      : what(kind), axes(of) {
+    for (const Coordinates& line : lines) {
+      std::vector<std::string>& own = labels.emplace_back();
+      for (size_t i = 0; i < axes.size(); ++i) own.push_back(grid.axes[axes[i]].points[line[i]].label);
+    }
+  }
+
+  /// The line with these labels: one text with one axis, a list with several.
+  size_t find(const toml::node& node, const std::string& key, const TableReader& reader) const {
+    const nlohmann::json value = toml_to_json(node, key, reader.file());
+    std::vector<std::string> wanted;
+    for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
+      wanted.push_back(label_of(one));
+    const auto found = std::ranges::find(labels, wanted);
+    if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
+    std::vector<std::string> known;
+    for (const auto& line : labels)
+      known.push_back(line.size() == 1 ? line.front() : fmt::format("[{}]", fmt::join(line, ", ")));
+    fail("{}: {}: the table has no {} \"{}\"{}; it has: {}", reader.location(node), key, what, fmt::join(wanted, ", "),
+         did_you_mean(wanted.empty() ? "" : wanted.front(), known), some_of(known, kMaxShown));
+  }
+};
+
+/// A list of lines, each a text or, with several axes, a list of texts.
+std::vector<size_t> lines_named(const toml::node& node, const std::string& key, const Lines& lines,
+                                const TableReader& reader) {
+  const toml::array* list = node.as_array();
+  if (!list) fail("{}: {} must be a list of labels of {}s", reader.location(node), key, lines.what);
+  std::vector<size_t> found;
+  for (const toml::node& one : *list) found.push_back(lines.find(one, key, reader));
+  return found;
+}
+
+std::vector<Name> load_labels(TableReader& reader, const Lines& lines) {
+  const toml::node* node = reader.any("label");
+  if (!node) fail("{}: a {} needs its label", reader.location(), lines.what);
+  std::vector<Name> labels;
+  if (const auto* list = node->as_array()) {
+    for (const toml::node& one : *list) labels.push_back(read_name(one, "label", reader.location(one)));
+  } else {
+    labels.push_back(read_name(*node, "label", reader.location(*node)));
+  }
+  if (labels.size() > std::max<size_t>(lines.axes.size(), 1)) {
+    fail("{}: label has {} texts where the {}s have {}", reader.location("label"), labels.size(), lines.what,
+         counted(std::ssize(lines.axes), "axis"));
+  }
+  labels.resize(lines.axes.size());
+  return labels;
+}
+
+/// `mean = true`, of all lines, or a list of some; or `difference = [A, B]`, A minus B.
+void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& added) {
+  const toml::node *mean = reader.any("mean"), *difference = reader.any("difference");
+  if (mean && difference) fail("{}: write either mean or difference, not both", reader.location("difference"));
+  if (difference) {
+    const std::vector<size_t> two = lines_named(*difference, "difference", lines, reader);
+    if (two.size() != 2) fail("{}: difference needs two {}s, as in [A, B] for A minus B", reader.location(*difference), lines.what);
+    added.sum = {{two[0], 1}, {two[1], -1}};
+    added.is_difference = true;
+  } else if (mean) {
+    std::vector<size_t> all(lines.labels.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    const bool is_true = mean->value_exact<bool>().value_or(false);
+    const std::vector<size_t> of = is_true ? all : lines_named(*mean, "mean", lines, reader);
+    if (of.empty()) fail("{}: mean = [] has no {}", reader.location(*mean), lines.what);
+    for (const size_t line : of) added.sum.emplace_back(line, 1 / static_cast<double>(of.size()));
+  }
+}
+
+void load_before(TableReader& reader, const Lines& lines, TableSpec::AddedLine& added) {
+  if (const toml::node* before = reader.any("before")) added.before = lines.find(*before, "before", reader);
+}
+
+TableSpec::AddedLine load_row(TableReader& reader, const Lines& rows, const Lines& columns) {
+  TableSpec::AddedLine row;
+  row.labels = load_labels(reader, rows);
+  load_sum(reader, rows, row);
+  load_before(reader, rows, row);
+  if (const toml::table* published = reader.table("published")) {
+    TableReader own(*published, "published", reader.file());
+    row.source = own.text("source").value_or("");
+    const toml::array* values = own.list("values");
+    own.refuse_leftovers();
+    if (!row.sum.empty()) fail("{}: a row is a mean, a difference or published, one of them", own.location());
+    if (!values || values->size() != columns.labels.size() || row.source.empty()) {
+      fail("{}: a row of published numbers needs their source and values = […], {} of them (the table's columns)",
+           own.location(), columns.labels.size());
+    }
+    for (const toml::node& value : *values) row.published.push_back(read_published(value, own));
+  } else if (row.sum.empty()) {
+    fail("{}: a row is a mean, a difference or published; write one of these", reader.location());
+  }
+  return row;
+}
+
+TableSpec::AddedLine load_column(TableReader& reader, const Lines& rows, const Lines& columns, TableSpec& spec) {
+  TableSpec::AddedLine column;
+  column.labels = load_labels(reader, columns);
+  load_sum(reader, columns, column);
+  if (column.sum.empty()) fail("{}: a column is a mean or a difference; write one of these", reader.location());
+  load_before(reader, columns, column);
+  if (const toml::node* baseline = reader.any("baseline")) {
+    column.baseline = rows.find(*baseline, "baseline", reader);
+    column.is_difference = true;
+  }
+  column.score = reader.text("score").value_or(spec.scores.empty() ? "" : spec.scores.front());
+  if (reader.has("score")) spec.named.push_back({column.score, "column.score", reader.location("score")});
+  return column;
+}
+
+}  // namespace
+
+void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layout, TableSpec& spec) {
+  const Lines rows("row", grid, spec.rows, layout.rows), columns("column", grid, spec.columns, layout.columns);
+  if (const toml::node* baseline = reader.any("baseline")) spec.baseline = rows.find(*baseline, "baseline", reader);
+  for (const toml::table* table : reader.tables("row")) {
+    TableReader own(*table, "[[table.row]]", reader.file());
+    spec.added_rows.push_back(load_row(own, rows, columns));
+    own.refuse_leftovers();
+  }
+  for (const toml::table* table : reader.tables("column")) {
+    TableReader own(*table, "[[table.column]]", reader.file());
+    spec.added_columns.push_back(load_column(own, rows, columns, spec));
+    own.refuse_leftovers();
+  }
+}
+
+}  // namespace tearless::harness

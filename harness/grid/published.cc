@@ -1,0 +1,49 @@
+#include "harness/grid/published.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "harness/grid/sections.h"
+
+namespace tearless::harness {
+namespace {
+
+/// The number that a text begins with, if what follows are marks and no letters, digits, blanks or brackets.
+std::optional<double> marked_number(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+  const bool are_marks = std::all_of(end, text.data() + text.size(), [](const char c) {
+    return static_cast<unsigned char>(c) >= 0x80 || c == '*' || c == '\'';
+  });
+  return are_marks ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+PublishedNumber read_published(const toml::node& node, const TableReader& reader) {
+  if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) return {*number};
+  if (const auto* text = node.as_string()) {
+    if (text->get().empty()) return {};
+    const std::optional<double> number = marked_number(text->get());
+    return {number ? nlohmann::json(*number) : nlohmann::json(text->get()), text->get()};
+  }
+  if (const auto* table = node.as_table()) {
+    TableReader own(*table, "a published value", reader.file());
+    const toml::node* value = own.any("value");
+    const std::optional<std::string> source = own.text("source");
+    own.refuse_leftovers();
+    if (value && !value->is_table() && source) {
+      PublishedNumber published = read_published(*value, reader);
+      published.source = *source;
+      return published;
+    }
+  }
+  fail(
+      "{}: a published value must be a finite number, a text (\"\" for none; \"20.91‡\" is a number with a mark) or "
+      "{{ value = …, source = … }}",
+      reader.location(node));
+}
+
+}  // namespace tearless::harness

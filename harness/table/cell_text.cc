@@ -1,0 +1,137 @@
+// The text of a cell: what `show` composes, its marks, and what became of runs that are not in it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+/// How all runs of a cell without a value ended, if they ended alike. "" for other cells.
+std::string common_end(const Cell& cell) {
+  if (cell.n() > 0) return "";
+  if (cell.expected == 0) return cell.excluded ? "left out" : " ";
+  if (cell.scoreless == cell.expected || (cell.is_sum && cell.missing() == 0)) return "–";
+  const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
+  if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
+  if (cell.below == cell.expected) return all(cell.below, "fail");
+  if (cell.failed == cell.expected) return all(cell.failed, "failed");
+  return "";
+}
+
+/// A minus as print has it: the hyphen before a number becomes U+2212, that of an exponent stays.
+std::string with_minus(const std::string& number) { return number.starts_with('-') ? "−" + number.substr(1) : number; }
+
+/// What decides whether the mean and its difference are written with an exponent: a mean that is nearly 0 beside its
+/// spread is 0.00.
+double scale_of(const Cell& cell) { return std::max(std::abs(cell.mean().value_or(0)), cell.spread().value_or(0)); }
+
+/// The number of seeds: "3", or "2/3" where some are missing.
+std::string count_of(const Cell& cell) {
+  return cell.n() == cell.expected ? std::to_string(cell.n()) : fmt::format("{}/{}", cell.n(), cell.expected);
+}
+
+/// One statistic; nullopt: it has no value.
+std::optional<std::string> statistic_text(const ShownPart& part, const Table::Column& column, const Cell& cell) {
+  if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
+  const std::vector<double> values = numbers_of(cell.values), differences = numbers_of(cell.differences);
+  const std::optional<double> value =
+      part.statistic->of({.values = values, .differences = differences, .highest_is_best = column.highest_is_best});
+  if (!value) return std::nullopt;
+  const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
+  const bool is_difference =
+      part.statistic->kind == Statistic::Kind::kDifference || (cell.is_difference && part.statistic->name == "mean");
+  const double scale = part.statistic->kind == Statistic::Kind::kSpread ? *value : scale_of(cell);
+  return with_minus(part.has_sign || is_difference ? signed_text(*value, scale, digits)
+                                                   : number_text(*value, scale, digits));
+}
+
+std::string shown_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  if (const std::string end = common_end(cell); !end.empty()) return end;
+  if (cell.n() == 0) return "–";
+  std::string text;
+  for (const ShownPart& part : table.show.parts) {
+    if (const auto statistic = statistic_text(part, column, cell)) text += part.before + *statistic + part.after;
+  }
+  return text;
+}
+
+bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed + cell.scoreless > 0; }
+
+bool shows_count(const Show& show) {
+  return std::ranges::any_of(show.parts, [](const ShownPart& part) { return part.statistic->name == "n"; });
+}
+
+/// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where `show` or the counts of the bad runs say
+/// it.
+std::string count_text(const Table& table, const Cell& cell) {
+  if (cell.expected == 0 || !common_end(cell).empty()) return "";
+  if (cell.n() == cell.expected)
+    return table.shows_counts && !table.show.counts_itself ? fmt::format(" (n={})", cell.n()) : "";
+  const bool is_told = cell.n() > 0 && shows_count(table.show);
+  return is_told || (cell.missing() == 0 && has_bad_runs(cell)) ? "" : fmt::format(" ({})", count_of(cell));
+}
+
+std::string ends_text(const Cell& cell) {
+  if (!common_end(cell).empty()) return "";
+  std::string text;
+  const auto add = [&](int runs, const char* what) {
+    if (runs > 0) text += fmt::format(", {}/{} {}", runs, cell.expected, what);
+  };
+  add(cell.diverged, "div.");
+  add(cell.below, "fail");
+  add(cell.failed, "failed");
+  add(cell.scoreless, "no score");
+  return text;
+}
+
+std::string chosen_text(const Table& table, const Cell& cell) {
+  if (cell.chosen.empty()) return "";
+  return table.chosen.empty() ? fmt::format(" @{}{}", cell.chosen, cell.tied ? " (tied)" : "") : "";
+}
+
+/// The digits of the mean and of differences from it.
+Digits digits_of_mean(const Table& table, const Table::Column& column) {
+  for (const ShownPart& part : table.show.parts) {
+    if (part.statistic->name == "mean" && part.decimals) return {.decimals = *part.decimals, .is_given = true};
+  }
+  return column.digits;
+}
+
+// As in the source: TOML drops the zeros at its end.
+std::string published_number(const PublishedNumber& one, int decimals) {
+  if (!one.text.empty() || !one.value.is_number()) return one.text;
+  const std::string shortest = value_text(one.value);
+  if (shortest.find('e') != std::string::npos) return shortest;
+  return with_minus(number_text(one.value.get<double>(), {.decimals = decimals, .is_given = true}));
+}
+
+std::string published_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  std::string text;
+  for (const PublishedNumber& one : cell.published) {
+    std::string number = published_number(one, column.published_decimals);
+    if (number.empty()) continue;
+    if (!one.source.empty()) {
+      const auto source = std::ranges::find(table.sources, one.source) - table.sources.begin();
+      number += fmt::format(" ({})", static_cast<char>('a' + source % 26));
+    }
+    const std::optional<double> difference = &one == cell.published.data() ? cell.difference() : std::nullopt;
+    text += difference ? fmt::format(" [{}, {}]", number,
+                                     with_minus(signed_text(*difference, scale_of(cell), digits_of_mean(table, column))))
+                       : fmt::format(" [{}]", number);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  const std::string published = published_text(table, column, cell);
+  if (cell.expected == 0 && !cell.excluded && !published.empty()) return published.substr(1);
+  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed > 0 ? "°" : "") +
+         count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell) + published;
+}
+
+}  // namespace tearless::harness

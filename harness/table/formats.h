@@ -1,0 +1,39 @@
+// The formats of tables, one a file, and what several of them need. Internal to harness/table.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/table/sheet.h"
+
+namespace tearless::harness {
+
+/// `width` as of render().
+std::string render_text(const Sheet& sheet, size_t width);
+std::string render_markdown(const Sheet& sheet);
+std::string render_latex(const Sheet& sheet);
+std::string render_html(const Sheet& sheet);
+std::string render_csv(const Table& table, Formulas formulas);
+nlohmann::json json_of(const Table& table);
+
+/// Pairs of from, to.
+using Replacements = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// Makes a text printable(), without line breaks and terminal escapes, and replaces in it every occurrence of the texts
+/// in `with` in one pass. Earlier pairs win.
+std::string escaped(const std::string& raw, const Replacements& with);
+
+/// The texts with `escape`, and between them `separator`.
+std::string join_escaped(const std::vector<std::string>& texts, const char* separator,
+                         const std::function<std::string(const std::string&)>& escape);
+
+/// The number of digits before the decimal point of a leading number, 0 if there is none. Cells are padded so that the
+/// points of a column align.
+size_t whole_digits(const std::string& text);
+/// The most of them, by column of the sheet without the labels.
+std::vector<size_t> widest_digits(const Sheet& sheet);
+
+}  // namespace tearless::harness

@@ -1,0 +1,67 @@
+#include "harness/table/lines.h"
+
+#include "harness/table/weighted_sum.h"
+
+namespace tearless::harness {
+
+std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
+                             const std::vector<TableSpec::AddedLine>& added, const std::string& score, Names& names) {
+  std::vector<Line> lines;
+  const auto add = [&](std::optional<size_t> before) {
+    for (const TableSpec::AddedLine& line : added) {
+      if (line.before != before) continue;
+      std::vector<std::string> labels;
+      for (const Name& label : line.labels) {
+        labels.push_back(label.text);
+        if (!label.latex.empty()) names[label.text] = label;
+      }
+      lines.push_back({labels, line.sum, &line, line.score.empty() ? score : line.score});
+    }
+  };
+  for (size_t i = 0; i < of_layout.size(); ++i) {
+    add(i);
+    lines.insert(lines.end(), of_layout[i].begin(), of_layout[i].end());
+  }
+  add(std::nullopt);
+  return lines;
+}
+
+Cell cell_of(const Line& row, const Line& column, const Base& base) {
+  static const Cell kNone;
+  Terms terms;
+  const auto add = [&](const std::vector<std::pair<size_t, double>>& rows, double sign) {
+    for (const auto& [r, row_weight] : rows) {
+      for (const auto& [c, column_weight] : column.sum) {
+        const auto found = base.find({r, c, column.score});
+        terms.emplace_back(found == base.end() ? &kNone : &found->second, sign * row_weight * column_weight);
+      }
+    }
+  };
+  add(row.sum, 1);
+  if (!row.added && !column.added) return *terms.front().first;
+  if (column.added && column.added->baseline) add({{*column.added->baseline, 1}}, -1);
+  Cell sum = weighted_sum(terms);
+  sum.is_difference = (row.added && row.added->is_difference) || (column.added && column.added->is_difference);
+  return sum;
+}
+
+Cell published_cell(const Line& row, const Line& column, const std::string& published_score, const Base& base) {
+  Cell cell;
+  if (column.score != published_score) return cell;
+  std::vector<Cell> cells(column.sum.size());
+  Terms terms;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    cells[i].published = {row.added->published[column.sum[i].first]};
+    terms.emplace_back(&cells[i], column.sum[i].second);
+  }
+  if (!column.added) return cells.front();
+  for (const auto& [c, weight] : column.added->baseline ? column.sum : decltype(column.sum)()) {
+    const auto found = base.find({*column.added->baseline, c, column.score});
+    if (found != base.end()) terms.emplace_back(&found->second, -weight);
+  }
+  Cell sum = weighted_sum(terms);
+  sum.is_difference = column.added->is_difference;
+  return sum;
+}
+
+}  // namespace tearless::harness

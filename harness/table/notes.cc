@@ -1,0 +1,299 @@
+#include "harness/table/notes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "base/words.h"
+#include "harness/grid/expand.h"
+
+namespace tearless::harness {
+namespace {
+
+using Replicates = std::vector<Replicate>;
+
+void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
+                     std::vector<std::string>& notes) {
+  std::map<std::string, int> waiting;
+  std::vector<std::string> failed;
+  for (const Replicate& run : runs) {
+    const std::optional<RunState>& state = run.trained->result.state;
+    if (state == RunState::kFailed) {
+      failed.push_back(run.trained->run.id);
+    } else if (state != RunState::kDone && state != RunState::kDiverged) {
+      ++waiting[std::string(!state                            ? "not started"
+                            : state == RunState::kWaitingData ? "waiting for data"
+                                                              : name_of(state))];
+    }
+  }
+  int unfinished = 0;
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : waiting) {
+    unfinished += count;
+    parts.push_back(fmt::format("{} {}", count, state));
+  }
+  if (unfinished > 0) {
+    notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
+                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "), grid.words(),
+                                options));
+  }
+  if (!failed.empty()) {
+    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
+  }
+}
+
+// The table shows scores of derived runs, some of which are not made yet.
+void add_derived_notes(const Grid& grid, const Table& table, const Replicates& runs, const std::string& options,
+                       std::vector<std::string>& notes) {
+  std::map<std::string, int64_t> missing;
+  std::set<std::string> failed;
+  for (const Replicate& run : runs) {
+    std::set<const Row*> shown;
+    for (const Table::Column& column : table.columns) shown.insert(&run.row_of(column.score));
+    for (const Row* row : shown) {
+      if (row->is_trained()) continue;
+      const std::optional<RunState>& state = row->result.state;
+      if (state == RunState::kFailed) failed.insert(row->run.id);
+      missing[row->derivation] += !state || !(has_result(*state) || state == RunState::kFailed);
+    }
+  }
+  for (const auto& [derivation, count] : missing) {
+    if (count == 0) continue;
+    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
+                                count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(), options));
+  }
+  if (!failed.empty()) {
+    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                counted(std::ssize(failed), "derived run"), *failed.begin(), options));
+  }
+}
+
+// The scores of the table that are shown multiplied.
+void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std::string>& notes) {
+  std::map<double, std::vector<std::string>> scores;
+  for (const Table::Column& column : table.columns) {
+    std::vector<std::string>& same = scores[column.factor];
+    const std::string name = name_of(table.names, column.score).text;
+    if (std::ranges::find(same, name) == same.end()) same.push_back(name);
+  }
+  scores.erase(1);
+  for (const auto& [factor, names] : scores) {
+    notes.push_back(fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
+                                !spec.published.empty() ? "; the published numbers are as their source has them" : ""));
+  }
+}
+
+// Runs that are done without a score that others of their cell have, or with something else in its place. That no run
+// of a cell has it is usual: a norm that has no g.
+void add_scoreless_notes(const Table& table, const std::string& options, std::vector<std::string>& notes) {
+  std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      const Cell& cell = row.cells[i];
+      for (const auto& [id, instead] : cell.without_score) {
+        if (cell.n() > 0 || instead != kNotInScores) runs[table.columns[i].score][id] = instead;
+      }
+    }
+  }
+  for (const auto& [score, without] : runs) {
+    std::map<std::string, int64_t> counts;
+    for (const auto& [id, instead] : without) ++counts[instead];
+    std::vector<std::string> parts;
+    for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
+    notes.push_back(fmt::format("no score: {} done without {} ({}). To see what is there: tearless explain {}{}",
+                                without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
+                                fmt::join(parts, ", "), without.begin()->first, options));
+  }
+}
+
+// A run whose result depends on whether it was stopped is named, whoever asks.
+void add_resume_notes(const NoteContext& context, std::vector<std::string>& notes) {
+  const auto& [grid, spec, runs, options, note, which] = context;
+  std::set<std::string> different;
+  int64_t equal = 0;
+  std::set<size_t> stops;
+  for (const Replicate& run : runs) {
+    const std::optional<ResumeCheck>& check = run.trained->result.resume;
+    if (!check) continue;
+    if (check->outcome != "equal") {
+      different.insert(run.trained->run.id);
+    } else {
+      ++equal;
+      stops.insert(check->stops.size());
+    }
+  }
+  if (note == ResumeNote::kAlways) {
+    std::string text =
+        fmt::format("Resume verified: {} of {}", equal, counted(static_cast<int64_t>(runs.size()), "run"));
+    if (!stops.empty()) {
+      const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
+      text +=
+          fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
+    }
+    notes.push_back(text);
+  }
+  if (!different.empty()) {
+    const std::string advice =
+        which == Notes::kFinal ? "" : fmt::format(". To see how: tearless explain {}{}", *different.begin(), options);
+    notes.push_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
+                                fmt::join(different, ", "), advice));
+  }
+}
+
+void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<std::string>& notes) {
+  std::map<const Exclusion*, int64_t> counts;
+  for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (excluded && spec.admits(combination.index)) ++counts[excluded];
+  });
+  for (const Exclusion& exclusion : grid.excludes) {
+    if (counts[&exclusion] > 0)
+      notes.push_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
+  }
+}
+
+// What the cells say, each once.
+std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
+  constexpr size_t kMaxShown = 4;  // in one note
+  std::set<std::string> all;
+  for (const Table::Row& row : table.rows) {
+    for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
+  }
+  return some_of({all.begin(), all.end()}, kMaxShown, "; ");
+}
+
+std::string names_in_print(const Grid& grid, const std::vector<size_t>& axes) {
+  std::vector<std::string> names;
+  for (const size_t axis : axes) {
+    const std::string name = name_of(grid.names, grid.axes[axis].name).text;
+    names.push_back(name.empty() ? grid.axes[axis].name : name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "mean ± sample standard deviation", as `show` composes it.
+std::string meaning_of(const Show& show) {
+  std::string text;
+  for (const ShownPart& part : show.parts) text.append(part.before).append(part.statistic->meaning).append(part.after);
+  return text;
+}
+
+template <class F>
+bool any_cell(const Table& table, const F& what) {
+  return std::ranges::any_of(table.rows, [&](const Table::Row& row) { return std::ranges::any_of(row.cells, what); });
+}
+
+// What the numbers of a cell are.
+void add_show_notes(const NoteContext& context, Table& table) {
+  const auto& [grid, spec, runs, options, resume, which] = context;
+  const std::string score = table.several_scores ? "" : name_of(table.names, table.columns.front().score).text + ": ";
+  table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
+                                    counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
+  if (!spec.average.empty()) {
+    table.notes.push_back(fmt::format("of each seed the mean over all values of {}", names_in_print(grid, spec.average)));
+  }
+  const bool has_delta = std::ranges::any_of(
+      spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
+  if (spec.baseline && has_delta) {
+    std::vector<std::string> labels;
+    const std::vector<std::string>& line = table.baseline;
+    for (size_t i = 0; i < line.size(); ++i) labels.push_back(name_of(table.names, table.row_axes[i], line[i]).text);
+    table.notes.push_back(fmt::format("the baseline is {}; differences are of the same seed", fmt::join(labels, ", ")));
+  }
+}
+
+void add_select_notes(const NoteContext& context, Table& table) {
+  const auto& [grid, spec, runs, options, resume, which] = context;
+  const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
+    const std::optional<RunState>& state = run.trained->result.state;
+    return state && (has_result(*state) || state == RunState::kFailed);
+  });
+  const std::string axes = names_in_print(grid, spec.select->over), by = name_of(table.names, spec.select->by).text;
+  table.notes.push_back(fmt::format("{} of {} with the {} mean {}{}{}",
+                                    table.chosen.empty() ? "@: the value" : "the value", axes,
+                                    spec.select->highest ? "highest" : "lowest", by,
+                                    table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
+                                    final ? "" : ", which may still change: runs are missing"));
+  if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen_of_all; })) {
+    table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", by));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.tied; })) {
+    table.notes.push_back(
+        fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", by));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.expected > 0 && cell.chosen.empty(); })) {
+    table.notes.push_back(fmt::format("nothing is chosen where no run has a {}", by));
+  }
+}
+
+// Where the numbers in brackets are from.
+void add_published_notes(const TableSpec& spec, Table& table) {
+  std::vector<std::string> sources;
+  const auto add = [&](const std::string& source) {
+    if (!source.empty() && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
+  };
+  for (const Published& published : spec.published) add(published.source);
+  for (const TableSpec::AddedLine& row : spec.added_rows) add(row.source);
+  if (!sources.empty()) {
+    const bool has_ours = any_cell(table, [](const Cell& cell) { return cell.difference().has_value(); }) ||
+                          !spec.published.empty();
+    table.notes.push_back(fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "),
+                                      has_ours ? ", then ours minus that" : ""));
+  }
+  for (size_t i = 0; i < table.sources.size(); ++i)
+    table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i % 26), table.sources[i]));
+}
+
+// What the marks and words in cells mean.
+void add_mark_notes(const TableSpec& spec, Table& table) {
+  if (any_cell(table, [](const Cell& cell) { return cell.diverged > 0 && !cell.is_sum; })) {
+    const bool counted = any_cell(table, [](const Cell& cell) { return cell.diverged_scored > 0; });
+    table.notes.push_back(
+        fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
+                    counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.below > 0; })) {
+    table.notes.push_back(fmt::format("fail: trained to the end with {} below {}",
+                                      name_of(table.names, table.columns.front().score).text, *spec.fail_below));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.stale > 0; })) {
+    table.notes.push_back("*: stale: " + all_of(table, &Cell::stale_because));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.mixed > 0; })) {
+    table.notes.push_back(
+        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
+        "or version of the training program");
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.repeats; })) {
+    table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.trained_by.size() > 1; })) {
+    table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
+  }
+}
+
+}  // namespace
+
+void add_notes(const NoteContext& context, Table& table) {
+  const auto& [grid, spec, runs, options, resume, which] = context;
+  add_show_notes(context, table);
+  if (spec.select) add_select_notes(context, table);
+  add_published_notes(spec, table);
+  add_mark_notes(spec, table);
+  add_factor_notes(table, spec, table.notes);
+  add_resume_notes(context, table.notes);
+  if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
+  add_exclusion_notes(grid, spec, table.notes);
+  if (which == Notes::kFinal) {
+    if (any_cell(table, [](const Cell& cell) { return cell.missing() > 0; }))
+      table.notes.push_back("(k/n): k of n seeds; the others have no result");
+    return;
+  }
+  add_state_notes(grid, runs, options, table.notes);
+  add_derived_notes(grid, table, runs, options, table.notes);
+  add_scoreless_notes(table, options, table.notes);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,27 @@
+// The notes below a table. Internal to harness/table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+
+/// What a run that is done has in place of a score that its scores.json lacks (Cell::without_score).
+inline constexpr const char* kNotInScores = "not in scores.json";
+
+/// What notes are about beside the cells.
+struct NoteContext {
+  const Grid& grid;
+  const TableSpec& spec;
+  const std::vector<Replicate>& runs;  // of the table, each once
+  const std::string& options;          // of the commands to type next
+  ResumeNote resume;
+  Notes which;
+};
+
+/// Appends the notes of a table whose rows and columns are complete.
+void add_notes(const NoteContext& context, Table& table);
+
+}  // namespace tearless::harness

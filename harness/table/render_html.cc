@@ -1,0 +1,42 @@
+// HTML. The tooltip of a cell lists its runs.
+#include <fmt/format.h>
+
+#include "harness/table/formats.h"
+
+namespace tearless::harness {
+namespace {
+
+std::string escape_html(const std::string& text) {
+  return escaped(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+}
+
+std::string header_line(const std::vector<HeaderCell>& line) {
+  std::string text = "<tr>";
+  for (const HeaderCell& cell : line) {
+    const std::string span = cell.span > 1 ? fmt::format(" colspan=\"{}\"", cell.span) : "";
+    text += fmt::format("<th{}>{}</th>", span, escape_html(cell.text));
+  }
+  return text + "</tr>\n";
+}
+
+}  // namespace
+
+std::string render_html(const Sheet& sheet) {
+  std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(sheet.title));
+  for (const auto& line : sheet.header) text += header_line(line);
+  text += "</thead>\n<tbody>\n";
+  for (const Sheet::Row& row : sheet.rows) {
+    text += "<tr>";
+    for (const Name& label : row.labels) text += fmt::format("<th>{}</th>", escape_html(label.text));
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      text += fmt::format("<td title=\"{}\">{}</td>", join_escaped(row.runs[i], " ", escape_html),
+                          escape_html(row.cells[i]));
+    }
+    text += "</tr>\n";
+  }
+  text += "</tbody>\n</table>\n";
+  for (const std::string& note : sheet.notes) text += fmt::format("<p>{}</p>\n", escape_html(note));
+  return text;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,59 @@
+// Markdown (GitHub's tables). It has one line of header, so the texts above a column are joined.
+#include <fmt/format.h>
+
+#include "harness/table/formats.h"
+
+namespace tearless::harness {
+namespace {
+
+std::string escape_markdown(const std::string& text) {
+  return escaped(text, {{"\\", "\\\\"},
+                        {"`", "\\`"},
+                        {"|", "\\|"},
+                        {"*", "\\*"},
+                        {"_", "\\_"},
+                        {"~", "\\~"},
+                        {"$", "\\$"},
+                        {"&", "&amp;"},
+                        {"<", "&lt;"},
+                        {"[", "\\["},
+                        {"]", "\\]"}});
+}
+
+std::vector<std::string> header_of(const Sheet& sheet) {
+  std::vector<std::string> header(sheet.label_columns + sheet.columns());
+  for (const auto& line : sheet.header) {
+    const std::vector<Name> texts = one_a_column(line);
+    const bool is_last = &line == &sheet.header.back();
+    const bool is_of_all = !is_last && line.size() == sheet.label_columns + 1 && line.back().span > 1;
+    if (is_of_all) continue;  // the name of an axis
+    for (size_t i = 0; i < header.size(); ++i) {
+      if (texts[i].text.empty() || (i < sheet.label_columns && !is_last)) continue;
+      header[i] += (header[i].empty() ? "" : ", ") + texts[i].text;
+    }
+  }
+  return header;
+}
+
+}  // namespace
+
+std::string render_markdown(const Sheet& sheet) {
+  const auto add = [](const std::vector<std::string>& texts) {
+    return fmt::format("| {} |\n", join_escaped(texts, " | ", escape_markdown));
+  };
+  const std::vector<std::string> header = header_of(sheet);
+  std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title)) + add(header) + "|";
+  for (size_t i = 0; i < header.size(); ++i) text += i < sheet.label_columns ? " --- |" : " ---: |";
+  text += "\n";
+  for (const Sheet::Row& row : sheet.rows) {
+    std::vector<std::string> line;
+    for (const Name& label : row.labels) line.push_back(label.text);
+    line.insert(line.end(), row.cells.begin(), row.cells.end());
+    text += add(line);
+  }
+  text += "\n";
+  for (const std::string& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note));
+  return text;
+}
+
+}  // namespace tearless::harness

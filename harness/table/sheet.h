@@ -1,0 +1,48 @@
+// A table as texts: what the formats for people print, each with its own escapes and rules.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/grid/names.h"
+#include "harness/grid/table_spec.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+
+/// A cell of the header, over `span` columns of the table.
+struct HeaderCell : Name {
+  size_t span = 1;
+};
+
+struct Sheet {
+  struct Row {
+    std::vector<Name> labels;                // "" where the row above has the same one
+    std::vector<std::string> cells;
+    std::vector<std::vector<std::string>> runs;  // of each cell
+    bool begins_group = false;               // not the first row, and of another group than the one above
+  };
+
+  std::string title;
+  std::string label;  // in LaTeX
+  TableSpec::Width width = TableSpec::Width::kAsNeeded;
+  size_t label_columns = 0;  // the first columns, which have the labels of the rows
+  std::vector<std::vector<HeaderCell>> header;
+  std::vector<Row> rows;
+  std::vector<std::string> notes;
+
+  size_t columns() const { return rows.empty() ? 0 : rows.front().cells.size(); }
+};
+
+Sheet sheet_of(const Table& table);
+
+/// The lines of the header: one for each column axis, those that the grid file adds, then one with the scores if there
+/// are several. The first cells of a line hold the names of the row axes (on the last line) and the name of the line
+/// (before its labels, or above them where the names of the row axes stand there). Columns with the same label, under
+/// one cell of the line above, have one cell together.
+std::vector<std::vector<HeaderCell>> header_of(const Table& table);
+
+/// A line of the header with the text of a cell in each of the columns that it spans.
+std::vector<Name> one_a_column(const std::vector<HeaderCell>& line);
+
+}  // namespace tearless::harness

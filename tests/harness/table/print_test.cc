@@ -1,0 +1,573 @@
+// What a paper's table needs beside the cells of the grid: names in print, statistics that `show` composes, rows and
+// columns that are made of others, published numbers with marks, and a layout that fits where it stands.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/utf8.h"
+#include "base/words.h"
+#include "harness/grid/expand.h"
+#include "harness/table/table.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::print_test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Grid load_text(std::string_view text) {
+  const test::TempFolder folder;
+  test::write_text(folder / "grid.toml", text);
+  Grid grid = load_grid(folder / "grid.toml");
+  grid.file = "grids/example.toml";
+  return grid;
+}
+
+using Scores = std::map<std::string, double>;
+/// What became of the run with these labels, axis → label, and this seed.
+using OutcomeOf = std::function<RunResult(std::map<std::string, std::string> labels, int64_t seed)>;
+
+RunResult done(Scores scores) { return {.state = RunState::kDone, .scores = std::move(scores)}; }
+RunResult ended(RunState state) { return {.state = state}; }
+
+std::vector<Row> rows_of(const Grid& grid, const OutcomeOf& outcome_of) {
+  std::vector<Row> rows;
+  for (const Combination& combination : runs_of(grid)) {
+    std::map<std::string, std::string> labels;
+    Run run{.id = fmt::format("{:016x}", rows.size()), .settings = "", .seed = combination.seed};
+    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+      const std::string& label = grid.axes[axis].points[combination.index[axis]].label;
+      labels[grid.axes[axis].name] = label;
+      run.coordinates.emplace_back(grid.axes[axis].name, label);
+    }
+    RunResult result = outcome_of(labels, combination.seed);
+    result.id = run.id;
+    rows.push_back({.run = run, .trained = run.id, .result = result});
+  }
+  return rows;
+}
+
+Table table_of(std::string_view text, const OutcomeOf& outcome_of, Notes notes = Notes::kAll) {
+  const Grid grid = load_text(text);
+  const View& view = grid.views.at(0);
+  return fill(grid, view.title, view.table(), rows_of(grid, outcome_of), "", ResumeNote::kIfDifferent, notes);
+}
+
+/// The texts of all cells: a list for each row, labels first.
+std::vector<std::vector<std::string>> texts_of(const Table& table) {
+  std::vector<std::vector<std::string>> texts;
+  for (const Table::Row& row : table.rows) {
+    std::vector<std::string>& line = texts.emplace_back(row.labels);
+    for (size_t i = 0; i < row.cells.size(); ++i) line.push_back(cell_text(table, table.columns[i], row.cells[i]));
+  }
+  return texts;
+}
+
+std::string only_text(std::string_view table, const std::vector<double>& of_seeds) {
+  const std::string grid = fmt::format("seeds = {}\n[axis]\na = [1]\n[table]\nscores = \"s\"\n{}", of_seeds.size(), table);
+  const Table filled = table_of(
+      grid, [&](const auto&, int64_t seed) { return done({{"s", of_seeds[static_cast<size_t>(seed - 1)]}}); });
+  return texts_of(filled).at(0).at(1);
+}
+
+// --- show ------------------------------------------------------------------------------------------------------------
+
+// Of 1, 2, 4, 9: mean 4, squares 9 + 4 + 0 + 25 = 38, deviation √(38/3) = 3.559026, t(0.975, 3) = 3.182446,
+// 3.182446 · 3.559026 / 2 = 5.663203, median 3.
+TEST(Show, ComposesStatisticsWithTextAroundThem) {
+  const auto shown = [](const std::string& show, const std::string& more = "") {
+    return only_text(fmt::format("show = \"{}\"\n{}", show, more), {9, 1, 4, 2});
+  };
+  EXPECT_EQ(shown("{mean:.2f} ± {std:.3f} ({n})"), "4.00 ± 3.559 (4)");
+  EXPECT_EQ(shown("{mean:.1f} ± {ci95:.4f}"), "4.0 ± 5.6632");
+  EXPECT_EQ(shown("{median:.1f} [{min:.0f}, {max:.0f}]"), "3.0 [1, 9]");
+  EXPECT_EQ(shown("{best:.0f}"), "9");
+  EXPECT_EQ(shown("{best:.0f}", "best = \"lowest\"\n"), "1");
+  EXPECT_EQ(shown("{best:.0f}", "best = { \"s*\" = \"lowest\" }\n"), "1");
+  EXPECT_EQ(shown("{mean:+.1f}"), "+4.0");
+  EXPECT_EQ(shown("M={mean:.0f}%, n={n}."), "M=4%, n=4.");
+  EXPECT_EQ(shown("{mean}"), "4.0") << "digits of the spread";
+  EXPECT_EQ(shown("{mean}", "decimals = 3\n"), "4.000");
+}
+
+TEST(Show, LeavesOutAStatisticWithoutValueWithItsText) {
+  EXPECT_EQ(only_text("show = \"{mean:.1f} ± {std:.1f} ({n})\"\n", {2}), "2.0 (1)");
+  EXPECT_EQ(only_text("show = \"{mean:.1f} (±{ci95:.1f}) max {max:.1f}\"\n", {2}), "2.0 max 2.0");
+}
+
+TEST(Show, MedianOfAnOddNumberIsTheMiddleOne) {
+  EXPECT_EQ(only_text("show = \"{median:.1f}\"\n", {5, 1, 100}), "5.0");
+}
+
+TEST(Show, TheCountSaysWhatIsMissing) {
+  const Table table = table_of("seeds = 3\n[axis]\na = [1]\n[table]\nscores = \"s\"\nshow = \"{mean:.0f} ({n})\"\n",
+                               [](const auto&, int64_t seed) {
+                                 return seed == 2 ? ended(RunState::kQueued) : done({{"s", 7}});
+                               });
+  EXPECT_EQ(texts_of(table), (std::vector<std::vector<std::string>>{{"1", "7 (2/3)"}}));
+}
+
+TEST(Show, IsExplainedInANote) {
+  const auto note = [](const std::string& show) {
+    return table_of("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + show,
+                    [](const auto&, int64_t) { return done({{"s", 7}}); })
+        .notes.front();
+  };
+  EXPECT_EQ(note(""), "s: mean ± sample standard deviation over 2 seeds (1, 2)");
+  EXPECT_EQ(note("show = \"{median} ({n})\"\n"), "s: median (number of seeds) over 2 seeds (1, 2)");
+}
+
+TEST(Cell, SaysTheNumberOfSeedsOnlyWhereItIsNotTheSameEverywhere) {
+  const auto texts = [](bool all) {
+    const Table table = table_of("seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = \"s\"\n",
+                                 [&](auto labels, int64_t seed) {
+                                   return !all && labels["a"] == "2" && seed == 2 ? ended(RunState::kRunning)
+                                                                                  : done({{"s", 3.0 + 1.0 * seed}});
+                                 });
+    return texts_of(table);
+  };
+  using Texts = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(texts(true), (Texts{{"1", "4.50 ± 0.71"}, {"2", "4.50 ± 0.71"}}));
+  EXPECT_EQ(texts(false), (Texts{{"1", "4.50 ± 0.71 (n=2)"}, {"2", "4.00 (1/2)"}}));
+}
+
+TEST(Cell, HasATrueMinusForPeopleAndAHyphenForPrograms) {
+  const Table table = table_of(
+      "seeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\npublished = { source = \"P\", values = [[-1.5]] }\n",
+      [](const auto&, int64_t) { return done({{"s", -2.25}}); });
+  EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("−2.25 [−1.5, −0.75]"));
+  EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("−2.25 \\[−1.5, −0.75\\]"));
+  EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr("−2.25 [−1.5, −0.75]"));
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("$-$2.25 {[}$-$1.5, $-$0.75{]}"));
+  EXPECT_THAT(render(table, TableFormat::kCsv), HasSubstr(",-2.25,"));
+}
+
+// --- names -----------------------------------------------------------------------------------------------------------
+
+constexpr const char* kNamed = R"--(
+seeds = 1
+[axis]
+norm = ["ln", "sn"]
+depth = [2, 6]
+[names]
+norm = "Norm"
+depth = { text = "Depth L", latex = "Depth $L$" }
+ln = "LayerNorm"
+sn = { text = "ScaleNorm (√d)", latex = "ScaleNorm ($\\sqrt{d}$)" }
+"depth=2" = "two"
+2 = "not this one"
+"test.bleu" = "BLEU_4"
+)--";
+RunResult one_score(const std::map<std::string, std::string>&, int64_t) { return done({{"test.bleu", 7}}); }
+
+TEST(Names, AreInFormatsForPeopleAndWordsOfTheGridInOthers) {
+  const Table table = table_of(kNamed, one_score);
+  const std::string text = render(table, TableFormat::kText), latex = render(table, TableFormat::kLatex);
+  EXPECT_THAT(text, HasSubstr("                 Depth L\nNorm             two    6\n"));
+  EXPECT_THAT(text, HasSubstr("LayerNorm        7.00   7.00\nScaleNorm (√d)   7.00   7.00\n"));
+  EXPECT_THAT(text, HasSubstr("BLEU_4: mean"));
+  EXPECT_THAT(latex, HasSubstr(" & \\multicolumn{2}{c}{Depth $L$} \\\\ \\cmidrule(lr){2-3}\nNorm & two & 6 \\\\"));
+  EXPECT_THAT(latex, HasSubstr("ScaleNorm ($\\sqrt{d}$) & 7.00"));
+  EXPECT_THAT(latex, HasSubstr("BLEU\\_4: mean"));
+  EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr("<th>LayerNorm</th>"));
+  EXPECT_THAT(render(table, TableFormat::kCsv), HasSubstr("ln,2,test.bleu,7"));
+  EXPECT_EQ(json::parse(render(table, TableFormat::kJson)).at("rows").at(1).at("labels"), (json{{"norm", "sn"}}));
+}
+
+TEST(Names, ThatAreEmptyAreNotPrinted) {
+  const Table table = table_of("seeds = 1\n[axis]\nnorm = [\"ln\"]\ndepth = [2, 6]\n[names]\ndepth = \"\"\n", one_score);
+  EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("\n\nnorm   2      6\n"));
+}
+
+TEST(Names, OfBaseFilesHoldUnlessTheGridHasItsOwn) {
+  const test::TempFolder folder;
+  test::write_text(folder / "deep.toml", "x = 1\n[names]\nln = \"deep\"\nsn = \"deep\"\nnorm = \"deep\"\n");
+  test::write_text(folder / "base.toml", "base = \"deep.toml\"\n[names]\nln = \"base\"\nsn = \"base\"\n");
+  test::write_text(folder / "grid.toml", "base = \"base.toml\"\n[axis]\nnorm = [\"ln\", \"sn\"]\n[names]\nsn = \"own\"\n");
+  const Grid grid = load_grid(folder / "grid.toml");
+  EXPECT_EQ(name_of(grid.names, "norm").text, "deep");
+  EXPECT_EQ(name_of(grid.names, "norm", "ln").text, "base");
+  EXPECT_EQ(name_of(grid.names, "norm", "sn").text, "own");
+  EXPECT_EQ(grid.base.count("x"), 1u);
+  EXPECT_EQ(grid.base.size(), 1u) << "a name is no setting";
+}
+
+TEST(Names, AndViewsAreTheSameInWhatASweepKeeps) {
+  const std::string text = std::string(kNamed) + R"--(
+[table]
+rows = "norm"
+columns = "depth"
+where = { depth = [2] }
+show = "{mean:.1f} {delta}"
+baseline = "ln"
+[[table.row]]
+label = { text = "Δ", latex = "$\\Delta$" }
+difference = ["sn", "ln"]
+[[table.column]]
+label = "mean"
+mean = true
+[table.header]
+"Sizes" = { 2 = "small", 6 = "large" }
+[[table.published]]
+source = "P"
+values = [["1.5†"], [{ value = 2, source = "Q" }]]
+)--";
+  const Grid grid = load_text(text);
+  const Grid again = parse_grid(grid.merged, "merged.toml");
+  EXPECT_EQ(again.names, grid.names);
+  const auto printed = [&](const Grid& one) {
+    return render(fill(one, "t", one.views.at(0).table(), rows_of(one, one_score)), TableFormat::kLatex);
+  };
+  EXPECT_EQ(printed(again), printed(grid));
+  EXPECT_THAT(printed(grid), HasSubstr("$\\Delta$ & "));
+}
+
+// --- added rows and columns --------------------------------------------------------------------------------------------
+
+constexpr const char* kAdded = R"--(
+seeds = 2
+[axis]
+norm = ["none", "ln", "ada"]
+task = ["A", "B"]
+[table]
+rows = "norm"
+columns = "task"
+scores = "s"
+show = "{mean:.2f} ± {std:.2f}"
+published = { source = "P", values = [[1, 2], [4, 8], ["Div", 9]] }
+[[table.row]]
+label = "gain"
+difference = ["ada", "ln"]
+[[table.row]]
+label = "mean"
+mean = ["none", "ln"]
+before = "ada"
+[[table.column]]
+label = "Δavg"
+mean = true
+baseline = "none"
+)--";
+// Of seeds 1 and 2:     A        B
+//   none             1,  2   10, 20
+//   ln               3,  7   30, 40
+//   ada              4, 10   35, 43
+double value_at(const std::string& norm, const std::string& task, int64_t seed) {
+  static const std::map<std::pair<std::string, std::string>, std::pair<double, double>> kValues = {
+      {{"none", "A"}, {1, 2}}, {{"none", "B"}, {10, 20}}, {{"ln", "A"}, {3, 7}},
+      {{"ln", "B"}, {30, 40}}, {{"ada", "A"}, {4, 10}},   {{"ada", "B"}, {35, 43}}};
+  const auto& [first, second] = kValues.at({norm, task});
+  return seed == 1 ? first : second;
+}
+RunResult of_values(std::map<std::string, std::string> labels, int64_t seed) {
+  return done({{"s", value_at(labels["norm"], labels["task"], seed)}});
+}
+
+TEST(AddedLines, AreSumsOfTheValuesOfEachSeed) {
+  // gain of A: 1, 3; of B: 5, 3. mean of none and ln: 2, 4.5 and 20, 30.
+  // Δavg: ln (3 + 30)/2 - (1 + 10)/2 = 11, (7 + 40)/2 - (2 + 20)/2 = 12.5; ada 14, 15.5; gain 3 and 3 without a
+  // baseline's own gain, which is that of `none` itself: (1 + 5)/2 - 5.5 = -2.5, (3 + 3)/2 - 11 = -8.
+  const auto texts = texts_of(table_of(kAdded, of_values));
+  using testing::StartsWith;
+  ASSERT_EQ(texts.size(), 5u);
+  EXPECT_THAT(texts[0], ElementsAre("none", "1.50 ± 0.71 [1, +0.50]", "15.00 ± 7.07 [2, +13.00]", "+0.00 ± 0.00 [0, +0.00]"));
+  EXPECT_THAT(texts[1], ElementsAre("ln", "5.00 ± 2.83 [4, +1.00]", "35.00 ± 7.07 [8, +27.00]",
+                                    "+11.75 ± 1.06 [4, +7.25]"))
+      << "published: (4 + 8)/2 - (1 + 2)/2 = 4.5, without decimals as the others";
+  EXPECT_THAT(texts[2], ElementsAre("mean", StartsWith("3.25 ± 1.77"), StartsWith("25.00 ± 7.07"), StartsWith("+5.88 ± 0.53")));
+  EXPECT_THAT(texts[3], ElementsAre("ada", "7.00 ± 4.24 [Div]", StartsWith("39.00 ± 5.66"), "+14.75 ± 1.06"));
+  EXPECT_THAT(texts[4], ElementsAre("gain", "+2.00 ± 1.41", "+4.00 ± 1.41 [1, +3.00]", StartsWith("−5.25 ± 3.89")));
+}
+
+TEST(AddedLines, WithoutASeedOfOneOfTheirCellsLackIt) {
+  const Table table = table_of(kAdded, [](auto labels, int64_t seed) {
+    if (labels["norm"] == "ada" && labels["task"] == "A" && seed == 2) return ended(RunState::kQueued);
+    if (labels["norm"] == "ada" && labels["task"] == "B") return ended(RunState::kDiverged);
+    return of_values(labels, seed);
+  });
+  const auto texts = texts_of(table);
+  EXPECT_EQ(texts[4][1], "+1.00 (1/2)") << "3 of ln's second seed has no partner";
+  EXPECT_EQ(texts[4][2], "– [1]") << "diverged";
+  EXPECT_EQ(texts[3][3], "– (0/2)") << "no seed has both tasks, and one is still to come";
+}
+
+TEST(AddedLines, OfPublishedNumbersAloneAreInBracketsAndSummedToo) {
+  const std::string text = std::string(kAdded) + R"--(
+[[table.row]]
+label = "published"
+published = { source = "Qi", values = [16.2, "24.0‡"] }
+before = "none"
+)--";
+  const Table table = table_of(text, of_values);
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("published", "[16.2]", "[24.0‡]", "[18.6]")) << "20.1 - 1.5";
+  EXPECT_THAT(table.notes, testing::Contains("[in brackets]: P; Qi, then ours minus that"));
+  const json cell = json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0);
+  EXPECT_EQ(cell.at("state"), "published");
+  EXPECT_EQ(cell.at("mean"), nullptr) << "a published number is no measured one";
+}
+
+TEST(AddedLines, OfSeveralRowAxesHaveALabelOfEach) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+init = ["x", "s"]
+place = ["post", "pre"]
+[table]
+rows = ["init", "place"]
+scores = "s"
+show = "{mean:.0f}"
+[[table.row]]
+label = "s − x"
+difference = [["s", "pre"], ["x", "pre"]]
+)--",
+                               [](auto labels, int64_t) {
+                                 return done({{"s", (labels["init"] == "s" ? 50 : 20) + (labels["place"] == "pre" ? 3 : 0)}});
+                               });
+  EXPECT_THAT(texts_of(table).back(), ElementsAre("s − x", "", "+30"));
+  const std::string text = render(table, TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("x       post     20\n        pre      23\ns       post     50\n        pre      53\n"));
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("x & post & \\phantom{0}20 \\\\\n & pre & \\phantom{0}23 \\\\\n\\addlinespace\ns & post"));
+}
+
+TEST(Delta, IsTheMeanDifferenceFromTheBaselineOfTheSeedsThatBothHave) {
+  const std::string text = R"--(
+seeds = 3
+[axis]
+norm = ["ln", "ada"]
+[table]
+rows = "norm"
+scores = "s"
+baseline = "ln"
+show = "{mean:.1f} ({delta:.1f})"
+)--";
+  const Table table = table_of(text, [](auto labels, int64_t seed) {
+    if (labels["norm"] == "ln") return seed == 3 ? ended(RunState::kQueued) : done({{"s", 10.0 * seed}});
+    return done({{"s", 10.0 * seed + seed}});
+  });
+  // ada: 11, 22, 33; less 10 and 20: 1 and 2.
+  EXPECT_EQ(texts_of(table)[0][1], "15.0 (2/3)");
+  EXPECT_EQ(texts_of(table)[1][1], "22.0 (+1.5)");
+  EXPECT_THAT(table.notes, testing::Contains("the baseline is ln; differences are of the same seed"));
+}
+
+// --- which runs are where ----------------------------------------------------------------------------------------------
+
+TEST(Average, IsOfEachSeedTheMeanOverTheAxis) {
+  const Table table = table_of(R"--(
+seeds = 2
+[axis]
+init = ["x", "s"]
+place = ["post", "pre"]
+[table]
+rows = "place"
+average = "init"
+scores = "s"
+show = "{mean:.1f} ± {std:.2f}"
+)--",
+                               [](auto labels, int64_t seed) {
+                                 if (labels["place"] == "pre" && labels["init"] == "s" && seed == 2)
+                                   return ended(RunState::kDiverged);
+                                 return done({{"s", (labels["init"] == "s" ? 30.0 : 10.0) + 4.0 * seed}});
+                               });
+  // post: (14 + 34)/2 = 24, (18 + 38)/2 = 28; pre: 24 alone.
+  EXPECT_EQ(texts_of(table)[0][1], "26.0 ± 2.83");
+  EXPECT_EQ(texts_of(table)[1][1], "24.0, 1/2 div.");
+  EXPECT_THAT(table.notes, testing::Contains("of each seed the mean over all values of init"));
+}
+
+TEST(Where, RestrictsTheTableItsNotesAndItsAxes) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+norm = ["a", "b", "c"]
+corpus = ["x", "y"]
+[[exclude]]
+when = { norm = "c", corpus = "y" }
+why = "too slow"
+[table]
+rows = "norm"
+columns = []
+where = { norm = ["b", "c"], corpus = "x" }
+scores = "s"
+show = "{mean:.0f}"
+)--",
+                               [](auto labels, int64_t) {
+                                 return labels["corpus"] == "x" && labels["norm"] != "c" ? done({{"s", 5}})
+                                                                                        : ended(RunState::kQueued);
+                               });
+  EXPECT_EQ(texts_of(table), (std::vector<std::vector<std::string>>{{"b", "5"}, {"c", "– (0/1)"}}));
+  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("1 of 2 runs have no result yet")));
+  EXPECT_THAT(table.notes, Not(testing::Contains(HasSubstr("left out"))));
+}
+
+TEST(Scores, MayBeOthersForEachLabelOfAColumn) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+norm = ["a"]
+task = ["MT", "LM"]
+[table]
+rows = "norm"
+columns = "task"
+scores.task = { MT = ["test.bleu", "dev.bleu"], LM = "test.bpc" }
+show = "{mean:.2f}"
+decimals = { "test.bpc" = 3 }
+)--",
+                               [](auto labels, int64_t) {
+                                 return labels["task"] == "LM" ? done({{"test.bpc", 1.0625}})
+                                                               : done({{"test.bleu", 30}, {"dev.bleu", 31}});
+                               });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "30.00", "31.00", "1.06"));
+  std::vector<std::string> scores;
+  for (const Table::Column& column : table.columns) scores.push_back(column.score);
+  EXPECT_THAT(scores, ElementsAre("test.bleu", "dev.bleu", "test.bpc"));
+  EXPECT_THAT(render(table, TableFormat::kLatex),
+              HasSubstr("task & \\multicolumn{2}{c}{MT} & LM \\\\ \\cmidrule(lr){2-3}\nnorm & test.bleu & dev.bleu & "
+                        "test.bpc \\\\"));
+  EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr("<tr><th>task</th><th colspan=\"2\">MT</th><th>LM</th></tr>"));
+}
+
+TEST(HeaderLine, HasATextForLabelsOfTheColumns) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+norm = ["a"]
+task = ["MT", "LM", "RT"]
+[names]
+task = ""
+[table]
+rows = "norm"
+columns = "task"
+scores = "s"
+show = "{mean:.0f}"
+[table.header]
+"Layers" = { MT = 12, LM = 12, RT = { text = "four", latex = "$4$" } }
+)--",
+                               [](const auto&, int64_t) { return done({{"s", 5}}); });
+  EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("         MT   LM   RT\nLayers   12   12   four\nnorm\n"));
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("Layers & 12 & 12 & $4$ \\\\\n"));
+}
+
+TEST(Select, SaysInANoteWhatIsChosenEverywhere) {
+  const auto filled = [](double b_of_large) {
+    return table_of(R"--(
+seeds = 1
+[axis]
+norm = ["a", "b"]
+lr = [0.1, 0.2]
+[table]
+rows = "norm"
+scores = "test"
+show = "{mean:.0f}"
+select = { over = ["lr"], by = "dev" }
+)--",
+                    [&](auto labels, int64_t) {
+                      const bool large = labels["lr"] == "0.2";
+                      return done({{"test", large ? 8 : 4}, {"dev", !large ? 1 : labels["norm"] == "a" ? 2 : b_of_large}});
+                    });
+  };
+  const Table same = filled(3), other = filled(0.5);
+  EXPECT_EQ(texts_of(same), (std::vector<std::vector<std::string>>{{"a", "8"}, {"b", "8"}}));
+  EXPECT_THAT(same.notes, testing::Contains("the value of lr with the highest mean dev: 0.2 in every cell"));
+  EXPECT_EQ(texts_of(other), (std::vector<std::vector<std::string>>{{"a", "8 @0.2"}, {"b", "4 @0.1"}}));
+  EXPECT_THAT(other.notes, testing::Contains("@: the value of lr with the highest mean dev"));
+}
+
+// --- published ---------------------------------------------------------------------------------------------------------
+
+TEST(Published, HasMarksSourcesAndSeveralScores) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+system = ["a", "b", "c"]
+[table]
+rows = "system"
+scores = ["test", "sacre"]
+show = "{mean:.1f}"
+[[table.published]]
+source = "P"
+values = [["20.50‡*"], [{ value = "19.0*", source = "Q 2017" }], ["fails"]]
+[[table.published]]
+source = "P, in brackets"
+score = "sacre"
+values = [[18.5], [""], [18]]
+)--",
+                               [](const auto&, int64_t) { return done({{"test", 21}, {"sacre", 19}}); });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "21.0 [20.50‡*, +0.5]", "19.0 [18.5, +0.5]"));
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "21.0 [19.0* (a), +2.0]", "19.0"));
+  EXPECT_THAT(texts_of(table)[2], ElementsAre("c", "21.0 [fails]", "19.0 [18.0, +1.0]"));
+  EXPECT_THAT(table.notes, testing::Contains("[in brackets]: P; P, in brackets, then ours minus that"));
+  EXPECT_THAT(table.notes, testing::Contains("(a): Q 2017"));
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("{[}20.50$^{\\ddagger}$$^{*}$, +0.5{]}"));
+}
+
+// --- where it is printed -----------------------------------------------------------------------------------------------
+
+Table wide_table() {
+  std::string text = "seeds = 1\n[axis]\nnorm = [\"layer_norm\", \"none\"]\ntask = [";
+  for (int i = 0; i < 12; ++i) text += fmt::format("\"task {}\", ", i);
+  text += "]\n[table]\nrows = \"norm\"\ncolumns = \"task\"\nscores = [\"test.bleu\", \"dev.bleu\"]\n";
+  return table_of(text, [](auto labels, int64_t) {
+    const double task = std::stod(labels["task"].substr(5));
+    return done({{"test.bleu", 20 + task}, {"dev.bleu", 40 + task}});
+  });
+}
+
+TEST(Text, WiderThanTheTerminalIsInPartsWithTheLabelsOfTheRows) {
+  const Table table = wide_table();
+  const std::string text = render(table, TableFormat::kText, Formulas::kAsTheyAre, 60);
+  size_t rules = 0, labels = 0, cells = 0;
+  for (const std::string_view line : split_lines(text)) {
+    const bool is_note = line.find("seed (") != std::string::npos;
+    EXPECT_TRUE(is_note || display_width(std::string(line)) <= 60) << line;
+    rules += line.starts_with("─");
+    labels += line.starts_with("layer_norm");
+    cells += static_cast<size_t>(std::ranges::count(line, '.'));
+  }
+  EXPECT_GT(labels, 2u) << text;
+  EXPECT_EQ(rules, 2 * labels);
+  for (int task = 0; task < 12; ++task) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("task {}", task)));
+    EXPECT_THAT(text, HasSubstr(fmt::format("{}.00", 20 + task)));
+    EXPECT_THAT(text, HasSubstr(fmt::format("{}.00", 40 + task)));
+  }
+  const std::string whole = render(table, TableFormat::kText);
+  EXPECT_EQ(whole.find("layer_norm"), whole.rfind("layer_norm")) << "in one part";
+  EXPECT_EQ(render(table, TableFormat::kText, Formulas::kAsTheyAre, 2000), whole);
+}
+
+TEST(Latex, IsAFloatWithCaptionAndLabelAsWideAsItsContent) {
+  const auto latex = [](const std::string& keys) {
+    return render(table_of("title = \"T\"\nseeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + keys, one_score),
+                  TableFormat::kLatex);
+  };
+  EXPECT_THAT(latex("label = \"tab:x_1\"\n"), HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\small\n"));
+  EXPECT_THAT(latex(""), Not(HasSubstr("\\label")));
+  EXPECT_THAT(latex("width = \"page\"\n"), HasSubstr("\\begin{table*}"));
+  const std::string wide = render(wide_table(), TableFormat::kLatex);
+  EXPECT_THAT(wide, HasSubstr("\\begin{table*}"));
+  EXPECT_THAT(wide, HasSubstr("points wider than a page"));
+}
+
+TEST(Final, HasNoNoteOfWhatRemainsToBeDoneAndKeepsWhatCellsMean) {
+  const OutcomeOf outcome = [](auto labels, int64_t seed) {
+    if (labels["a"] == "1") return seed == 1 ? done({{"s", 5}}) : ended(RunState::kQueued);
+    return ended(seed == 1 ? RunState::kDiverged : RunState::kFailed);
+  };
+  const std::string grid = "seeds = 2\n[axis]\na = [1, 2, 3]\n[[exclude]]\nwhen = { a = 3 }\nwhy = \"too slow\"\n[table]\nscores = \"s\"\n";
+  const Table all = table_of(grid, outcome), final = table_of(grid, outcome, Notes::kFinal);
+  EXPECT_THAT(all.notes, testing::Contains(HasSubstr("tearless run")));
+  EXPECT_THAT(final.notes, ElementsAre("s: mean ± sample standard deviation over 2 seeds (1, 2)",
+                                       "div.: diverged, the loss or a gradient was no longer finite",
+                                       "2 runs left out: too slow",
+                                       "(k/n): k of n seeds; the others have no result"));
+  EXPECT_EQ(texts_of(final), texts_of(all));
+}
+
+}  // namespace
+}  // namespace tearless::harness::print_test
