@@ -16,8 +16,8 @@ constexpr size_t kMaxShown = 12;  // in one sentence
 
 /// The rows or the columns of the layout, by their labels.
 struct Lines {
-  const char* what;                         // "row"
-  const std::vector<size_t>& axes;          // indices into Grid::axes
+  const char* what;                                   // "row"
+  const std::vector<size_t>& axes;                    // indices into Grid::axes
   std::vector<std::vector<std::string>> labels = {};  // of each line, one for each axis
 
   Lines(const char* kind, const Grid& grid, const std::vector<size_t>& of, const std::vector<Coordinates>& lines)
@@ -77,7 +77,8 @@ void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& add
   if (mean && difference) fail("{}: write either mean or difference, not both", reader.location("difference"));
   if (difference) {
     const std::vector<size_t> two = lines_named(*difference, "difference", lines, reader);
-    if (two.size() != 2) fail("{}: difference needs two {}s, as in [A, B] for A minus B", reader.location(*difference), lines.what);
+    if (two.size() != 2)
+      fail("{}: difference needs two {}s, as in [A, B] for A minus B", reader.location(*difference), lines.what);
     added.sum = {{two[0], 1}, {two[1], -1}};
     added.is_difference = true;
   } else if (mean) {

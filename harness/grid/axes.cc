@@ -143,8 +143,7 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, Grid& 
   return point;
 }
 
-std::vector<AxisPoint> listed_points(const std::string& name, const toml::array& list, Grid& grid,
-                                     size_t axes_before) {
+std::vector<AxisPoint> listed_points(const std::string& name, const toml::array& list, Grid& grid, size_t axes_before) {
   const auto is_bundle = [](const toml::node& item) { return item.is_table() && !item.as_table()->contains("value"); };
   if (list.empty() || !is_bundle(list.front())) {
     for (const toml::node& item : list) {

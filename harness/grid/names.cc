@@ -19,17 +19,24 @@ std::string fault_of(const std::string& latex) {
         if (++at == latex.size()) return "ends in a \\ without its command";
         if (latex[at] == '\\') return "has a line break, \\\\";
         break;
-      case '{': ++braces; break;
+      case '{':
+        ++braces;
+        break;
       case '}':
         if (--braces < 0) return "has a } without its {";
         break;
-      case '$': in_math = !in_math; break;
+      case '$':
+        in_math = !in_math;
+        break;
       case '&':
       case '%':
-      case '#': return fmt::format("has a bare {0}; write \\{0}", latex[at]);
+      case '#':
+        return fmt::format("has a bare {0}; write \\{0}", latex[at]);
       case '\n':
-      case '\r': return "has a line break";
-      default: break;
+      case '\r':
+        return "has a line break";
+      default:
+        break;
     }
   }
   if (braces > 0) return "has a { without its }";
@@ -64,9 +71,9 @@ Name read_name(const toml::node& node, const std::string& key, const std::string
 std::string names_text(const Names& names) {
   std::string text;
   for (const auto& [word, name] : names) {
-    const std::string value = name.latex.empty() ? toml_value(name.text)
-                                                 : fmt::format("{{ text = {}, latex = {} }}", toml_value(name.text),
-                                                               toml_value(name.latex));
+    const std::string value =
+        name.latex.empty() ? toml_value(name.text)
+                           : fmt::format("{{ text = {}, latex = {} }}", toml_value(name.text), toml_value(name.latex));
     text += fmt::format("names.{} = {}\n", toml_value(word), value);
   }
   return text;

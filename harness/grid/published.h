@@ -9,9 +9,9 @@ namespace tearless::harness {
 
 struct PublishedNumber {
   nlohmann::json value = {};  // a number, a text that is none ("fail"), or null: none
-  std::string text = {};      // as the source prints it, marks included: "20.91‡*"; "": the number, with the digits of
-                              // the others
-  std::string source = {};    // "": that of the others
+  std::string text = {};    // as the source prints it, marks included: "20.91‡*"; "": the number, with the digits of
+                            // the others
+  std::string source = {};  // "": that of the others
 };
 
 /// The numbers of one score, or words in their place.

@@ -72,8 +72,7 @@ Show read_show(const std::string& text, const std::string& location) {
     between.clear();
     show.parts.push_back(std::move(part));
   }
-  if (show.parts.empty())
-    fail("{}: show = \"{}\" names no statistic; write one as in {{mean}}", location, text);
+  if (show.parts.empty()) fail("{}: show = \"{}\" names no statistic; write one as in {{mean}}", location, text);
   show.parts.back().after += between;
   return show;
 }

@@ -141,9 +141,10 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
     return;
   }
   if (table->size() != 1 || !table->begin()->second.is_table()) {
-    fail("{}: scores must be a name, names, or one axis of which each label has its own, as in scores.task = {{ "
-         "\"RT\" = \"test.accuracy\", … }}",
-         reader.location("scores"));
+    fail(
+        "{}: scores must be a name, names, or one axis of which each label has its own, as in scores.task = {{ "
+        "\"RT\" = \"test.accuracy\", … }}",
+        reader.location("scores"));
   }
   const std::string name(table->begin()->first.str());
   const toml::table& by_label = *table->begin()->second.as_table();
@@ -217,7 +218,8 @@ void load_published(const toml::table& table, const std::string& file, const Lay
   TableReader reader(table, "published", file);
   Published published;
   published.source = reader.text("source").value_or("");
-  if (published.source.empty()) fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
+  if (published.source.empty())
+    fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
   const std::optional<std::string> score = reader.text("score");
   if (score) spec.named.push_back({*score, "published.score", reader.location("score")});
   published.score = score.value_or(spec.scores.empty() ? "" : spec.scores.front());
@@ -308,7 +310,8 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
     fail("{}: a table has either select or average, not both", reader.location("average"));
   place_axes(reader, grid, spec);
   if (spec.scores_axis && std::ranges::find(spec.columns, *spec.scores_axis) == spec.columns.end())
-    fail("{}: scores.{}: the axis must be one of the columns", reader.location("scores"), grid.axes[*spec.scores_axis].name);
+    fail("{}: scores.{}: the axis must be one of the columns", reader.location("scores"),
+         grid.axes[*spec.scores_axis].name);
 
   const Layout layout = layout_of(grid, spec);
   if (layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));

@@ -41,20 +41,22 @@ struct TableSpec {
   /// A row or a column that the grid does not have: a weighted sum of its rows (columns), of each seed, or published
   /// numbers alone. The weights of a mean of k are 1/k, those of a difference 1 and -1.
   struct AddedLine {
-    std::vector<Name> labels;                    // one for each axis of the rows (columns)
-    std::vector<std::pair<size_t, double>> sum;  // index into the layout's rows (columns) → weight; empty: published alone
+    std::vector<Name> labels;  // one for each axis of the rows (columns)
+    std::vector<std::pair<size_t, double>>
+        sum;  // index into the layout's rows (columns) → weight; empty: published alone
     bool is_difference = false;
-    std::optional<size_t> before;  // index into the layout's rows (columns) before which it stands; nullopt: last
-    std::string score;                // of a column; "": the first of the table
-    std::optional<size_t> baseline;   // of a column: the layout's row that is subtracted from each
-    std::vector<PublishedNumber> published;  // of a row of published numbers alone: one for each of the layout's columns
-    std::string source;                      // of these
+    std::optional<size_t> before;    // index into the layout's rows (columns) before which it stands; nullopt: last
+    std::string score;               // of a column; "": the first of the table
+    std::optional<size_t> baseline;  // of a column: the layout's row that is subtracted from each
+    std::vector<PublishedNumber>
+        published;       // of a row of published numbers alone: one for each of the layout's columns
+    std::string source;  // of these
   };
 
   /// A line of the header, below the labels of the columns: a text for the labels of an axis.
   struct HeaderLine {
     Name name;
-    size_t axis = 0;                  // index into Grid::axes; it is in `columns`
+    size_t axis = 0;                    // index into Grid::axes; it is in `columns`
     std::map<std::string, Name> texts;  // label → text
   };
 
@@ -67,14 +69,14 @@ struct TableSpec {
   std::vector<size_t> average;  // indices, too: a cell is the mean over their points, of each seed
   std::map<size_t, std::vector<bool>> where;  // axis → the points that the table is about; other axes: all
   std::vector<std::string> scores;            // names, or patterns with `*`; empty: test.*
-  std::optional<size_t> scores_axis;  // of columns, whose labels have scores of their own
+  std::optional<size_t> scores_axis;          // of columns, whose labels have scores of their own
   std::map<std::string, std::vector<std::string>> scores_of_label;  // label of that axis → scores
   Show show = default_show();
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
-  std::map<std::string, double> factors;  // score or pattern → by what the table multiplies it; others: 1
+  std::map<std::string, double> factors;        // score or pattern → by what the table multiplies it; others: 1
   std::map<std::string, bool> highest_is_best;  // score or pattern; others: it is
-  std::optional<double> fail_below;       // a done run whose first score is lower counts as failed, in every column
-  bool count_diverged = false;  // a diverged run counts with the scores of its best checkpoint, if it has them
+  std::optional<double> fail_below;  // a done run whose first score is lower counts as failed, in every column
+  bool count_diverged = false;       // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
   std::optional<size_t> baseline;  // the layout's row from which {delta} is the difference
   std::vector<Published> published;

@@ -69,14 +69,14 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
   std::vector<TableSpec::NamedScore> all = grid.named;
   for (const View& view : grid.views) all.insert(all.end(), view.table().named.begin(), view.table().named.end());
   for (const TableSpec::NamedScore& named : all) {
-      std::vector<std::string> names = known.value_or(std::vector<std::string>());
-      if (!known) {
-        const auto of_derivation = seen.find(derivation_of_score(grid, named.name));
-        if (of_derivation == seen.end()) continue;
-        names.assign(of_derivation->second.begin(), of_derivation->second.end());
-      }
-      const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
-      if (std::ranges::none_of(names, meets)) errors.push_back(sentence_about(named, names));
+    std::vector<std::string> names = known.value_or(std::vector<std::string>());
+    if (!known) {
+      const auto of_derivation = seen.find(derivation_of_score(grid, named.name));
+      if (of_derivation == seen.end()) continue;
+      names.assign(of_derivation->second.begin(), of_derivation->second.end());
+    }
+    const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
+    if (std::ranges::none_of(names, meets)) errors.push_back(sentence_about(named, names));
   }
   return errors;
 }

@@ -101,37 +101,45 @@ Digits digits_of_mean(const Table& table, const Table::Column& column) {
 }
 
 // As in the source: TOML drops the zeros at its end.
-std::string published_number(const PublishedNumber& one, int decimals) {
+std::string published_number(const PublishedNumber& one, int decimals, bool has_sign) {
   if (!one.text.empty() || !one.value.is_number()) return one.text;
   const std::string shortest = value_text(one.value);
   if (shortest.find('e') != std::string::npos) return shortest;
-  return with_minus(number_text(one.value.get<double>(), {.decimals = decimals, .is_given = true}));
+  const auto value = one.value.get<double>();
+  const Digits digits = {.decimals = decimals, .is_given = true};
+  return with_minus(has_sign ? signed_text(value, value, digits) : number_text(value, digits));
+}
+
+}  // namespace
+
+std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  if (cell.expected == 0 && !cell.excluded && !cell.published.empty()) return "";
+  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed > 0 ? "°" : "") +
+         count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell);
 }
 
 std::string published_text(const Table& table, const Table::Column& column, const Cell& cell) {
   std::string text;
   for (const PublishedNumber& one : cell.published) {
-    std::string number = published_number(one, column.published_decimals);
+    std::string number = published_number(one, column.published_decimals, cell.is_difference);
     if (number.empty()) continue;
     if (!one.source.empty()) {
       const auto source = std::ranges::find(table.sources, one.source) - table.sources.begin();
       number += fmt::format(" ({})", static_cast<char>('a' + source % 26));
     }
     const std::optional<double> difference = &one == cell.published.data() ? cell.difference() : std::nullopt;
-    text += difference ? fmt::format(" [{}, {}]", number,
-                                     with_minus(signed_text(*difference, scale_of(cell), digits_of_mean(table, column))))
-                       : fmt::format(" [{}]", number);
+    if (!text.empty()) text += ' ';
+    text += difference
+                ? fmt::format("[{}, {}]", number,
+                              with_minus(signed_text(*difference, scale_of(cell), digits_of_mean(table, column))))
+                : fmt::format("[{}]", number);
   }
   return text;
 }
 
-}  // namespace
-
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  const std::string published = published_text(table, column, cell);
-  if (cell.expected == 0 && !cell.excluded && !published.empty()) return published.substr(1);
-  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed > 0 ? "°" : "") +
-         count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell) + published;
+  const std::string measured = measured_text(table, column, cell), published = published_text(table, column, cell);
+  return measured + (measured.empty() || published.empty() ? "" : " ") + published;
 }
 
 }  // namespace tearless::harness

@@ -15,8 +15,8 @@
 #include "harness/table/by_score.h"
 #include "harness/table/lines.h"
 #include "harness/table/notes.h"
-#include "harness/table/table_digits.h"
 #include "harness/table/table.h"
+#include "harness/table/table_digits.h"
 #include "harness/table/weighted_sum.h"
 
 namespace tearless::harness {
@@ -235,8 +235,8 @@ std::vector<Row> admitted(const Grid& grid, const TableSpec& spec, const std::ve
     return std::ranges::all_of(spec.where, [&](const auto& entry) {
       const Axis& axis = grid.axes[entry.first];
       const auto label = std::ranges::find(row.run.coordinates, axis.name, &std::pair<std::string, std::string>::first);
-      const auto point = std::ranges::find(axis.points, label == row.run.coordinates.end() ? kAbsentLabel : label->second,
-                                           &AxisPoint::label);
+      const auto point = std::ranges::find(
+          axis.points, label == row.run.coordinates.end() ? kAbsentLabel : label->second, &AxisPoint::label);
       return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
     });
   });
@@ -363,17 +363,20 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   const std::vector<Line> columns = with_added(column_lines, spec.added_columns, first_score, table.names);
   for (const Line& column : columns) table.columns.push_back({.labels = column.labels, .score = column.score});
   for (const Line& line : lines) {
-    Table::Row& row = table.rows.emplace_back(Table::Row{.labels = line.labels, .cells = {}, .is_added = line.added != nullptr});
+    Table::Row& row =
+        table.rows.emplace_back(Table::Row{.labels = line.labels, .cells = {}, .is_added = line.added != nullptr});
     for (const Line& column : columns) {
-      row.cells.push_back(line.sum.empty() ? published_cell(line, column, first_score, base) : cell_of(line, column, base));
+      row.cells.push_back(line.sum.empty() ? published_cell(line, column, first_score, base)
+                                           : cell_of(line, column, base));
     }
   }
   mark_repeated_cells(table);
   if (spec.baseline) {
     table.baseline = row_lines[*spec.baseline].front().labels;
-    set_differences(*std::ranges::find_if(table.rows, [&](const Table::Row& row) {
-      return !row.is_added && row.labels == table.baseline;
-    }), table);
+    set_differences(
+        *std::ranges::find_if(table.rows,
+                              [&](const Table::Row& row) { return !row.is_added && row.labels == table.baseline; }),
+        table);
   }
   for (const TableSpec::HeaderLine& line : spec.header) add_header_line(spec, line, table);
   for (size_t i = 0; i < table.columns.size(); ++i) {

@@ -17,9 +17,9 @@ namespace tearless::harness {
 /// A row or a column of the table: one of the layout, or one that the grid file adds.
 struct Line {
   std::vector<std::string> labels;
-  std::vector<std::pair<size_t, double>> sum;     // of rows (columns) of the layout
-  const TableSpec::AddedLine* added = nullptr;    // null: one of the layout
-  std::string score = {};                         // of a column
+  std::vector<std::pair<size_t, double>> sum;   // of rows (columns) of the layout
+  const TableSpec::AddedLine* added = nullptr;  // null: one of the layout
+  std::string score = {};                       // of a column
 };
 
 /// Those of the layout, with the added ones before them or at the end. `of_layout`: for each of its rows (columns) the

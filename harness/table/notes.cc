@@ -192,7 +192,8 @@ void add_show_notes(const NoteContext& context, Table& table) {
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
                                     counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
   if (!spec.average.empty()) {
-    table.notes.push_back(fmt::format("of each seed the mean over all values of {}", names_in_print(grid, spec.average)));
+    table.notes.push_back(
+        fmt::format("of each seed the mean over all values of {}", names_in_print(grid, spec.average)));
   }
   const bool has_delta = std::ranges::any_of(
       spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
@@ -237,10 +238,10 @@ void add_published_notes(const TableSpec& spec, Table& table) {
   for (const Published& published : spec.published) add(published.source);
   for (const TableSpec::AddedLine& row : spec.added_rows) add(row.source);
   if (!sources.empty()) {
-    const bool has_ours = any_cell(table, [](const Cell& cell) { return cell.difference().has_value(); }) ||
-                          !spec.published.empty();
-    table.notes.push_back(fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "),
-                                      has_ours ? ", then ours minus that" : ""));
+    const bool has_ours =
+        any_cell(table, [](const Cell& cell) { return cell.difference().has_value(); }) || !spec.published.empty();
+    table.notes.push_back(
+        fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "), has_ours ? ", then ours minus that" : ""));
   }
   for (size_t i = 0; i < table.sources.size(); ++i)
     table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i % 26), table.sources[i]));

@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <numeric>
 #include <regex>
 
@@ -71,58 +73,87 @@ constexpr double kColumn = 219, kPage = 455;
 /// A size of the font with what is between two columns.
 struct Size {
   const char* command;
-  double font, gap;  // in points
+  double em, gap;  // in points: em is twice the width of a digit of Computer Modern, whose small sizes are wider
 };
-constexpr Size kSizes[] = {{"\\small", 9, 5}, {"\\footnotesize", 8, 3}, {"\\scriptsize", 7, 2}};
+constexpr Size kSizes[] = {{"\\small", 9.25, 5}, {"\\footnotesize", 8.5, 3}, {"\\scriptsize", 7.97, 2}};
 
-/// About what a text takes of the size of its font. Digits are half as wide as high.
-double width_of(const std::string& text) {
-  const auto capitals = std::ranges::count_if(text, [](unsigned char c) { return std::isupper(c); });
-  const auto narrow = std::ranges::count_if(text, [](char c) { return std::string_view(".,()[]il ").find(c) != std::string_view::npos; });
-  const bool has_sign = text.find("±") != std::string::npos;
-  return 0.5 * static_cast<double>(display_width(text)) + 0.22 * static_cast<double>(capitals) -
-         0.2 * static_cast<double>(narrow) + (has_sign ? 0.4 : 0);
+/// About what a character takes, in em, as Computer Modern has it.
+double width_of(std::string_view character) {
+  constexpr std::string_view kNarrow = ".,:;[]il'!|/", kMiddling = "()- ftrjsI*";
+  static const std::map<std::string_view, double> kOther = {{"→", 1},    {"±", 0.78}, {"−", 0.78}, {"×", 0.78},
+                                                            {"≡", 0.78}, {"Δ", 0.83}, {"√", 0.83}, {"†", 0.36},
+                                                            {"‡", 0.36}, {"°", 0.4},  {"–", 0.5},  {"…", 1}};
+  if (const auto other = kOther.find(character); other != kOther.end()) return other->second;
+  if (character.size() > 1) return display_width(character) > 1 ? 1 : 0.56;
+  const char c = character.front();
+  if (kNarrow.find(c) != std::string_view::npos) return 0.28;
+  if (kMiddling.find(c) != std::string_view::npos) return 0.38;
+  if (c == 'm' || c == 'w' || c == '+' || c == '%' || c == '&' || std::isupper(static_cast<unsigned char>(c)))
+    return 0.78;
+  return std::isdigit(static_cast<unsigned char>(c)) ? 0.5 : 0.53;
 }
 
-double width_of(const Sheet& sheet, const Size& size) {
+double width_of_text(const std::string& text) {
+  const std::string shown = printable(text);
+  double width = 0;
+  for (size_t at = 0; at < shown.size();) {
+    const size_t length = std::max<size_t>(utf8_length(std::string_view(shown).substr(at)), 1);
+    width += width_of(std::string_view(shown).substr(at, length));
+    at += length;
+  }
+  return width;
+}
+
+/// How the table is set. Published numbers are beside the measured ones, or on a line of their own below them.
+struct Fit {
+  bool is_page_wide = false;
+  Size size = kSizes[0];
+  bool is_stacked = false;
+  double too_wide = 0;  // by how many points
+};
+
+double width_of(const Sheet& sheet, const Size& size, bool is_stacked) {
   std::vector<double> widths(sheet.label_columns + sheet.columns());
+  const auto add = [&](size_t column, const std::string& text) {
+    widths[column] = std::max(widths[column], width_of_text(text));
+  };
   for (const auto& line : sheet.header) {
     size_t column = 0;
     for (const HeaderCell& cell : line) {
-      if (cell.span == 1) widths[column] = std::max(widths[column], width_of(cell.text));
+      if (cell.span == 1) add(column, cell.text);
       column += cell.span;
     }
   }
   for (const Sheet::Row& row : sheet.rows) {
-    for (size_t i = 0; i < row.labels.size(); ++i) widths[i] = std::max(widths[i], width_of(row.labels[i].text));
+    for (size_t i = 0; i < row.labels.size(); ++i) add(i, row.labels[i].text);
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      double& width = widths[sheet.label_columns + i];
-      width = std::max(width, width_of(row.cells[i]));
+      add(sheet.label_columns + i, is_stacked ? row.measured[i] : row.cells[i]);
+      if (is_stacked) add(sheet.label_columns + i, row.published[i]);
     }
   }
-  return size.font * std::accumulate(widths.begin(), widths.end(), 0.0) +
+  return size.em * std::accumulate(widths.begin(), widths.end(), 0.0) +
          2 * size.gap * static_cast<double>(widths.size() - 1);
 }
 
-struct Fit {
-  bool is_page_wide = false;
-  Size size = kSizes[0];
-  double too_wide = 0;  // by how many points
-};
-
-/// A column in one of the two larger sizes, else a page in any. A width that the grid file asks for is taken.
+/// The first of these that fits: a column in one of the two larger sizes, a page in them, and with published numbers
+/// below measured ones a page in any. A width that the grid file asks for is taken.
 Fit fit_of(const Sheet& sheet) {
-  for (const bool page : {false, true}) {
-    if (sheet.width == TableSpec::Width::kColumn && page) continue;
-    if (sheet.width == TableSpec::Width::kPage && !page) continue;
-    const bool has_choice = sheet.width == TableSpec::Width::kAsNeeded && !page;
-    for (const Size& size : kSizes) {
-      if (has_choice && &size == &kSizes[2]) continue;
-      if (width_of(sheet, size) <= (page ? kPage : kColumn)) return {page, size};
-    }
+  std::vector<Fit> choices;
+  using Width = TableSpec::Width;
+  const auto add = [&](bool page, bool stacked) {
+    if (sheet.width == (page ? Width::kColumn : Width::kPage)) return;
+    for (const Size& size : kSizes) choices.push_back({page, size, stacked});
+    if (!stacked) choices.pop_back();  // not in the smallest
+  };
+  add(/*page=*/false, /*stacked=*/false);
+  if (sheet.width == Width::kColumn) add(false, true);
+  add(true, false);
+  add(true, true);
+  for (Fit& fit : choices) {
+    fit.too_wide = std::max(0.0, width_of(sheet, fit.size, fit.is_stacked) - (fit.is_page_wide ? kPage : kColumn));
+    if (fit.too_wide == 0) return fit;
   }
-  const bool page = sheet.width != TableSpec::Width::kColumn;
-  return {page, kSizes[2], width_of(sheet, kSizes[2]) - (page ? kPage : kColumn)};
+  return choices.back();
 }
 
 // --- lines -----------------------------------------------------------------------------------------------------------
@@ -146,11 +177,22 @@ std::string header_line(const std::vector<HeaderCell>& line) {
   return fmt::format("{} \\\\{}\n", fmt::join(cells, " & "), rules);
 }
 
-std::string body_line(const Sheet::Row& row, const std::vector<size_t>& widest) {
+std::string body_line(const std::vector<Name>& labels, const std::vector<std::string>& texts,
+                      const std::vector<size_t>& widest) {
   std::vector<std::string> cells;
-  std::ranges::transform(row.labels, std::back_inserter(cells), latex_of);
-  for (size_t i = 0; i < row.cells.size(); ++i) cells.push_back(latex_cell(row.cells[i], widest[i]));
-  return fmt::format("{}{} \\\\\n", row.begins_group ? "\\addlinespace\n" : "", fmt::join(cells, " & "));
+  std::ranges::transform(labels, std::back_inserter(cells), latex_of);
+  for (size_t i = 0; i < texts.size(); ++i) cells.push_back(latex_cell(texts[i], widest[i]));
+  return fmt::format("{} \\\\", fmt::join(cells, " & "));
+}
+
+std::string body_lines(const Sheet::Row& row, const std::vector<size_t>& widest, bool is_stacked) {
+  const std::string space = row.begins_group ? "\\addlinespace\n" : "";
+  const auto has_text = [](const std::string& text) { return !text.empty(); };
+  if (!is_stacked || std::ranges::none_of(row.published, has_text))
+    return space + body_line(row.labels, row.cells, widest) + "\n";
+  if (std::ranges::none_of(row.measured, has_text)) return space + body_line(row.labels, row.published, widest) + "\n";
+  return space + body_line(row.labels, row.measured, widest) + "\n" +
+         body_line(std::vector<Name>(row.labels.size()), row.published, widest) + "[2pt]\n";
 }
 
 }  // namespace
@@ -165,13 +207,14 @@ std::string render_latex(const Sheet& sheet) {
   }
   text += fmt::format("\\begin{{{}}}\n\\centering\n\\caption{{{}}}\n", environment, escape_latex(sheet.title));
   if (!sheet.label.empty()) text += fmt::format("\\label{{{}}}\n", sheet.label);
+  text += "\\vspace{3pt}\n";  // article's own style has none below a caption
   text += fmt::format("{}\n\\setlength{{\\tabcolsep}}{{{:.0f}pt}}\n", fit.size.command, fit.size.gap);
   text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n",
                       std::string(sheet.label_columns + sheet.columns(), 'l'));
   for (const auto& line : sheet.header) text += header_line(line);
   text += "\\midrule\n";
   const std::vector<size_t> widest = widest_digits(sheet);
-  for (const Sheet::Row& row : sheet.rows) text += body_line(row, widest);
+  for (const Sheet::Row& row : sheet.rows) text += body_lines(row, widest, fit.is_stacked);
   text += "\\bottomrule\n\\end{tabular}\n";
   if (!sheet.notes.empty()) {
     text += "\\par\\vspace{3pt}\n\\begin{minipage}{\\linewidth}\\raggedright\\footnotesize\n";

@@ -43,7 +43,8 @@ std::vector<std::vector<size_t>> parts_of(const std::vector<size_t>& widths, siz
 /// One part: some of the columns of all lines.
 class Part {
  public:
-  Part(std::vector<size_t> columns, std::vector<size_t> widths) : columns_(std::move(columns)), widths_(std::move(widths)) {}
+  Part(std::vector<size_t> columns, std::vector<size_t> widths)
+      : columns_(std::move(columns)), widths_(std::move(widths)) {}
 
   size_t width() const { return width_of(columns_, widths_); }
 

@@ -102,7 +102,10 @@ Sheet sheet_of(const Table& table) {
     const bool is_of_group = continues && (labels.size() < 2 || labels.front() == above.front());
     printed.begins_group = previous && !is_of_group;
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      printed.cells.push_back(cell_text(table, table.columns[i], row.cells[i]));
+      const Table::Column& column = table.columns[i];
+      printed.cells.push_back(cell_text(table, column, row.cells[i]));
+      printed.measured.push_back(measured_text(table, column, row.cells[i]));
+      printed.published.push_back(published_text(table, column, row.cells[i]));
       printed.runs.push_back(row.cells[i].runs);
     }
     above = labels;

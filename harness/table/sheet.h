@@ -17,10 +17,12 @@ struct HeaderCell : Name {
 
 struct Sheet {
   struct Row {
-    std::vector<Name> labels;                // "" where the row above has the same one
-    std::vector<std::string> cells;
+    std::vector<Name> labels;           // "" where the row above has the same one
+    std::vector<std::string> cells;     // cell_text()
+    std::vector<std::string> measured;  // the parts of these
+    std::vector<std::string> published;
     std::vector<std::vector<std::string>> runs;  // of each cell
-    bool begins_group = false;               // not the first row, and of another group than the one above
+    bool begins_group = false;                   // not the first row, and of another group than the one above
   };
 
   std::string title;

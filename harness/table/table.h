@@ -38,10 +38,10 @@ struct Cell {
   bool is_sum = false;         // made of others, of each seed: an added row or column, or a mean over an axis
   bool is_difference = false;  // then its mean is printed with a sign
 
-  std::vector<SeedValue> values;       // of the runs that are done and have the score; statistics are over these
-  std::vector<SeedValue> differences;  // from the baseline, of the seeds that both have
+  std::vector<SeedValue> values;           // of the runs that are done and have the score; statistics are over these
+  std::vector<SeedValue> differences;      // from the baseline, of the seeds that both have
   std::vector<PublishedNumber> published;  // of each source that has this score
-  std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
+  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over; "": none yet
   bool tied = false;              // others have the same mean of select.by
   bool repeats = false;           // its runs are those of a cell above it, or before it in its row
   bool chosen_of_all = true;      // all that were compared have select.by of every seed
@@ -90,12 +90,12 @@ struct Table {
   std::vector<Column> columns;
   std::vector<Row> rows;
   Show show = default_show();
-  bool shows_counts = true;    // `show` leaves the number of seeds to the table, and it is not the same everywhere
-  std::string chosen;          // with `select`: what is chosen in every cell; "": not the same everywhere
+  bool shows_counts = true;  // `show` leaves the number of seeds to the table, and it is not the same everywhere
+  std::string chosen;        // with `select`: what is chosen in every cell; "": not the same everywhere
   std::vector<std::string> baseline;  // the labels of the row from which {delta} is the difference
   std::vector<std::string> sources;   // that single published numbers have
-  Names names;                       // in print, of the axes, labels and scores above
-  std::string label;                 // in LaTeX, as in \ref{tab:norms}
+  Names names;                        // in print, of the axes, labels and scores above
+  std::string label;                  // in LaTeX, as in \ref{tab:norms}
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   std::vector<std::string> notes;  // printed below the table, one sentence each
 };
@@ -121,7 +121,11 @@ struct CellField {
 };
 std::span<const CellField> cell_fields();
 
-/// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
+/// What was measured: "20.91 ± 0.30 (n=3)". The formats for people print it, with their own escapes.
+std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell);
+/// What was published, and the difference from it: "[20.91, +0.00]"; "" if nothing was.
+std::string published_text(const Table& table, const Table::Column& column, const Cell& cell);
+/// Both, with a blank between them.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
@@ -133,8 +137,8 @@ TableFormat table_format(const std::string& name);
 /// other.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-/// `formulas` is for CSV. `width`, in characters, is for text: a wider table is printed in several parts, each with some
-/// of the columns; 0: in one.
+/// `formulas` is for CSV. `width`, in characters, is for text: a wider table is printed in several parts, each with
+/// some of the columns; 0: in one.
 std::string render(const Table& table, TableFormat format, Formulas formulas = Formulas::kAsTheyAre, size_t width = 0);
 
 /// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.

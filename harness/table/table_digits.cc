@@ -14,7 +14,8 @@ size_t decimals_of(const PublishedNumber& number) {
   if (!number.value.is_number()) return 0;
   const std::string text = number.text.empty() ? toml_value(number.value) : number.text;
   const size_t point = text.find('.');
-  if (point == std::string::npos || text.find('e') != std::string::npos || (number.text.empty() && text.ends_with(".0")))
+  if (point == std::string::npos || text.find('e') != std::string::npos ||
+      (number.text.empty() && text.ends_with(".0")))
     return 0;
   const size_t end = text.find_first_not_of("0123456789", point + 1);
   return std::min(end, text.size()) - point - 1;

@@ -1,11 +1,14 @@
 #include "harness/table/weighted_sum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
 namespace tearless::harness {
 namespace {
+
+constexpr double kRounding = 1e-14;  // relative to what is added: a smaller sum is 0
 
 std::optional<double> value_of(const Cell& cell, int64_t seed) {
   const auto found = std::ranges::find(cell.values, seed, &SeedValue::seed);
@@ -14,14 +17,15 @@ std::optional<double> value_of(const Cell& cell, int64_t seed) {
 
 void add_values(const Terms& terms, Cell& sum) {
   for (const SeedValue& first : terms.front().first->values) {
-    double total = 0;
+    double total = 0, sizes = 0;
     bool has_all = true;
     for (const auto& [cell, weight] : terms) {
       const std::optional<double> value = value_of(*cell, first.seed);
       has_all &= value.has_value();
       total += weight * value.value_or(0);
+      sizes += std::abs(weight * value.value_or(0));
     }
-    if (has_all) sum.values.push_back({first.seed, total});
+    if (has_all) sum.values.push_back({first.seed, std::abs(total) <= kRounding * sizes ? 0 : total});
   }
 }
 
@@ -41,13 +45,14 @@ void add_reason(const Terms& terms, Cell& sum) {
 }
 
 void add_published(const Terms& terms, Cell& sum) {
-  double total = 0;
+  double total = 0, sizes = 0;
   for (const auto& [cell, weight] : terms) {
     const nlohmann::json value = cell->published_value();
     if (!value.is_number()) return;
     total += weight * value.get<double>();
+    sizes += std::abs(weight * value.get<double>());
   }
-  sum.published.push_back({total});
+  sum.published.push_back({std::abs(total) <= kRounding * sizes ? 0 : total});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every table of "Transformers without Tears" from runs of the fake engine, whose scores are known: each cell is computed
-// once more here, from the ids of the runs that `plan` says have its labels.
+// Every table of "Transformers without Tears" from runs of the fake engine, whose scores are known: each cell is
+// computed once more here, from the ids of the runs that `plan` says have its labels.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ TEST_F(PaperTables, HaveInEveryCellTheMeanAndSpreadOfItsRuns) {
   size_t at = 0, cells = 0, published = 0, added = 0;
   for (const json& part : parts) {
     const Ids ids = ids_of(part);
-    const size_t own = part.at("part") == "figure3" || part.at("part") == "figure4" || part.at("part") == "figures_1_2" ? 2 : 1;
+    const size_t own =
+        part.at("part") == "figure3" || part.at("part") == "figure4" || part.at("part") == "figures_1_2" ? 2 : 1;
     for (size_t i = 0; i < own; ++i) {
       const json& table = tables.at(at++);
       for (const json& row : table.at("rows")) {
@@ -131,7 +132,8 @@ void PaperTables::of_table_3() const {
     EXPECT_NEAR(row(i).at(5).at("published"), kPublished[i], 1e-9);
     if (i == 0) continue;
     double ours = 0;
-    for (size_t c = 0; c < 5; ++c) ours += row(i).at(c).at("mean").get<double>() - row(1).at(c).at("mean").get<double>();
+    for (size_t c = 0; c < 5; ++c)
+      ours += row(i).at(c).at("mean").get<double>() - row(1).at(c).at("mean").get<double>();
     EXPECT_NEAR(row(i).at(5).at("mean"), ours / 5, 1e-12);
   }
   EXPECT_EQ(row(0).at(0).at("state"), "published");

@@ -106,8 +106,8 @@ json check(const json& question) {
   std::map<std::string, json> settings = question.at("settings");
   const bool takes_any = !asked_scores().empty();
   for (const auto& [key, value] : settings) {
-    const bool known =
-        takes_any || key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || kData.contains(key);
+    const bool known = takes_any || key.starts_with("fake.") || key.starts_with("model.") ||
+                       key.starts_with("train.") || kData.contains(key);
     if (!known) return refuse(key, "unknown setting \"" + key + "\"");
   }
   if (settings["fake.behaviour"].is_null()) settings["fake.behaviour"] = "succeed";

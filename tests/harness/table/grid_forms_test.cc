@@ -104,8 +104,7 @@ TEST_F(GridForms, CellsWithTheRunsOfAnotherAreMarked) {
   const std::string text =
       "seeds = 2\n[axis]\nkind = [\"x\", \"y\"]\nlr = [0.1, 0.2]\n[table]\nrows = [\"kind\", \"lr\"]\n";
   const Table table = table_of(text, {}, without_lr);
-  EXPECT_THAT(cells(table),
-              ElementsAre("|7.00 ± 0.00", "|7.00 ± 0.00 ≡", "|7.00 ± 0.00", "|7.00 ± 0.00"));
+  EXPECT_THAT(cells(table), ElementsAre("|7.00 ± 0.00", "|7.00 ± 0.00 ≡", "|7.00 ± 0.00", "|7.00 ± 0.00"));
   EXPECT_THAT(table.notes, Contains(HasSubstr("≡: the same runs")));
   EXPECT_THAT(table_of(text).notes, Not(Contains(HasSubstr("≡"))));
   EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("$\\equiv$"));

@@ -70,9 +70,11 @@ std::vector<std::vector<std::string>> texts_of(const Table& table) {
 }
 
 std::string only_text(std::string_view table, const std::vector<double>& of_seeds) {
-  const std::string grid = fmt::format("seeds = {}\n[axis]\na = [1]\n[table]\nscores = \"s\"\n{}", of_seeds.size(), table);
-  const Table filled = table_of(
-      grid, [&](const auto&, int64_t seed) { return done({{"s", of_seeds[static_cast<size_t>(seed - 1)]}}); });
+  const std::string grid =
+      fmt::format("seeds = {}\n[axis]\na = [1]\n[table]\nscores = \"s\"\n{}", of_seeds.size(), table);
+  const Table filled = table_of(grid, [&](const auto&, int64_t seed) {
+    return done({{"s", of_seeds[static_cast<size_t>(seed - 1)]}});
+  });
   return texts_of(filled).at(0).at(1);
 }
 
@@ -101,9 +103,7 @@ TEST(Show, LeavesOutAStatisticWithoutValueWithItsText) {
   EXPECT_EQ(only_text("show = \"{mean:.1f} (±{ci95:.1f}) max {max:.1f}\"\n", {2}), "2.0 max 2.0");
 }
 
-TEST(Show, MedianOfAnOddNumberIsTheMiddleOne) {
-  EXPECT_EQ(only_text("show = \"{median:.1f}\"\n", {5, 1, 100}), "5.0");
-}
+TEST(Show, MedianOfAnOddNumberIsTheMiddleOne) { EXPECT_EQ(only_text("show = \"{median:.1f}\"\n", {5, 1, 100}), "5.0"); }
 
 TEST(Show, TheCountSaysWhatIsMissing) {
   const Table table = table_of("seeds = 3\n[axis]\na = [1]\n[table]\nscores = \"s\"\nshow = \"{mean:.0f} ({n})\"\n",
@@ -116,7 +116,9 @@ TEST(Show, TheCountSaysWhatIsMissing) {
 TEST(Show, IsExplainedInANote) {
   const auto note = [](const std::string& show) {
     return table_of("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + show,
-                    [](const auto&, int64_t) { return done({{"s", 7}}); })
+                    [](const auto&, int64_t) {
+                      return done({{"s", 7}});
+                    })
         .notes.front();
   };
   EXPECT_EQ(note(""), "s: mean ± sample standard deviation over 2 seeds (1, 2)");
@@ -125,11 +127,10 @@ TEST(Show, IsExplainedInANote) {
 
 TEST(Cell, SaysTheNumberOfSeedsOnlyWhereItIsNotTheSameEverywhere) {
   const auto texts = [](bool all) {
-    const Table table = table_of("seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = \"s\"\n",
-                                 [&](auto labels, int64_t seed) {
-                                   return !all && labels["a"] == "2" && seed == 2 ? ended(RunState::kRunning)
-                                                                                  : done({{"s", 3.0 + 1.0 * seed}});
-                                 });
+    const Table table =
+        table_of("seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = \"s\"\n", [&](auto labels, int64_t seed) {
+          return !all && labels["a"] == "2" && seed == 2 ? ended(RunState::kRunning) : done({{"s", 3.0 + 1.0 * seed}});
+        });
     return texts_of(table);
   };
   using Texts = std::vector<std::vector<std::string>>;
@@ -140,7 +141,9 @@ TEST(Cell, SaysTheNumberOfSeedsOnlyWhereItIsNotTheSameEverywhere) {
 TEST(Cell, HasATrueMinusForPeopleAndAHyphenForPrograms) {
   const Table table = table_of(
       "seeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\npublished = { source = \"P\", values = [[-1.5]] }\n",
-      [](const auto&, int64_t) { return done({{"s", -2.25}}); });
+      [](const auto&, int64_t) {
+        return done({{"s", -2.25}});
+      });
   EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("−2.25 [−1.5, −0.75]"));
   EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("−2.25 \\[−1.5, −0.75\\]"));
   EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr("−2.25 [−1.5, −0.75]"));
@@ -181,7 +184,8 @@ TEST(Names, AreInFormatsForPeopleAndWordsOfTheGridInOthers) {
 }
 
 TEST(Names, ThatAreEmptyAreNotPrinted) {
-  const Table table = table_of("seeds = 1\n[axis]\nnorm = [\"ln\"]\ndepth = [2, 6]\n[names]\ndepth = \"\"\n", one_score);
+  const Table table =
+      table_of("seeds = 1\n[axis]\nnorm = [\"ln\"]\ndepth = [2, 6]\n[names]\ndepth = \"\"\n", one_score);
   EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("\n\nnorm   2      6\n"));
 }
 
@@ -189,7 +193,8 @@ TEST(Names, OfBaseFilesHoldUnlessTheGridHasItsOwn) {
   const test::TempFolder folder;
   test::write_text(folder / "deep.toml", "x = 1\n[names]\nln = \"deep\"\nsn = \"deep\"\nnorm = \"deep\"\n");
   test::write_text(folder / "base.toml", "base = \"deep.toml\"\n[names]\nln = \"base\"\nsn = \"base\"\n");
-  test::write_text(folder / "grid.toml", "base = \"base.toml\"\n[axis]\nnorm = [\"ln\", \"sn\"]\n[names]\nsn = \"own\"\n");
+  test::write_text(folder / "grid.toml",
+                   "base = \"base.toml\"\n[axis]\nnorm = [\"ln\", \"sn\"]\n[names]\nsn = \"own\"\n");
   const Grid grid = load_grid(folder / "grid.toml");
   EXPECT_EQ(name_of(grid.names, "norm").text, "deep");
   EXPECT_EQ(name_of(grid.names, "norm", "ln").text, "base");
@@ -228,7 +233,8 @@ values = [["1.5†"], [{ value = 2, source = "Q" }]]
   EXPECT_THAT(printed(grid), HasSubstr("$\\Delta$ & "));
 }
 
-// --- added rows and columns --------------------------------------------------------------------------------------------
+// --- added rows and columns
+// --------------------------------------------------------------------------------------------
 
 constexpr const char* kAdded = R"--(
 seeds = 2
@@ -275,13 +281,15 @@ TEST(AddedLines, AreSumsOfTheValuesOfEachSeed) {
   const auto texts = texts_of(table_of(kAdded, of_values));
   using testing::StartsWith;
   ASSERT_EQ(texts.size(), 5u);
-  EXPECT_THAT(texts[0], ElementsAre("none", "1.50 ± 0.71 [1, +0.50]", "15.00 ± 7.07 [2, +13.00]", "+0.00 ± 0.00 [0, +0.00]"));
-  EXPECT_THAT(texts[1], ElementsAre("ln", "5.00 ± 2.83 [4, +1.00]", "35.00 ± 7.07 [8, +27.00]",
-                                    "+11.75 ± 1.06 [4, +7.25]"))
+  EXPECT_THAT(texts[0],
+              ElementsAre("none", "1.50 ± 0.71 [1, +0.50]", "15.00 ± 7.07 [2, +13.00]", "+0.00 ± 0.00 [+0, +0.00]"));
+  EXPECT_THAT(texts[1],
+              ElementsAre("ln", "5.00 ± 2.83 [4, +1.00]", "35.00 ± 7.07 [8, +27.00]", "+11.75 ± 1.06 [+4, +7.25]"))
       << "published: (4 + 8)/2 - (1 + 2)/2 = 4.5, without decimals as the others";
-  EXPECT_THAT(texts[2], ElementsAre("mean", StartsWith("3.25 ± 1.77"), StartsWith("25.00 ± 7.07"), StartsWith("+5.88 ± 0.53")));
+  EXPECT_THAT(texts[2],
+              ElementsAre("mean", StartsWith("3.25 ± 1.77"), StartsWith("25.00 ± 7.07"), StartsWith("+5.88 ± 0.53")));
   EXPECT_THAT(texts[3], ElementsAre("ada", "7.00 ± 4.24 [Div]", StartsWith("39.00 ± 5.66"), "+14.75 ± 1.06"));
-  EXPECT_THAT(texts[4], ElementsAre("gain", "+2.00 ± 1.41", "+4.00 ± 1.41 [1, +3.00]", StartsWith("−5.25 ± 3.89")));
+  EXPECT_THAT(texts[4], ElementsAre("gain", "+2.00 ± 1.41", "+4.00 ± 1.41 [+1, +3.00]", StartsWith("−5.25 ± 3.89")));
 }
 
 TEST(AddedLines, WithoutASeedOfOneOfTheirCellsLackIt) {
@@ -292,7 +300,7 @@ TEST(AddedLines, WithoutASeedOfOneOfTheirCellsLackIt) {
   });
   const auto texts = texts_of(table);
   EXPECT_EQ(texts[4][1], "+1.00 (1/2)") << "3 of ln's second seed has no partner";
-  EXPECT_EQ(texts[4][2], "– [1]") << "diverged";
+  EXPECT_EQ(texts[4][2], "– [+1]") << "diverged";
   EXPECT_EQ(texts[3][3], "– (0/2)") << "no seed has both tasks, and one is still to come";
 }
 
@@ -304,7 +312,7 @@ published = { source = "Qi", values = [16.2, "24.0‡"] }
 before = "none"
 )--";
   const Table table = table_of(text, of_values);
-  EXPECT_THAT(texts_of(table)[0], ElementsAre("published", "[16.2]", "[24.0‡]", "[18.6]")) << "20.1 - 1.5";
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("published", "[16.2]", "[24.0‡]", "[+18.6]")) << "20.1 - 1.5";
   EXPECT_THAT(table.notes, testing::Contains("[in brackets]: P; Qi, then ours minus that"));
   const json cell = json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0);
   EXPECT_EQ(cell.at("state"), "published");
@@ -312,7 +320,8 @@ before = "none"
 }
 
 TEST(AddedLines, OfSeveralRowAxesHaveALabelOfEach) {
-  const Table table = table_of(R"--(
+  const Table table =
+      table_of(R"--(
 seeds = 1
 [axis]
 init = ["x", "s"]
@@ -325,13 +334,14 @@ show = "{mean:.0f}"
 label = "s − x"
 difference = [["s", "pre"], ["x", "pre"]]
 )--",
-                               [](auto labels, int64_t) {
-                                 return done({{"s", (labels["init"] == "s" ? 50 : 20) + (labels["place"] == "pre" ? 3 : 0)}});
-                               });
+               [](auto labels, int64_t) {
+                 return done({{"s", (labels["init"] == "s" ? 50 : 20) + (labels["place"] == "pre" ? 3 : 0)}});
+               });
   EXPECT_THAT(texts_of(table).back(), ElementsAre("s − x", "", "+30"));
   const std::string text = render(table, TableFormat::kText);
   EXPECT_THAT(text, HasSubstr("x       post     20\n        pre      23\ns       post     50\n        pre      53\n"));
-  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("x & post & \\phantom{0}20 \\\\\n & pre & \\phantom{0}23 \\\\\n\\addlinespace\ns & post"));
+  EXPECT_THAT(render(table, TableFormat::kLatex),
+              HasSubstr("x & post & \\phantom{0}20 \\\\\n & pre & \\phantom{0}23 \\\\\n\\addlinespace\ns & post"));
 }
 
 TEST(Delta, IsTheMeanDifferenceFromTheBaselineOfTheSeedsThatBothHave) {
@@ -355,7 +365,8 @@ show = "{mean:.1f} ({delta:.1f})"
   EXPECT_THAT(table.notes, testing::Contains("the baseline is ln; differences are of the same seed"));
 }
 
-// --- which runs are where ----------------------------------------------------------------------------------------------
+// --- which runs are where
+// ----------------------------------------------------------------------------------------------
 
 TEST(Average, IsOfEachSeedTheMeanOverTheAxis) {
   const Table table = table_of(R"--(
@@ -381,7 +392,8 @@ show = "{mean:.1f} ± {std:.2f}"
 }
 
 TEST(Where, RestrictsTheTableItsNotesAndItsAxes) {
-  const Table table = table_of(R"--(
+  const Table table =
+      table_of(R"--(
 seeds = 1
 [axis]
 norm = ["a", "b", "c"]
@@ -396,17 +408,17 @@ where = { norm = ["b", "c"], corpus = "x" }
 scores = "s"
 show = "{mean:.0f}"
 )--",
-                               [](auto labels, int64_t) {
-                                 return labels["corpus"] == "x" && labels["norm"] != "c" ? done({{"s", 5}})
-                                                                                        : ended(RunState::kQueued);
-                               });
+               [](auto labels, int64_t) {
+                 return labels["corpus"] == "x" && labels["norm"] != "c" ? done({{"s", 5}}) : ended(RunState::kQueued);
+               });
   EXPECT_EQ(texts_of(table), (std::vector<std::vector<std::string>>{{"b", "5"}, {"c", "– (0/1)"}}));
   EXPECT_THAT(table.notes, testing::Contains(HasSubstr("1 of 2 runs have no result yet")));
   EXPECT_THAT(table.notes, Not(testing::Contains(HasSubstr("left out"))));
 }
 
 TEST(Scores, MayBeOthersForEachLabelOfAColumn) {
-  const Table table = table_of(R"--(
+  const Table table = table_of(
+      R"--(
 seeds = 1
 [axis]
 norm = ["a"]
@@ -418,10 +430,9 @@ scores.task = { MT = ["test.bleu", "dev.bleu"], LM = "test.bpc" }
 show = "{mean:.2f}"
 decimals = { "test.bpc" = 3 }
 )--",
-                               [](auto labels, int64_t) {
-                                 return labels["task"] == "LM" ? done({{"test.bpc", 1.0625}})
-                                                               : done({{"test.bleu", 30}, {"dev.bleu", 31}});
-                               });
+      [](auto labels, int64_t) {
+        return labels["task"] == "LM" ? done({{"test.bpc", 1.0625}}) : done({{"test.bleu", 30}, {"dev.bleu", 31}});
+      });
   EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "30.00", "31.00", "1.06"));
   std::vector<std::string> scores;
   for (const Table::Column& column : table.columns) scores.push_back(column.score);
@@ -429,7 +440,8 @@ decimals = { "test.bpc" = 3 }
   EXPECT_THAT(render(table, TableFormat::kLatex),
               HasSubstr("task & \\multicolumn{2}{c}{MT} & LM \\\\ \\cmidrule(lr){2-3}\nnorm & test.bleu & dev.bleu & "
                         "test.bpc \\\\"));
-  EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr("<tr><th>task</th><th colspan=\"2\">MT</th><th>LM</th></tr>"));
+  EXPECT_THAT(render(table, TableFormat::kHtml),
+              HasSubstr("<tr><th>task</th><th colspan=\"2\">MT</th><th>LM</th></tr>"));
 }
 
 TEST(HeaderLine, HasATextForLabelsOfTheColumns) {
@@ -448,14 +460,17 @@ show = "{mean:.0f}"
 [table.header]
 "Layers" = { MT = 12, LM = 12, RT = { text = "four", latex = "$4$" } }
 )--",
-                               [](const auto&, int64_t) { return done({{"s", 5}}); });
+                               [](const auto&, int64_t) {
+                                 return done({{"s", 5}});
+                               });
   EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("         MT   LM   RT\nLayers   12   12   four\nnorm\n"));
   EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("Layers & 12 & 12 & $4$ \\\\\n"));
 }
 
 TEST(Select, SaysInANoteWhatIsChosenEverywhere) {
   const auto filled = [](double b_of_large) {
-    return table_of(R"--(
+    return table_of(
+        R"--(
 seeds = 1
 [axis]
 norm = ["a", "b"]
@@ -466,10 +481,10 @@ scores = "test"
 show = "{mean:.0f}"
 select = { over = ["lr"], by = "dev" }
 )--",
-                    [&](auto labels, int64_t) {
-                      const bool large = labels["lr"] == "0.2";
-                      return done({{"test", large ? 8 : 4}, {"dev", !large ? 1 : labels["norm"] == "a" ? 2 : b_of_large}});
-                    });
+        [&](auto labels, int64_t) {
+          const bool large = labels["lr"] == "0.2";
+          return done({{"test", large ? 8 : 4}, {"dev", !large ? 1 : labels["norm"] == "a" ? 2 : b_of_large}});
+        });
   };
   const Table same = filled(3), other = filled(0.5);
   EXPECT_EQ(texts_of(same), (std::vector<std::vector<std::string>>{{"a", "8"}, {"b", "8"}}));
@@ -478,7 +493,8 @@ select = { over = ["lr"], by = "dev" }
   EXPECT_THAT(other.notes, testing::Contains("@: the value of lr with the highest mean dev"));
 }
 
-// --- published ---------------------------------------------------------------------------------------------------------
+// --- published
+// ---------------------------------------------------------------------------------------------------------
 
 TEST(Published, HasMarksSourcesAndSeveralScores) {
   const Table table = table_of(R"--(
@@ -497,7 +513,9 @@ source = "P, in brackets"
 score = "sacre"
 values = [[18.5], [""], [18]]
 )--",
-                               [](const auto&, int64_t) { return done({{"test", 21}, {"sacre", 19}}); });
+                               [](const auto&, int64_t) {
+                                 return done({{"test", 21}, {"sacre", 19}});
+                               });
   EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "21.0 [20.50‡*, +0.5]", "19.0 [18.5, +0.5]"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "21.0 [19.0* (a), +2.0]", "19.0"));
   EXPECT_THAT(texts_of(table)[2], ElementsAre("c", "21.0 [fails]", "19.0 [18.0, +1.0]"));
@@ -506,7 +524,8 @@ values = [[18.5], [""], [18]]
   EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("{[}20.50$^{\\ddagger}$$^{*}$, +0.5{]}"));
 }
 
-// --- where it is printed -----------------------------------------------------------------------------------------------
+// --- where it is printed
+// -----------------------------------------------------------------------------------------------
 
 Table wide_table() {
   std::string text = "seeds = 1\n[axis]\nnorm = [\"layer_norm\", \"none\"]\ntask = [";
@@ -546,7 +565,8 @@ TEST(Latex, IsAFloatWithCaptionAndLabelAsWideAsItsContent) {
     return render(table_of("title = \"T\"\nseeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + keys, one_score),
                   TableFormat::kLatex);
   };
-  EXPECT_THAT(latex("label = \"tab:x_1\"\n"), HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\small\n"));
+  EXPECT_THAT(latex("label = \"tab:x_1\"\n"),
+              HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\small\n"));
   EXPECT_THAT(latex(""), Not(HasSubstr("\\label")));
   EXPECT_THAT(latex("width = \"page\"\n"), HasSubstr("\\begin{table*}"));
   const std::string wide = render(wide_table(), TableFormat::kLatex);
@@ -559,13 +579,13 @@ TEST(Final, HasNoNoteOfWhatRemainsToBeDoneAndKeepsWhatCellsMean) {
     if (labels["a"] == "1") return seed == 1 ? done({{"s", 5}}) : ended(RunState::kQueued);
     return ended(seed == 1 ? RunState::kDiverged : RunState::kFailed);
   };
-  const std::string grid = "seeds = 2\n[axis]\na = [1, 2, 3]\n[[exclude]]\nwhen = { a = 3 }\nwhy = \"too slow\"\n[table]\nscores = \"s\"\n";
+  const std::string grid =
+      "seeds = 2\n[axis]\na = [1, 2, 3]\n[[exclude]]\nwhen = { a = 3 }\nwhy = \"too slow\"\n[table]\nscores = \"s\"\n";
   const Table all = table_of(grid, outcome), final = table_of(grid, outcome, Notes::kFinal);
   EXPECT_THAT(all.notes, testing::Contains(HasSubstr("tearless run")));
   EXPECT_THAT(final.notes, ElementsAre("s: mean ± sample standard deviation over 2 seeds (1, 2)",
                                        "div.: diverged, the loss or a gradient was no longer finite",
-                                       "2 runs left out: too slow",
-                                       "(k/n): k of n seeds; the others have no result"));
+                                       "2 runs left out: too slow", "(k/n): k of n seeds; the others have no result"));
   EXPECT_EQ(texts_of(final), texts_of(all));
 }
 

@@ -298,8 +298,7 @@ using testing::ElementsAre;
 TEST(Cell, EqualScoresHaveNoSpreadAndTheDigitsComeFromTheOthers) {
   EXPECT_THAT(cells_of({{27.7, 27.7, 27.7}, {0.1, 0.1, 0.1}, {28.0, 28.2, 28.5}}),
               ElementsAre("27.70 ± 0.00", "0.10 ± 0.00", "28.23 ± 0.25"));
-  EXPECT_THAT(cells_of({{0.1 + 0.2, 0.3, 0.3}, {0.3, 0.4, 0.5}}),
-              ElementsAre("0.30 ± 0.00", "0.40 ± 0.10"));
+  EXPECT_THAT(cells_of({{0.1 + 0.2, 0.3, 0.3}, {0.3, 0.4, 0.5}}), ElementsAre("0.30 ± 0.00", "0.40 ± 0.10"));
 }
 
 TEST(Cell, OfSmallNumbersHasAnExponent) {
@@ -335,8 +334,7 @@ TEST(Cell, WhatIsPrintedAsZeroHasNoMinus) {
 TEST(Cell, IsTimesTheFactorOfItsScoreWithSpreadAndDifference) {
   const std::string keys = "published = { source = \"S\", values = [[90.0]] }\n";
   EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = 100"), ElementsAre("91.30 ± 0.14 [90, +1.30]"));
-  EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = { \"s*\" = 1000 }"),
-              ElementsAre("913.0 ± 1.4 [90, +823.0]"));
+  EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = { \"s*\" = 1000 }"), ElementsAre("913.0 ± 1.4 [90, +823.0]"));
   EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = { \"t*\" = 100 }"), ElementsAre("0.9130 ± 0.0014"));
   EXPECT_THAT(cells_of({{0.07, 0.07}, {0.5, 0.6}}, "factor = 100"), ElementsAre("7.0 ± 0.0", "55.0 ± 7.1"));
   EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = 100\nfail_below = 0.913"), ElementsAre("91.40, 1/2 fail"))
