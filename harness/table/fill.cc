@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
+#include "harness/runs/measured.h"
 #include "harness/table/stats.h"
 #include "harness/table/table.h"
 
@@ -20,6 +21,8 @@ namespace {
 using Replicates = std::vector<Replicate>;
 
 constexpr const char* kAbsent = "not in scores.json";
+constexpr const char* kNotMeasured = "not measured";
+constexpr size_t kMaxShown = 4;  // texts of one kind in a note
 
 std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
   std::vector<std::string> labels;
@@ -39,7 +42,9 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Row>& rows) {
   std::set<std::string> there;
   for (const Row& row : rows) {
-    for (const auto& [name, value] : row.result.scores) there.insert(name);
+    for (const auto* numbers : {&row.result.scores, &row.result.measured}) {
+      for (const auto& [name, value] : *numbers) there.insert(name);
+    }
   }
   return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
 }
@@ -105,12 +110,26 @@ Choice choose(const Candidates& candidates, const TableSpec& spec, size_t seeds)
   return choice;
 }
 
+/// Where the runs of a cell have measured that number; none for a score. Numbers of two machines have no mean.
+std::set<std::string> machines_that_measured(const std::string& score, const Replicates& replicates,
+                                             const TableSpec& spec) {
+  std::set<std::string> machines;
+  if (!is_measured(score)) return machines;
+  for (const Replicate& replicate : replicates) {
+    const Row& row = replicate.row_of(score);
+    if (!row.counts(spec.count_diverged) || !row.number(score)) continue;
+    machines.insert(row.result.measured_on.begin(), row.result.measured_on.end());
+  }
+  return machines;
+}
+
 /// `factor` is that of the score. `fail_score` is the score that is compared with fail_below: a run below it counts as
 /// failed in every column.
 Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& score, const std::string& fail_score,
                double factor, const TableSpec& spec) {
   Cell cell;
   cell.expected = static_cast<int>(seeds);
+  cell.measured_on = machines_that_measured(score, replicates, spec);
   std::set<std::string> trained_on, derived_on;  // each by itself: a score of outputs is made without matmuls
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing
@@ -120,18 +139,19 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     cell.failed += result.state == RunState::kFailed;
     if (!row.counts(spec.count_diverged)) continue;
     const bool diverged = result.state == RunState::kDiverged;
-    const std::map<std::string, double>& first = replicate.row_of(fail_score).result.scores;
-    const auto compared = first.find(fail_score);
-    const auto it = result.scores.find(score);
-    if (spec.fail_below && compared != first.end() && compared->second < *spec.fail_below) {
+    const std::optional<double> compared = replicate.row_of(fail_score).number(fail_score), value = row.number(score);
+    if (spec.fail_below && compared && *compared < *spec.fail_below) {
       cell.below += !diverged;  // one that diverged is not counted twice
-    } else if (it == result.scores.end()) {
+    } else if (!value || cell.measured_on.size() > 1) {
       if (diverged) continue;
       ++cell.scoreless;
       const auto instead = result.no_numbers.find(score);
-      cell.without_score[result.id] = instead == result.no_numbers.end() ? kAbsent : instead->second;
+      cell.without_score[result.id] = value                                ? "measured on one of several machines"
+                                      : instead != result.no_numbers.end() ? instead->second
+                                      : is_measured(score)                 ? kNotMeasured
+                                                                           : kAbsent;
     } else {
-      cell.values.push_back({row.run.seed, it->second * factor});
+      cell.values.push_back({row.run.seed, *value * factor});
       cell.diverged_scored += diverged;
       cell.stale += !result.stale.empty() || !trained.stale.empty();
       for (const std::string& why : {trained.stale, result.stale}) {
@@ -142,7 +162,8 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
       derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  const size_t kinds = std::max({trained_on.size(), derived_on.size(), cell.trained_by.size()});
+  const size_t kinds =
+      std::max({trained_on.size(), derived_on.size(), cell.trained_by.size(), cell.measured_on.size()});
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   cell.mean = mean(numbers_of(cell.values));
   cell.spread = sample_deviation(numbers_of(cell.values));
@@ -273,7 +294,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
       for (const auto& [id, instead] : cell.without_score) {
-        if (cell.n() > 0 || instead != kAbsent) runs[table.columns[i].score][id] = instead;
+        if (cell.n() > 0 || (instead != kAbsent && instead != kNotMeasured)) runs[table.columns[i].score][id] = instead;
       }
     }
   }
@@ -334,12 +355,30 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
 
 // What the cells say, each once.
 std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
-  constexpr size_t kMaxShown = 4;  // in one note
   std::set<std::string> all;
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
   }
   return some_of({all.begin(), all.end()}, kMaxShown, "; ");
+}
+
+// Where the numbers of the table were measured.
+void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
+  std::map<std::string, std::set<std::string>> machines;  // of each score
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      machines[table.columns[i].score].insert(row.cells[i].measured_on.begin(), row.cells[i].measured_on.end());
+    }
+  }
+  std::map<std::set<std::string>, std::vector<std::string>> scores;  // of the same machines
+  for (const auto& [score, names] : machines) {
+    if (!names.empty()) scores[names].push_back(score);
+  }
+  for (const auto& [names, same] : scores) {
+    const std::string which = scores.size() > 1 ? fmt::format("{}: ", fmt::join(same, ", ")) : "";
+    const char* what = names.size() > 1 ? "measured on machines that cannot be compared" : "measured on";
+    notes.push_back(fmt::format("{}{}: {}", which, what, some_of({names.begin(), names.end()}, kMaxShown, "; ")));
+  }
 }
 
 void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, const std::string& options,
@@ -400,6 +439,7 @@ void add_notes(const Grid& grid, const TableSpec& spec, const Replicates& runs, 
   if (any([](const Cell& cell) { return cell.trained_by.size() > 1; })) {
     table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
   }
+  add_machine_notes(table, table.notes);
   add_factor_notes(table, spec, table.notes);
   add_resume_notes(runs, options, resume, table.notes);
   if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
@@ -416,7 +456,7 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   for (const std::string& pattern : patterns) {
     std::vector<std::string> found;
     std::copy_if(names.begin(), names.end(), std::back_inserter(found),
-                 [&](const std::string& name) { return matches_pattern(pattern, name); });
+                 [&](const std::string& name) { return matches_score(pattern, name); });
     std::sort(found.begin(), found.end(),
               [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
     if (found.empty()) found.push_back(pattern);

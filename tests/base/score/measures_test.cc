@@ -94,7 +94,7 @@ TEST(Measures, ThatAreNotMadeOfSumsAreRefusedWithTheNearestName) {
   EXPECT_EQ(refusal("test.ppl", accuracy_columns()),
             "test.ppl is not made of sums over sentences; such scores end with bleu, bleu_13a, bleu_zh, bleu_char, "
             "multi_bleu, sacrebleu, chrf, accuracy, bits, uas");
-  EXPECT_THAT(refusal("test.acuracy", accuracy_columns()), HasSubstr("(did you mean \"accuracy\"?)"));
+  EXPECT_THAT(refusal("test.accurac", accuracy_columns()), HasSubstr("(did you mean \"accuracy\"?)"));
 }
 
 TEST(Measures, OfOtherColumnsAreRefusedWithBoth) {
