@@ -30,7 +30,7 @@ std::optional<int64_t> chrf_beta(const std::vector<std::string>& columns) {
   int64_t beta = 0;
   std::from_chars(columns[0].data() + kPrefix.size(), columns[0].data() + columns[0].size(), beta);
   const int64_t orders = std::ssize(columns) / 3;
-  if (columns != chrf_columns(beta, orders - kChrfCharacterOrder)) return std::nullopt;
+  if (beta < 1 || columns != chrf_columns(beta, orders - kChrfCharacterOrder)) return std::nullopt;
   return beta;
 }
 
@@ -45,7 +45,7 @@ double chrf(std::span<const int64_t> sum, int64_t beta) {
   if (precision + recall == 0) return 0;
   precision /= orders;
   recall /= orders;
-  const auto beta_squared = static_cast<double>(beta * beta);
+  const double beta_squared = static_cast<double>(beta) * static_cast<double>(beta);  // of any beta that a file names
   return 100 * ((1 + beta_squared) * precision * recall / (beta_squared * precision + recall));
 }
 

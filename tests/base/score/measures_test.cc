@@ -109,6 +109,9 @@ TEST(Measures, OfOtherColumnsAreRefusedWithBoth) {
   for (const Columns& columns : {BleuStats::columns(), Columns{}, Columns{"chrF"}, Columns{"chrF2_hypothesis_c1"}}) {
     EXPECT_THAT(refusal("test.chrf", columns), HasSubstr("has not the statistics of test.chrf"));
   }
+  for (const int64_t beta : {0, -2}) {
+    EXPECT_THAT(refusal("test.chrf", chrf_columns(beta, 0)), HasSubstr("has not the statistics of test.chrf"));
+  }
   Columns mixed = chrf_columns(2, 0);
   mixed.back() = chrf_columns(3, 0).back();
   EXPECT_THAT(refusal("test.chrf", mixed), HasSubstr("has not the statistics of test.chrf"));
