@@ -16,11 +16,12 @@
 #include "base/files.h"
 #include "base/nearest.h"
 #include "base/run_directory.h"
+#include "base/score/bleu.h"
 #include "base/utf8.h"
 #include "engine/commands.h"
 #include "engine/data/text_lines.h"
-#include "engine/score/bleu.h"
 #include "engine/score/metric.h"
+#include "engine/score/tokenise.h"
 
 namespace tearless::engine {
 namespace {

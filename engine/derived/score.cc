@@ -64,10 +64,13 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
       fail("{} has {} lines, its references {}: both must hold the same sentences, one a line",
            (from.of.root() / file).string(), hypotheses.size(), references.size());
     }
-    const TextScore score = score_text(metrics_.at(metric_), hypotheses, {references.begin(), references.end()});
+    const TextMetric& metric = metrics_.at(metric_);
+    const SentenceStats stats = sentence_stats(metric, hypotheses, {references.begin(), references.end()});
+    const TextScore score = metric.score(stats.sum());
     from.say(score.line);
     const std::filesystem::path read = from.of.root().filename() / file;
-    return {.results = {.numbers = {{score_names(from.task).front(), score.value}}, .files = {}},
+    return {.results = {.numbers = {{score_names(from.task).front(), score.value}},
+                        .files = {{"outputs/" + set_ + ".stats", stats_text(stats)}}},
             .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", lines_sha256(references)}}};
   }
 

@@ -1,5 +1,6 @@
 #include "engine/run/derived_run.h"
 
+#include <ATen/Parallel.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -196,7 +197,11 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
     }
     const ExitCode outcome = publish(run, attempt, own, made);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const json measured = {{"peak_memory_bytes", peak_memory_bytes()}, {"seconds", seconds}, {"updates", 0}};
+    json measured = {{"peak_memory_bytes", peak_memory_bytes()},
+                     {"seconds", seconds},
+                     {"threads", at::get_num_threads()},
+                     {"updates", 0}};
+    measured.update(made.results.time.measured());
     write_atomically(run.attempt(attempt) / "measured.json", measured.dump(2) + "\n");
     return outcome;
   } catch (const MachineError&) {

@@ -1,6 +1,5 @@
-// chrF (Popović 2015) and chrF++ (Popović 2017) as sacreBLEU 2 computes them (docs/spec/training.md §6.3): the F-score
-// of precision and recall averaged over the orders of n-grams, the orders that neither side lacks ("eff:yes").
-// Characters are code points without white space (ngrams.h).
+// chrF and chrF++ as sacreBLEU 2 computes them (base/score/chrf.h). Characters are code points without white space
+// (ngrams.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +7,10 @@
 #include <cctype>
 #include <string>
 
+#include "base/score/chrf.h"
+#include "base/score/ngrams.h"
 #include "base/utf8.h"
 #include "engine/score/metric.h"
-#include "engine/score/ngrams.h"
 
 namespace tearless::engine {
 
@@ -18,7 +18,7 @@ std::unique_ptr<TextMetric> chrf_metric();
 
 namespace {
 
-constexpr size_t kCharacterOrder = 6;
+constexpr auto kCharacterOrder = static_cast<size_t>(kChrfCharacterOrder);
 constexpr int64_t kMaxWordOrder = 2;
 
 size_t character_length(std::string_view text) { return std::max<size_t>(utf8_length(text), 1); }
@@ -100,21 +100,10 @@ class ChrF final : public TextMetricOf<ChrF> {
     return statistics;
   }
 
+  std::vector<std::string> columns() const override { return chrf_columns(beta_, word_order_); }
+
   TextScore score(const Statistics& sum) const override {
-    double precision = 0, recall = 0, orders = 0;
-    for (size_t i = 0; i < sum.size(); i += 3) {
-      if (sum[i] == 0 || sum[i + 1] == 0) continue;
-      precision += static_cast<double>(sum[i + 2]) / static_cast<double>(sum[i]);
-      recall += static_cast<double>(sum[i + 2]) / static_cast<double>(sum[i + 1]);
-      ++orders;
-    }
-    const auto beta_squared = static_cast<double>(beta_ * beta_);
-    TextScore score{.name = fmt::format("chrF{}{:+<{}}", beta_, "", word_order_)};
-    if (precision + recall > 0) {
-      precision /= orders;
-      recall /= orders;
-      score.value = 100 * ((1 + beta_squared) * precision * recall / (beta_squared * precision + recall));
-    }
+    TextScore score{.name = fmt::format("chrF{}{:+<{}}", beta_, "", word_order_), .value = chrf(sum, beta_)};
     score.signature = signature_of({{"case", "mixed"},
                                     {"eff", "yes"},
                                     {"nc", std::to_string(kCharacterOrder)},

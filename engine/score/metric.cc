@@ -24,16 +24,18 @@ const Kinds<TextMetric>& text_metrics() {
   return metrics;
 }
 
+SentenceStats sentence_stats(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
+                             const std::vector<std::string_view>& references) {
+  require(hypotheses.size() == references.size(), "score: not one reference for each hypothesis");
+  SentenceStats stats{.columns = metric.columns()};
+  for (size_t i = 0; i < hypotheses.size(); ++i) stats.rows.push_back(metric.statistics(hypotheses[i], references[i]));
+  return stats;
+}
+
 TextScore score_text(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
                      const std::vector<std::string_view>& references) {
-  require(hypotheses.size() == references.size() && !hypotheses.empty(),
-          "score: not one reference for each hypothesis, or no hypotheses");
-  TextMetric::Statistics sum = metric.statistics(hypotheses[0], references[0]);
-  for (size_t i = 1; i < hypotheses.size(); ++i) {
-    const TextMetric::Statistics sentence = metric.statistics(hypotheses[i], references[i]);
-    for (size_t k = 0; k < sum.size(); ++k) sum[k] += sentence[k];
-  }
-  return metric.score(sum);
+  require(!hypotheses.empty(), "score: no hypotheses");
+  return metric.score(sentence_stats(metric, hypotheses, references).sum());
 }
 
 std::string score_json(const TextScore& score) {

@@ -3,7 +3,8 @@
 //
 // To add one:
 //   1. a file beside this one with a class derived from TextMetricOf and a function `<name>_metric()` that makes one;
-//   2. a line METRIC(<name>) in metrics.def.
+//   2. a line METRIC(<name>) in metrics.def;
+//   3. a row of that name in base/score/measures.cc.
 // It is then a legal --metric, with '-' for '_' in its name, and its options are options of the command.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/kinds.h"
+#include "base/score/sentence_stats.h"
 #include "base/settings.h"
 
 namespace tearless::engine {
@@ -43,8 +45,11 @@ class TextMetric {
   virtual void describe(SettingsVisitor& /*visitor*/) {}
   /// Whether words are what spaces separate, so that text without spaces scores near 0.
   virtual bool needs_spaces() const { return true; }
-  /// The statistics of one sentence with one reference; their number is the same for all sentences. Bytes that are not
-  /// UTF-8 count as characters.
+  /// The names of the statistics. From them and the metric's own name the score of sums is known
+  /// (base/score/measures.h).
+  virtual std::vector<std::string> columns() const = 0;
+  /// The statistics of one sentence with one reference, one for each column. Bytes that are not UTF-8 count as
+  /// characters.
   virtual Statistics statistics(std::string_view hypothesis, std::string_view reference) const = 0;
   /// The score of summed statistics. REQUIRES: they are of at least one sentence.
   virtual TextScore score(const Statistics& sum) const = 0;
@@ -56,6 +61,10 @@ using TextMetricOf = KindOf<TextMetric, Metric>;
 
 /// All metrics with their options at their defaults, in the order of metrics.def.
 const Kinds<TextMetric>& text_metrics();
+
+/// The statistics of each sentence. REQUIRES: as many hypotheses as references (std::logic_error).
+SentenceStats sentence_stats(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
+                             const std::vector<std::string_view>& references);
 
 /// The score of all sentences. REQUIRES: as many hypotheses as references, and at least one
 /// (std::logic_error).

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "engine/score/bleu.h"
+#include "base/score/bleu.h"
 #include "engine/score/metric.h"
 
 namespace tearless::engine {
@@ -50,6 +50,8 @@ class MultiBleu final : public TextMetricOf<MultiBleu> {
     const BleuStats stats = bleu_stats(prepared(hypothesis), prepared(reference));
     return stats.numbers();
   }
+
+  std::vector<std::string> columns() const override { return BleuStats::columns(); }
 
   TextScore score(const Statistics& sum) const override {
     const BleuStats stats = BleuStats::of_numbers(sum);

@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-
-#include "engine/score/bleu.h"
+#include "base/score/bleu.h"
 #include "engine/score/metric.h"
+#include "engine/score/tokenise.h"
 
 namespace tearless::engine {
 
@@ -33,13 +32,12 @@ class SacreBleu final : public TextMetricOf<SacreBleu> {
     return bleu_stats(tokenise(tokeniser_, hypothesis), tokenise(tokeniser_, reference)).numbers();
   }
 
-  // In sacreBLEU's order of operations, so that ties are rounded as there.
+  std::vector<std::string> columns() const override { return BleuStats::columns(); }
+
   TextScore score(const Statistics& sum) const override {
     const BleuStats stats = BleuStats::of_numbers(sum);
     const std::array<double, 4> percents = exp_smoothed_precisions(stats, 100);
-    double logs = 0;
-    for (const double percent : percents) logs += std::log(percent);  // of 0: -∞, which makes the score 0
-    TextScore score{.name = "BLEU", .value = brevity_penalty(stats) * std::exp(logs / 4)};
+    TextScore score{.name = "BLEU", .value = sacrebleu(stats)};
     const double ratio = stats.reference_length > 0 ? static_cast<double>(stats.hypothesis_length) /
                                                           static_cast<double>(stats.reference_length)
                                                     : 0;

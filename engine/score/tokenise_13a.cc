@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/score/ngrams.h"
+#include "base/score/ngrams.h"
 #include "engine/score/tokenise.h"
 
 namespace tearless::engine {

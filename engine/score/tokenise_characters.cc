@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/score/ngrams.h"
 #include "base/utf8.h"
-#include "engine/score/ngrams.h"
 #include "engine/score/tokenise.h"
 
 namespace tearless::engine {

@@ -1,6 +1,7 @@
 #include "engine/task/translate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -302,20 +303,21 @@ std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
   return lines;
 }
 
-std::vector<BleuStats> Translate::sentence_stats(const std::vector<std::string>& hypotheses,
-                                                 const std::vector<std::string>& references) const {
+SentenceStats Translate::sentence_stats(const std::vector<std::string>& hypotheses,
+                                        const std::vector<std::string>& references) const {
   const std::optional<Tokeniser> tokeniser = bleu_tokeniser(options_);
-  std::vector<BleuStats> sentences;
+  SentenceStats sentences{.columns = BleuStats::columns()};
   for (size_t i = 0; i < hypotheses.size(); ++i) {
-    sentences.push_back(tokeniser ? bleu_stats(tokenise(*tokeniser, hypotheses[i]), tokenise(*tokeniser, references[i]))
-                                  : bleu_stats(hypotheses[i], references[i]));
+    const BleuStats stats = tokeniser
+                                ? bleu_stats(tokenise(*tokeniser, hypotheses[i]), tokenise(*tokeniser, references[i]))
+                                : bleu_stats(hypotheses[i], references[i]);
+    sentences.rows.push_back(stats.numbers());
   }
   return sentences;
 }
 
-double Translate::corpus_bleu(const std::vector<BleuStats>& sentences) const {
-  BleuStats sum;
-  for (const BleuStats& sentence : sentences) sum += sentence;
+double Translate::corpus_bleu(const SentenceStats& sentences) const {
+  const BleuStats sum = BleuStats::of_numbers(sentences.sum());
   return bleu_tokeniser(options_) ? bleu_exp_smoothed(sum) : bleu(sum);
 }
 
@@ -329,17 +331,21 @@ FinalScores Translate::scored_translations(const std::string& set, const Paralle
                                            const std::vector<std::string>& references) {
   std::vector<std::string> lines;
   std::string text, lists;
-  for (const std::vector<SearchOutput>& outputs : translator_.search(source, throw_if_stopped)) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto found = translator_.search(source, throw_if_stopped);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  for (const std::vector<SearchOutput>& outputs : found) {
     for (const SearchOutput& output : outputs) {
       lists += fmt::format("{} ||| {} ||| {:.6f}\n", lines.size(), prepared_.to_text(output.tokens), output.score);
     }
     lines.push_back(prepared_.to_text(outputs.front().tokens));
     text += lines.back() + "\n";
   }
-  const std::vector<BleuStats> sentences = sentence_stats(lines, references);
-  FinalScores scores{.numbers = {{set + "." + bleu_name(options_), corpus_bleu(sentences)}},
-                     .files = {{"outputs/" + set + ".hyp", std::move(text)},
-                               {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+  const SentenceStats sentences = sentence_stats(lines, references);
+  FinalScores scores{
+      .numbers = {{set + "." + bleu_name(options_), corpus_bleu(sentences)}},
+      .files = {{"outputs/" + set + ".hyp", std::move(text)}, {"outputs/" + set + ".stats", stats_text(sentences)}},
+      .time = {.seconds = seconds.count(), .sentences = std::ssize(lines)}};
   if (options_.decode.n_best > 1) scores.files.emplace("outputs/" + set + ".nbest", std::move(lists));
   return scores;
 }
@@ -354,6 +360,7 @@ FinalScores Translate::final_scores() {
   FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);
   scores.numbers.merge(test.numbers);  // that of dev is known from the evaluation
   for (FinalScores* set : {&dev, &test}) scores.files.merge(set->files);
+  scores.time = test.time;
   return scores;
 }
 

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/score/bleu.h"
+#include "base/score/sentence_stats.h"
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
 #include "engine/decode/search.h"
 #include "engine/model/transformer.h"
-#include "engine/score/bleu.h"
+#include "engine/score/tokenise.h"
 #include "engine/task/task_kind.h"
 #include "engine/task/task_of.h"
 #include "engine/train/stop_request.h"
@@ -92,9 +94,9 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
   /// §1.9).
   NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
-  std::vector<BleuStats> sentence_stats(const std::vector<std::string>& hypotheses,
-                                        const std::vector<std::string>& references) const;
-  double corpus_bleu(const std::vector<BleuStats>& sentences) const;
+  SentenceStats sentence_stats(const std::vector<std::string>& hypotheses,
+                               const std::vector<std::string>& references) const;
+  double corpus_bleu(const SentenceStats& sentences) const;
 
   Prepared prepared_;
   Transformer model_;

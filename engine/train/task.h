@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,20 @@ struct Selection {
 /// The metric of an early stop that was not made (observe.early_stop).
 std::string would_stop_metric(const Selection& selection);
 
+/// How long it took to make the outputs of a set: hypotheses or classes.
+struct DecodingTime {
+  double seconds = 0;
+  int64_t sentences = 0;  // or images
+
+  /// Its keys of measured.json.
+  nlohmann::json measured() const;
+};
+
 /// The final results of a run.
 struct FinalScores {
   NamedNumbers numbers;
   std::map<std::string, std::string> files;  // path relative to the run directory → content
+  DecodingTime time = {};                    // of the test set or, of a derived run, of its set
 };
 
 /// The names of a task's numbers, as its settings tell them.

@@ -40,6 +40,11 @@ class Superseded : public std::exception {};
 
 std::string would_stop_metric(const Selection& selection) { return "would_stop." + selection.score; }
 
+json DecodingTime::measured() const {
+  if (sentences == 0) return json::object();
+  return {{"decoding_seconds", seconds}, {"decoded_sentences", sentences}};
+}
+
 double Selection::rounded(double value) const {
   return std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr);
 }
@@ -271,6 +276,7 @@ Trainer::Results Trainer::results() {
   scores["selected_step"] = steps.back();
   if (train_.select.count > 1) scores["averaged_checkpoints"] = steps.size();
   scores["updates"] = state_.update;
+  decoding_ = final_scores.time;
   return {std::move(scores), std::move(final_scores.files)};
 }
 
@@ -462,7 +468,7 @@ Trainer::State Trainer::state_from_json(const json& state) const {
 }
 
 void Trainer::write_measured() const {
-  const json measured = {
+  json measured = {
       {"tokens_per_second", training_seconds_ > 0 ? static_cast<double>(rows_seen_) / training_seconds_ : 0.0},
       {"peak_memory_bytes", peak_memory_bytes()},
       {"threads", at::get_num_threads()},
@@ -473,6 +479,7 @@ void Trainer::write_measured() const {
       {"evaluations", evaluations_made_},
       {"evaluation_seconds", evaluation_seconds_},
       {"metrics_kept_bytes", metrics_kept_bytes_}};
+  measured.update(decoding_.measured());
   write_atomically(run_.attempt(attempt_) / "measured.json", measured.dump(2) + "\n");
 }
 

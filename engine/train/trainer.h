@@ -142,6 +142,7 @@ class Trainer {
   int64_t updates_made_ = 0, rows_seen_ = 0, fallback_ops_ = 0;
   double training_seconds_ = 0, evaluation_seconds_ = 0, attempt_seconds_ = 0;
   int64_t evaluations_made_ = 0;
+  DecodingTime decoding_;
 };
 
 }  // namespace tearless::engine

@@ -99,6 +99,7 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
     print("  environment of its submission: {}, and the usual variables\n", fmt::join(variables, ", "));
   }
   for (const auto& [name, value] : run.row.result.scores) print("  {} = {}\n", name, value_text(value, 6));
+  for (const auto& [name, value] : run.row.result.measured) print("  {} = {}\n", name, value_text(value, 6));
   for (const auto& [name, instead] : run.row.result.no_numbers) {
     print("  {}: no score, scores.json has {}\n", name, instead);
   }
@@ -133,6 +134,7 @@ json run_json(const Explained& run) {
           {"stale", run.row.result.stale},
           {"mixed", run.row.result.trained_on.size() > 1 || run.row.result.trained_by.size() > 1},
           {"scores", run.row.result.scores},
+          {"measured", run.row.result.measured},
           {"no_numbers", run.row.result.no_numbers},
           {"unread", run.unread},
           {"environment", run.environment},

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/pattern.h"
 #include "base/settings.h"
+#include "harness/runs/measured.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
@@ -102,8 +102,12 @@ void show_scores_with_trained_runs(ResultSet& runs) {
     for (Row& row : *rows) {
       const auto trained = listed.find(trained_of(row));
       if (row.is_trained() || trained == listed.end()) continue;
-      for (Row* of : trained->second) of->result.scores.insert(row.result.scores.begin(), row.result.scores.end());
+      for (Row* of : trained->second) {
+        of->result.scores.insert(row.result.scores.begin(), row.result.scores.end());
+        of->result.measured.insert(row.result.measured.begin(), row.result.measured.end());
+      }
       row.result.scores.clear();
+      row.result.measured.clear();
     }
   }
 }
@@ -111,7 +115,10 @@ void show_scores_with_trained_runs(ResultSet& runs) {
 }  // namespace
 
 ColumnOfRuns score_column(const std::string& score) {
-  return {ColumnKind::kScore, score, score, [score](const Row& row) { return value_in(row.result.scores, score); }};
+  return {ColumnKind::kScore, score, score, [score](const Row& row) {
+            const std::optional<double> value = row.number(score);
+            return value ? json(*value) : json();
+          }};
 }
 
 RunList::RunList(ResultSet runs, bool with_settings) {
@@ -135,7 +142,7 @@ Columns RunList::named(const std::string& pattern, std::string_view option) {
   std::vector<std::string> names, listed;
   for (const ColumnOfRuns& column : columns_) {
     names.push_back(column.name);
-    if (column.kind != ColumnKind::kSetting) listed.push_back(column.name);
+    if (column.kind != ColumnKind::kSetting && !is_measured(column.name)) listed.push_back(column.name);
   }
   fail("{}: no selected run has \"{}\"{}; they have {}, and their settings (tearless diff RUN RUN)", option, pattern,
        did_you_mean(pattern, names), fmt::join(listed, ", "));
@@ -163,7 +170,7 @@ void RunList::sort(const std::function<bool(const Row&, const Row&)>& before) {
 Columns RunList::matching(const std::string& pattern) const {
   Columns found;
   std::copy_if(columns_.begin(), columns_.end(), std::back_inserter(found),
-               [&](const ColumnOfRuns& column) { return matches_pattern(pattern, column.name); });
+               [&](const ColumnOfRuns& column) { return matches_score(pattern, column.name); });
   return found;
 }
 
@@ -181,7 +188,9 @@ Columns RunList::columns_of_rows() const {
     for (const auto& [axis, label] : row.run.coordinates) {
       if (!is_axis(axis)) axes.push_back(axis);
     }
-    for (const auto& [name, value] : row.result.scores) scores.insert(name);
+    for (const auto* numbers : {&row.result.scores, &row.result.measured}) {
+      for (const auto& [name, value] : *numbers) scores.insert(name);
+    }
   }
   for (const auto& [run, values] : *settings_) {
     for (const auto& [key, value] : values) settings.insert(key);

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/pattern.h"
 #include "base/words.h"
+#include "harness/runs/measured.h"
 
 namespace tearless::harness {
 namespace {
@@ -33,8 +34,18 @@ std::map<std::string, std::set<std::string>> scores_by_derivation(const std::vec
   return scores;
 }
 
+// Of trained runs, and of those that the grid derives from them.
+std::vector<std::string> measured_names_of(const Grid& grid) {
+  std::vector<std::string> names = measured_names();
+  for (const Derivation& derivation : grid.derivations) {
+    for (const std::string& name : measured_names()) names.push_back(derivation.name + "." + name);
+  }
+  return names;
+}
+
 std::string sentence_about(const TableSpec::NamedScore& named, const std::vector<std::string>& known) {
   std::string nearest = did_you_mean(named.name, known);
+  if (nearest.empty()) nearest = did_you_mean(named.name, measured_names());
   if (nearest.empty()) {  // "dev.bleu" is far from "dev.bleu_13a"
     const auto longer =
         std::ranges::find_if(known, [&](const auto& name) { return name.starts_with(named.name + "_"); });
@@ -69,8 +80,15 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
   std::vector<TableSpec::NamedScore> all = grid.named;
   for (const View& view : grid.views) all.insert(all.end(), view.table().named.begin(), view.table().named.end());
   for (const TableSpec::NamedScore& named : all) {
+    if (named.key == "select.by" && is_measured(named.name)) {
+      errors.push_back(fmt::format("{}: {}: {} says as much of the machine as of the run, and chooses none; name a score",
+                                   named.location, named.key, named.name));
+      continue;
+    }
     std::vector<std::string> names = known.value_or(std::vector<std::string>());
-    if (!known) {
+    if (is_measured(named.name)) {  // of each run, whatever its program
+      names = measured_names_of(grid);
+    } else if (!known) {
       const auto of_derivation = seen.find(derivation_of_score(grid, named.name));
       if (of_derivation == seen.end()) continue;
       names.assign(of_derivation->second.begin(), of_derivation->second.end());

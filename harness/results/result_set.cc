@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "harness/runs/measured.h"
+
 namespace tearless::harness {
 namespace {
 
@@ -103,6 +105,12 @@ ResultSet select_rows(const Store& store, const Selection& selection, Duplicates
   return found;
 }
 
+void read_measured(Row& row) {
+  const std::string prefix = row.is_trained() ? "" : row.derivation + ".";
+  for (const auto& [name, value] : measured_numbers(row.result.attempts)) row.result.measured[prefix + name] = value;
+  row.result.measured_on = measured_on(row.result.attempts);
+}
+
 ProgramNow program_of(const Sweep& sweep, const Store& store) {
   ProgramNow program;
   if (sweep.stamp.contains("numerics")) program.numerics = sweep.stamp.at("numerics");
@@ -149,6 +157,7 @@ void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& 
     for (Row& row : rows) {
       row.result = {.id = row.run.id};
       if (store && row.refusal.empty()) row.result = store->result_of(row.run.id, program_of_row(row));
+      read_measured(row);
       if (!row.run.waiting_for.empty()) row.result.state = RunState::kWaitingData;
       if (row.sweep && row.result.state == RunState::kWaitingData) row.run.waiting_for = row.result.reason;
     }

@@ -9,6 +9,7 @@
 #include "base/run_directory.h"
 #include "base/settings.h"
 #include "harness/grid/grid.h"
+#include "harness/runs/measured.h"
 
 namespace tearless::harness {
 namespace {
@@ -20,6 +21,12 @@ constexpr const char* kOldDerivedLabel = "decoding";  // in sweeps that an earli
 bool Row::counts(bool count_diverged) const {
   return result.state == RunState::kDone ||
          (count_diverged && result.state == RunState::kDiverged && !result.scores.empty());
+}
+
+std::optional<double> Row::number(const std::string& score) const {
+  const std::map<std::string, double>& numbers = is_measured(score) ? result.measured : result.scores;
+  const auto found = numbers.find(score);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string derivation_of(const Run& run) {
@@ -49,10 +56,8 @@ std::vector<SeedValue> values_of(const std::vector<Replicate>& replicates, const
   std::vector<SeedValue> values;
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);
-    const auto found = row.result.scores.find(score);
-    if (row.counts(count_diverged) && found != row.result.scores.end()) {
-      values.push_back({row.run.seed, found->second});
-    }
+    const std::optional<double> value = row.number(score);
+    if (row.counts(count_diverged) && value) values.push_back({row.run.seed, *value});
   }
   return values;
 }

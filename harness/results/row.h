@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Row {
   /// Whether the run's scores count in a mean: those of a run that is done do, and with `count_diverged` those that a
   /// diverged run has of its best checkpoint.
   bool counts(bool count_diverged) const;
+  /// What is called so: a score, or what the run has measured (runs/measured.h).
+  std::optional<double> number(const std::string& score) const;
 };
 
 /// The name of the derivation that made a run; "" for a trained run.

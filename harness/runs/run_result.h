@@ -22,10 +22,12 @@ struct ProgramNow {
 
 struct RunResult {
   std::string id = {};
-  std::optional<RunState> state = {};          // unset for a run that the store does not know
-  FailureClass failure = FailureClass::kNone;  // of the last attempt, if that failed
-  std::string reason = {};                     // one phrase: why it failed, is held, or ended where it did; may be ""
-  std::map<std::string, double> scores = {};   // score name → final value; empty before the run is done
+  std::optional<RunState> state = {};           // unset for a run that the store does not know
+  FailureClass failure = FailureClass::kNone;   // of the last attempt, if that failed
+  std::string reason = {};                      // one phrase: why it failed, is held, or ended where it did; may be ""
+  std::map<std::string, double> scores = {};    // score name → final value; empty before the run is done
+  std::map<std::string, double> measured = {};  // runs/measured.h: name, as of a score, → value
+  std::set<std::string> measured_on = {};       // the machines that it was measured on
   std::map<std::string, std::string> no_numbers = {};  // names in scores.json without a number → "null", "NaN" …
   std::optional<int64_t> step = {};  // the update at which it ended; if diverged: whose loss or gradient was not
                                      // finite

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
+#include "harness/runs/measured.h"
 #include "harness/statistics/stats.h"
 #include "harness/table/by_score.h"
 #include "harness/table/lines.h"
@@ -42,7 +43,9 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 std::set<std::string> scores_there(const std::vector<Row>& rows) {
   std::set<std::string> there;
   for (const Row& row : rows) {
-    for (const auto& [name, value] : row.result.scores) there.insert(name);
+    for (const auto* numbers : {&row.result.scores, &row.result.measured}) {
+      for (const auto& [name, value] : *numbers) there.insert(name);
+    }
   }
   return there;
 }
@@ -114,12 +117,26 @@ Choice choose(const Candidates& candidates, const TableSpec& spec, size_t seeds)
   return choice;
 }
 
+/// Where the runs of a cell have measured that number; none for a score. Numbers of two machines have no mean.
+std::set<std::string> machines_that_measured(const std::string& score, const Replicates& replicates,
+                                             const TableSpec& spec) {
+  std::set<std::string> machines;
+  if (!is_measured(score)) return machines;
+  for (const Replicate& replicate : replicates) {
+    const Row& row = replicate.row_of(score);
+    if (!row.counts(spec.count_diverged) || !row.number(score)) continue;
+    machines.insert(row.result.measured_on.begin(), row.result.measured_on.end());
+  }
+  return machines;
+}
+
 /// `factor` is that of the score. `fail_score` is the score that is compared with fail_below: a run below it counts as
 /// failed in every column.
 Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& score, const std::string& fail_score,
                double factor, const TableSpec& spec) {
   Cell cell;
   cell.expected = static_cast<int>(seeds);
+  cell.measured_on = machines_that_measured(score, replicates, spec);
   std::set<std::string> trained_on, derived_on;  // each by itself: a score of outputs is made without matmuls
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing
@@ -129,18 +146,19 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     cell.failed += result.state == RunState::kFailed;
     if (!row.counts(spec.count_diverged)) continue;
     const bool diverged = result.state == RunState::kDiverged;
-    const std::map<std::string, double>& first = replicate.row_of(fail_score).result.scores;
-    const auto compared = first.find(fail_score);
-    const auto it = result.scores.find(score);
-    if (spec.fail_below && compared != first.end() && compared->second < *spec.fail_below) {
+    const std::optional<double> compared = replicate.row_of(fail_score).number(fail_score), value = row.number(score);
+    if (spec.fail_below && compared && *compared < *spec.fail_below) {
       cell.below += !diverged;  // one that diverged is not counted twice
-    } else if (it == result.scores.end()) {
+    } else if (!value || cell.measured_on.size() > 1) {
       if (diverged) continue;
       ++cell.scoreless;
       const auto instead = result.no_numbers.find(score);
-      cell.without_score[result.id] = instead == result.no_numbers.end() ? kNotInScores : instead->second;
+      cell.without_score[result.id] = value                                ? "measured on one of several machines"
+                                      : instead != result.no_numbers.end() ? instead->second
+                                      : is_measured(score)                 ? kNotMeasured
+                                                                           : kNotInScores;
     } else {
-      cell.values.push_back({row.run.seed, it->second * factor});
+      cell.values.push_back({row.run.seed, *value * factor});
       cell.diverged_scored += diverged;
       cell.stale += !result.stale.empty() || !trained.stale.empty();
       for (const std::string& why : {trained.stale, result.stale}) {
@@ -151,7 +169,8 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
       derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  const size_t kinds = std::max({trained_on.size(), derived_on.size(), cell.trained_by.size()});
+  const size_t kinds =
+      std::max({trained_on.size(), derived_on.size(), cell.trained_by.size(), cell.measured_on.size()});
   cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   return cell;
 }
@@ -272,7 +291,7 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   for (const std::string& pattern : patterns) {
     std::vector<std::string> found;
     std::copy_if(names.begin(), names.end(), std::back_inserter(found),
-                 [&](const std::string& name) { return matches_pattern(pattern, name); });
+                 [&](const std::string& name) { return matches_score(pattern, name); });
     std::sort(found.begin(), found.end(),
               [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
     if (found.empty()) found.push_back(pattern);

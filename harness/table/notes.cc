@@ -14,6 +14,8 @@ namespace {
 
 using Replicates = std::vector<Replicate>;
 
+constexpr size_t kMaxShown = 4;  // texts of one kind in a note
+
 void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
                      std::vector<std::string>& notes) {
   std::map<std::string, int> waiting;
@@ -94,7 +96,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
       for (const auto& [id, instead] : cell.without_score) {
-        if (cell.n() > 0 || instead != kNotInScores) runs[table.columns[i].score][id] = instead;
+        if (cell.n() > 0 || (instead != kNotInScores && instead != kNotMeasured)) runs[table.columns[i].score][id] = instead;
       }
     }
   }
@@ -156,7 +158,6 @@ void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<st
 
 // What the cells say, each once.
 std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
-  constexpr size_t kMaxShown = 4;  // in one note
   std::set<std::string> all;
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
@@ -247,6 +248,25 @@ void add_published_notes(const TableSpec& spec, Table& table) {
     table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i % 26), table.sources[i]));
 }
 
+// Where the numbers of the table were measured.
+void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
+  std::map<std::string, std::set<std::string>> machines;  // of each score
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      machines[table.columns[i].score].insert(row.cells[i].measured_on.begin(), row.cells[i].measured_on.end());
+    }
+  }
+  std::map<std::set<std::string>, std::vector<std::string>> scores;  // of the same machines
+  for (const auto& [score, names] : machines) {
+    if (!names.empty()) scores[names].push_back(name_of(table.names, score).text);
+  }
+  for (const auto& [names, same] : scores) {
+    const std::string which = scores.size() > 1 ? fmt::format("{}: ", fmt::join(same, ", ")) : "";
+    const char* what = names.size() > 1 ? "measured on machines that cannot be compared" : "measured on";
+    notes.push_back(fmt::format("{}{}: {}", which, what, some_of({names.begin(), names.end()}, kMaxShown, "; ")));
+  }
+}
+
 // What the marks and words in cells mean.
 void add_mark_notes(const TableSpec& spec, Table& table) {
   if (any_cell(table, [](const Cell& cell) { return cell.diverged > 0 && !cell.is_sum; })) {
@@ -283,6 +303,7 @@ void add_notes(const NoteContext& context, Table& table) {
   if (spec.select) add_select_notes(context, table);
   add_published_notes(spec, table);
   add_mark_notes(spec, table);
+  add_machine_notes(table, table.notes);
   add_factor_notes(table, spec, table.notes);
   add_resume_notes(context, table.notes);
   if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));

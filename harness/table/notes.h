@@ -10,6 +10,8 @@ namespace tearless::harness {
 
 /// What a run that is done has in place of a score that its scores.json lacks (Cell::without_score).
 inline constexpr const char* kNotInScores = "not in scores.json";
+/// The same of a number that runs measure of themselves.
+inline constexpr const char* kNotMeasured = "not measured";
 
 /// What notes are about beside the cells.
 struct NoteContext {

@@ -47,6 +47,7 @@ struct Cell {
   bool chosen_of_all = true;      // all that were compared have select.by of every seed
   std::vector<std::string> runs;  // ids, as far as they are known
   std::set<std::string> stale_because;               // RunResult::stale of the stale ones
+  std::set<std::string> measured_on;                 // of a measured number: RunResult::measured_on of those with one
   std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value
   std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
                                                      // …, or "not in scores.json"

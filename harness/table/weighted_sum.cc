@@ -67,6 +67,7 @@ Cell weighted_sum(const Terms& terms) {
     sum.stale += cell->stale;
     sum.mixed = std::max(sum.mixed, cell->mixed);
     sum.stale_because.insert(cell->stale_because.begin(), cell->stale_because.end());
+    sum.measured_on.insert(cell->measured_on.begin(), cell->measured_on.end());
     sum.trained_by.insert(cell->trained_by.begin(), cell->trained_by.end());
     for (const std::string& run : cell->runs) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/run_directory.h"
 #include "tests/e2e/table_three.h"
 #include "tests/support/paths.h"
 
@@ -118,6 +119,43 @@ TEST(ShippedGrids, AllAxesTrainsAtEveryPointOfEachAxis) {
     trained.insert(labels.begin(), labels.end());
   }
   EXPECT_EQ(trained, points);
+}
+
+// `--smoke` of the narrower width with small batches: 20 updates each.
+TEST(ShippedGrids, TheTimesOfNormsAreATableOfWhatTheirRunsMeasured) {
+  const test::TempFolder folder;
+  const fs::path results = folder / "results";
+  const auto tearless = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), test::program("tearless"));
+    return test::run({.arguments = std::move(arguments),
+                      .environment = {{"TEARLESS_CACHE", (folder / "cache").string()},
+                                      {"TEARLESS_ENGINE", test::program("tearless-engine")}}});
+  };
+  const test::Finished finished =
+      tearless({"--workspace", results, "run", test::source_root() / "grids/twt_speed.toml", "--smoke", "--jobs", "1",
+                "--only", "width=d = 128", "--set", "train.batch.tokens=256"});
+  ASSERT_EQ(finished.code, 0) << finished.output << finished.errors;
+  EXPECT_THAT(finished.output, HasSubstr("3 runs: 3 done"));
+
+  const std::string smoke = results / "smoke";
+  const json runs = json::parse(tearless({"--workspace", smoke, "--json", "runs", "--scores", "measured.*"}).output);
+  std::map<std::string, double> milliseconds;
+  for (const json& run : runs) {
+    const RunDirectory folder_of_run(fs::path(smoke) / "runs" / run.at("run").get<std::string>());
+    const json measured = json::parse(test::read_text(folder_of_run.attempt(1) / "measured.json"));
+    const double seconds = measured.at("training_seconds").get<double>() / measured.at("updates").get<double>();
+    EXPECT_EQ(run.at("scores").at("measured.seconds_per_update"), seconds);
+    EXPECT_EQ(run.at("scores").at("measured.sentences_per_second"),
+              measured.at("decoded_sentences").get<double>() / measured.at("decoding_seconds").get<double>());
+    milliseconds[run.at("coordinates").at("model.norm.kind")] = 1000 * seconds;
+  }
+  EXPECT_EQ(milliseconds.size(), 3u);
+  const json table = json::parse(tearless({"--workspace", smoke, "--json", "table", "last"}).output);
+  for (const json& row : table.at("rows")) {
+    const double mean = row.at("cells")[0].at("mean").get<double>();
+    EXPECT_DOUBLE_EQ(mean, milliseconds.at(row.at("labels").at("model.norm.kind").get<std::string>()));
+  }
+  EXPECT_THAT(table.at("notes").dump(), HasSubstr("measured on: cpu, "));
 }
 
 TEST_F(TableThree, Table1CountsItsFiveCorporaAndRefusesAScoreThatIsNone) {

@@ -10,6 +10,7 @@ TEST(Fuzz, GridFiles) { replay("grid", fuzz_grid); }
 TEST(Fuzz, Settings) { replay("settings", fuzz_settings); }
 TEST(Fuzz, RunFolders) { replay("run_folder", fuzz_run_folder); }
 TEST(Fuzz, Requests) { replay("request", fuzz_request); }
+TEST(Fuzz, SentenceStats) { replay("sentence_stats", fuzz_sentence_stats); }
 
 TEST(Fuzz, RunFoldersWithJsonNestedWithoutEnd) {
   for (const char file : {'\0', '\1', '\2', '\4', '\5', '\6'}) {

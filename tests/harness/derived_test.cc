@@ -64,6 +64,30 @@ class DerivedTest : public RunTest {
   }
 };
 
+// The fake engine measures half a second an update, and two seconds of a derived run. Theirs are shown with the trained
+// run, as their scores are.
+TEST_F(DerivedTest, WhatDerivedRunsHaveMeasuredStandsUnderTheirNames) {
+  write(kDerivations, "", "\"measured.seconds\", \"wide.measured.seconds\"");
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(table(), AllOf(HasSubstr("6.00 ± 0.00 (n=2)"), HasSubstr("2.00 ± 0.00 (n=2)"),
+                             HasSubstr("\nmeasured.seconds: measured on: cpu, "),
+                             HasSubstr("\nwide.measured.seconds: measured on: cpu, ")))
+      << "the fake engine says threads of the trained run alone";
+  const json runs = json::parse(ok({"--json", "runs", "--scores", "*.measured.*,measured.*"}).output);
+  ASSERT_EQ(runs.size(), 2u);
+  for (const json& run : runs) {
+    EXPECT_EQ(run.at("scores").at("measured.seconds"), 6);
+    EXPECT_EQ(run.at("scores").at("wide.measured.seconds"), 2);
+    EXPECT_EQ(run.at("scores").at("mark.measured.seconds"), 2);
+    EXPECT_FALSE(run.at("scores").contains("test.score"));
+    const std::string id = run.at("run");
+    EXPECT_THAT(ok({"explain", id}).output, HasSubstr("\n  measured.seconds_per_update = 0.5\n"));
+    EXPECT_EQ(json::parse(ok({"--json", "explain", id}).output)[0].at("measured").at("measured.seconds"), 6);
+  }
+  write(kDerivations, "", "\"wide.measured.second\"");
+  EXPECT_THAT(tearless({"plan", "grid.toml"}).errors, HasSubstr("did you mean \"wide.measured.seconds\"?"));
+}
+
 // A program whose trained runs have another result from now on, whatever the grid says.
 class AnotherResult : public DerivedTest {
  protected:

@@ -284,6 +284,29 @@ TEST_F(RunsCommand, ScoresAreChosenByNamesAndPatterns) {
   EXPECT_EQ(runs({"--csv", "--json"}).errors, "tearless: --json and --csv contradict each other; omit one of them\n");
 }
 
+// The fake engine measures half a second an update.
+TEST_F(RunsCommand, WhatTheyHaveMeasuredIsAColumnWhereItIsAskedFor) {
+  const auto header = [](const std::vector<std::string>& arguments) { return lines_of(runs(arguments).output).at(0); };
+  EXPECT_THAT(header({"--csv"}), Not(HasSubstr("measured")));
+  EXPECT_THAT(header({"--columns", "*"}), Not(HasSubstr("measured")));
+  EXPECT_THAT(header({"--csv", "--scores", "measured.*"}),
+              HasSubstr(",measured.seconds,measured.seconds_per_update,measured.tokens_per_second"));
+  for (const json& run : listed({"--scores", "measured.seconds*,test.*"})) {
+    const json& scores = run.at("scores");
+    EXPECT_EQ(scores.at("measured.seconds_per_update"), 0.5);
+    EXPECT_EQ(scores.at("measured.seconds"), 0.5 * run.at("step").get<double>());
+    const std::string id = run.at("run");
+    if (run.at("state") != "done") continue;
+    EXPECT_FALSE(scores_in_folder(id).contains("measured.seconds")) << "no score";
+  }
+  EXPECT_EQ(lines_of(runs({"--columns", "run,measured.seconds_per_update", "--where", "measured.seconds_per_update < 1",
+                           "--sort", "-measured.seconds"})
+                         .output)
+                .size(),
+            5u);
+  EXPECT_THAT(runs({"--columns", "measured.second"}).errors, HasSubstr("did you mean \"measured.seconds\"?"));
+}
+
 TEST_F(RunsCommand, NeedTheDatabaseAloneAndRefuseAChangedOne) {
   RunTest copy;
   // The log stays beside the database if a reader had it open when the service ended.

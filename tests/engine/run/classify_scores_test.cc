@@ -6,11 +6,13 @@
 
 #include "engine/task/classify.h"
 #include "engine/train/checkpoint.h"
+#include "tests/engine/run/recomputed.h"
 #include "tests/engine/run/scored.h"
 
 namespace tearless::engine::classify_scores_test {
 namespace {
 
+namespace fs = std::filesystem;
 using test::lines_of;
 
 constexpr int kUpdates = 40;
@@ -111,6 +113,22 @@ TEST_F(ClassifyScored, PredictionsAreTheClassWithTheLargestLogit) {
   EXPECT_EQ(lines_of(run_->outputs() / "test.classes"), scores_of(selected(), data_->test).predictions);
 }
 
+TEST_F(ClassifyScored, StatisticsSayOfEachSentenceWhetherItsClassIsRight) {
+  const std::vector<std::string> names = {"bad", "good", "fair"};
+  for (const auto& [set, sentences] : {std::pair("dev", &data_->dev), {"test", &data_->test}}) {
+    const auto classes = lines_of(run_->outputs() / (std::string(set) + ".classes"));
+    std::vector<std::string> wanted = {"correct\texamples"};
+    for (size_t i = 0; i < classes.size(); ++i) {
+      const bool right = classes[i] == names[static_cast<size_t>(sentences->labels[i])];
+      wanted.push_back(right ? "1\t1" : "0\t1");
+    }
+    const fs::path file = run_->outputs() / (std::string(set) + ".stats");
+    EXPECT_EQ(lines_of(file), wanted) << set;
+    EXPECT_EQ(score(std::string(set) + ".accuracy"),
+              test::recomputed(std::string(set) + ".accuracy", test::read_text(file)));
+  }
+}
+
 TEST_F(ClassifyScored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedAccuracy) {
   EXPECT_EQ(selected(), best_step("dev.accuracy"));
 }
@@ -125,11 +143,14 @@ TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
   EXPECT_EQ(scores_.size() - names.size(), 5u) << "two layers of two norms, and the final one";
   EXPECT_EQ(score("parameters"), static_cast<double>(parameter_count(classification(*options_).model,
                                                                      data_->vocabulary_size(), /*classes=*/3)));
-  EXPECT_THAT(result_files(), testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.classes",
-                                                   "outputs/test.classes", "scores.json"));
+  EXPECT_THAT(result_files(),
+              testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.classes", "outputs/dev.stats",
+                                   "outputs/test.classes", "outputs/test.stats", "scores.json"));
   int64_t rows = 0;
   for (int32_t i = 0; i < data_->train.size(); ++i) rows += data_->train.lines.length(i);
   EXPECT_NEAR(rows_seen(), static_cast<double>(kUpdates * rows), 1e-3);
+  EXPECT_EQ(sentences_decoded(), data_->test.size());
+  EXPECT_NE(data_->dev.size(), data_->test.size());
 }
 
 /// The task with all parameters set to `value`.

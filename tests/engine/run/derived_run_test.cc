@@ -16,6 +16,7 @@
 #include "engine/run/check.h"
 #include "engine/score/metric.h"
 #include "engine/train/model_file.h"
+#include "tests/engine/run/recomputed.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
@@ -28,6 +29,7 @@ using nlohmann::json;
 using tearless::test::error_of;
 using test::lines_of;
 using test::read_text;
+using test::recomputed;
 using test::Settings;
 using test::write_text;
 using testing::AllOf;
@@ -200,6 +202,43 @@ TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
             (json{{"mark.news.chrf", chrf(decoded.outputs() / "news.hyp", "news.tgt", 2)}}));
   EXPECT_EQ(scores_of(done({scoring({{"derived.metric", "multi_bleu"}})})).at("mark.test.multi_bleu"),
             scores_of(*trained_).at("test.bleu"));
+}
+
+// To the last bit, with the tokenisers, options and sets that change what is counted.
+TEST_F(DerivedRuns, TheStatisticsThatTheyLeaveMakeTheirScores) {
+  const std::vector<std::vector<Settings>> chains = {
+      {scoring()},
+      {scoring({{"derived.beta", 3}, {"derived.word_order", 2}})},
+      {scoring({{"derived.metric", "multi_bleu"}, {"derived.compound_split", true}})},
+      {scoring({{"derived.metric", "sacrebleu"}, {"derived.set", "dev"}})},
+      {scoring({{"derived.metric", "sacrebleu"}, {"derived.tokeniser", "char"}})},
+      {decoding(of_news()), scoring({{"derived.metric", "sacrebleu"}})},
+      {decoding({{"derived.beam", 2}})},
+      {decoding(of_news())}};
+  for (const std::vector<Settings>& chain : chains) {
+    const RunDirectory run = done(chain);
+    const json scores = scores_of(run);
+    ASSERT_EQ(scores.size(), 1u);
+    const std::string name = scores.begin().key(), set = name.substr(name.find('.') + 1);
+    const std::string file = "outputs/" + set.substr(0, set.find('.')) + ".stats";
+    EXPECT_EQ(recomputed(name, read_text(run.root() / file)), scores.begin().value().get<double>()) << json(chain);
+    EXPECT_EQ(lines_of(run.root() / file).size(),
+              1 + lines_of(runs_->folder() / (set.substr(0, set.find('.')) + ".tgt")).size());
+    EXPECT_TRUE(read_done(run)->files.contains(file)) << name;
+  }
+}
+
+TEST_F(DerivedRuns, MeasureTheDecodingOfTheirSet) {
+  const auto measured = [](const RunDirectory& run) {
+    return json::parse(read_text(run.attempt(1) / "measured.json"));
+  };
+  const json decoded = measured(done({decoding(of_news())}));
+  EXPECT_EQ(decoded.at("decoded_sentences"), 3);
+  EXPECT_GT(decoded.at("decoding_seconds"), 0);
+  EXPECT_LE(decoded.at("decoding_seconds"), decoded.at("seconds"));
+  EXPECT_GE(decoded.at("threads"), 1);
+  EXPECT_EQ(measured(*trained_).at("decoded_sentences"), 4) << "of test, not of dev";
+  EXPECT_FALSE(measured(done({scoring()})).contains("decoding_seconds")) << "it decodes nothing";
 }
 
 TEST_F(DerivedRuns, AreMadeAgainAfterAKillWithTheSameBytes) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/run/check.h"
+#include "tests/engine/run/recomputed.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
@@ -77,6 +78,7 @@ TEST_F(DigitRuns, LearnWhereABarIs) {
   EXPECT_LT(ended.scores.at("test.loss"), 0.4);
   EXPECT_EQ(lines_of(ended.outputs.at("dev.classes")), 50);
   EXPECT_EQ(lines_of(ended.outputs.at("test.classes")), 230);
+  EXPECT_EQ(ended.measured.at("decoded_sentences"), 230);
   for (const char* g : {"g.conv1", "g.conv2", "g.fc1"}) EXPECT_TRUE(ended.scores.contains(g)) << g;
 
   // The scores are those of the classes that were written.
@@ -85,6 +87,10 @@ TEST_F(DigitRuns, LearnWhereABarIs) {
   int right = 0;
   for (size_t i = 0; i < 230; ++i) right += ended.outputs.at("test.classes").at(2 * i) - '0' == digits.test.labels[i];
   EXPECT_DOUBLE_EQ(ended.scores.at("test.accuracy"), 100.0 * right / 230);
+  for (const std::string set : {"dev", "test"}) {
+    EXPECT_EQ(ended.scores.at(set + ".accuracy").get<double>(),
+              test::recomputed(set + ".accuracy", ended.outputs.at(set + ".stats")));
+  }
 }
 
 // --- threads ---------------------------------------------------------------------------------------------------------

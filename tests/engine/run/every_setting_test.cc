@@ -17,6 +17,7 @@
 #include "engine/task/translate.h"
 #include "engine/train/execution.h"
 #include "engine/train/schedule.h"
+#include "tests/engine/run/recomputed.h"
 #include "tests/support/error_of.h"
 
 namespace tearless::engine {
@@ -28,6 +29,7 @@ const char* const kOtherMatmulLibrary =
 using nlohmann::json;
 using test::Change;
 using test::Ended;
+using test::recomputed;
 using test::Settings;
 using test::with;
 using testing::HasSubstr;
@@ -121,6 +123,8 @@ class TranslateSettings final : public test::SettingChecks {
         counted += std::stoll(std::string(stats[i].substr(stats[i].rfind('\t') + 1)));
       }
       EXPECT_EQ(counted, letters) << "the lengths of the references";
+      const std::string name = std::string(set) + ".bleu_char";
+      EXPECT_EQ(after.scores.at(name).get<double>(), recomputed(name, after.outputs.at(std::string(set) + ".stats")));
     }
   }
   void length_differs(const Change& c) {

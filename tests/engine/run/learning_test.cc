@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/score/bleu.h"
 #include "engine/data/prepared.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/random.h"
-#include "engine/score/bleu.h"
 #include "engine/task/translate.h"
 #include "engine/train/execution.h"
 #include "engine/train/trainer.h"

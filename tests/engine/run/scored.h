@@ -89,6 +89,14 @@ class ScoredRun : public testing::Test {
     return measured.at("tokens_per_second").get<double>() * measured.at("training_seconds").get<double>();
   }
 
+  /// Of the test set, which measured.json gives with their seconds.
+  static int64_t sentences_decoded() {
+    const auto measured = nlohmann::json::parse(read_text(run_->attempt(1) / "measured.json"));
+    EXPECT_GT(measured.at("decoding_seconds"), 0);
+    EXPECT_LT(measured.at("decoding_seconds"), measured.at("seconds"));
+    return measured.at("decoded_sentences");
+  }
+
   static inline SmallRuns* runs_ = nullptr;
   static inline RunDirectory* run_ = nullptr;
   static inline RunOptions* options_ = nullptr;

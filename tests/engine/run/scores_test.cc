@@ -8,6 +8,7 @@
 #include "engine/decode/search.h"
 #include "engine/task/translate.h"
 #include "engine/train/checkpoint.h"
+#include "tests/engine/run/recomputed.h"
 #include "tests/engine/run/scored.h"
 
 namespace tearless::engine::scores_test {
@@ -235,6 +236,9 @@ TEST_F(Scored, BleuIsWhatTheTranslationsCount) {
       for (const std::string& number : words_of(stats[i + 1])) stored.push_back(std::stoll(number));
       EXPECT_EQ(stored, count_by_hand(said[i], references[i])) << set << " " << i;
     }
+    EXPECT_EQ(
+        score(std::string(set) + ".bleu"),
+        test::recomputed(std::string(set) + ".bleu", test::read_text(run_->outputs() / (std::string(set) + ".stats"))));
   }
   EXPECT_NE(score("dev.bleu"), score("test.bleu"));
 }

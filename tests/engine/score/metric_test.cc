@@ -15,6 +15,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/score/measures.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::metric_test {
@@ -113,6 +114,37 @@ TEST(Metrics, OfTwoHalvesAddUp) {
         score_text(*metric, {"The cat sat on the mat.", ""}, {"The cat sat on a mat.", "It is late, they say."}).line)
         << metric->name;
   }
+}
+
+// To the last bit, with every option that changes what the statistics are.
+TEST(Metrics, ScoresAreMadeOfTheStatisticsOfSentencesInAnyOrder) {
+  const std::vector<std::pair<std::string, std::string>> pairs = {
+      {"The cat sat on the mat.", "The cat sat on a mat."},
+      {"", "It is late, they say."},
+      {"A well-known red-hot stove", "a well-known stove!"},
+      {"one two three four five", "one two three four six"}};
+  std::vector<std::string_view> hypotheses, references;
+  for (const auto& [hypothesis, reference] : pairs) {
+    hypotheses.emplace_back(hypothesis);
+    references.emplace_back(reference);
+  }
+  std::set<std::string_view> covered;
+  for (const char* options :
+       {"multi-bleu", "multi-bleu lower_case compound_split", "sacrebleu", "sacrebleu tokeniser=\"char\"", "chrf",
+        "chrf beta=1", "chrf beta=3 word_order=1", "chrf word_order=2"}) {
+    const auto metric = metric_with(options);
+    SentenceStats stats = sentence_stats(*metric, hypotheses, references);
+    ASSERT_EQ(stats.rows.size(), pairs.size());
+    for (const auto& row : stats.rows) ASSERT_EQ(row.size(), stats.columns.size()) << options;
+    const ScoreOfSums made = score_of_sums(fmt::format("test.{}", metric->name), stats.columns, "test.stats");
+    const double value = score_of(options, pairs).value;
+    EXPECT_GT(value, 0) << options;
+    EXPECT_EQ(made(stats.sum()), value) << options;
+    std::reverse(stats.rows.begin(), stats.rows.end());
+    EXPECT_EQ(made(read_stats(stats_text(stats), "test.stats").sum()), value) << options;
+    covered.insert(metric->name);
+  }
+  EXPECT_EQ(covered.size(), text_metrics().names().size());
 }
 
 TEST(Metrics, OfHypothesesAndReferencesThatDifferInNumberAreRefused) {

@@ -1,7 +1,7 @@
 // The 13a tokeniser against what sacreBLEU 2 made of the same lines.
 #include <gtest/gtest.h>
 
-#include "engine/score/bleu.h"
+#include "engine/score/tokenise.h"
 
 namespace tearless::engine::tokenise_13a_test {
 namespace {

@@ -65,6 +65,28 @@ TEST(ScoreNames, ThatMeetAPatternAreNone) {
   EXPECT_THAT(mistakes("decimals = 3\nfactor = 100\n", kKnown), IsEmpty()) << "of every score";
 }
 
+TEST(ScoreNames, OfWhatRunsMeasureAreKnownOfEveryProgram) {
+  for (const auto& known : {std::optional(kKnown), std::optional<std::vector<std::string>>()}) {
+    for (const char* score : {"measured.seconds_per_update", "measured.*", "wide.measured.decoding_seconds"}) {
+      EXPECT_THAT(mistakes(std::string("scores = \"") + score + "\"\n", known), IsEmpty()) << score;
+    }
+    EXPECT_THAT(mistakes("scores = \"measured.second_per_update\"\n", known),
+                ElementsAre(HasSubstr("grid.toml:6: scores: no run of this grid has a score measured.second_per_update "
+                                      "(did you mean \"measured.seconds_per_update\"?); they have: ")));
+    EXPECT_THAT(mistakes("scores = \"measured.speed.*\"\n", known), testing::SizeIs(1));
+    EXPECT_THAT(mistakes("scores = \"wider.measured.seconds\"\n", known),
+                ElementsAre(HasSubstr("(did you mean \"wide.measured.seconds\"?)")));
+    EXPECT_THAT(mistakes("scores = \"measured.*\"\nselect = { over = [\"a\"], by = \"measured.seconds\" }\n", known),
+                ElementsAre("grid.toml:7: select.by: measured.seconds says as much of the machine as of the run, and "
+                            "chooses none; name a score"));
+    EXPECT_THAT(mistakes("scores = \"measured.*\"\nfactor = { \"measured.second\" = 1000 }\n", known),
+                ElementsAre(HasSubstr("factor: no run of this grid has a score measured.second (did you mean "
+                                      "\"measured.seconds\"?)")));
+  }
+  EXPECT_THAT(mistakes("scores = \"measure.seconds\"\n", kKnown),
+              ElementsAre(HasSubstr("(did you mean \"measured.seconds\"?)")));
+}
+
 TEST(ScoreNames, OfAProgramThatDoesNotSayThemAreThoseOfRunsThatAreDone) {
   EXPECT_THAT(mistakes("scores = \"test.blue\"\n"), IsEmpty());
   Row running;

@@ -115,6 +115,33 @@ TEST_F(ResultSetTest, HasTheResultOfEachRunAndMarksThoseOfOtherNumericsThanTheSw
   EXPECT_FALSE(rows[2].counts(true));
 }
 
+TEST_F(ResultSetTest, HasWhatTheAttemptsHaveMeasuredUnderTheNameOfADerivedRun) {
+  const harness::Run run = request("000000000000000a");
+  store_->submit(sweep("new", {run, derived("000000000000000b", run, "wide")}));
+  int64_t seconds = 3;
+  for (const char* id : {"000000000000000a", "000000000000000b"}) {
+    store_->move(id, RunState::kQueued, RunState::kRunning);
+    for (const int64_t number : {1, 2}) {
+      AttemptRecord attempt;
+      attempt.number = number;
+      attempt.device = "cpu";
+      attempt.processor = "a processor";
+      attempt.measured = {{"seconds", seconds}, {"updates", 6}, {"threads", 1}};
+      store_->put_attempt(id, attempt);
+    }
+    seconds = 1;
+  }
+  const ResultSet found = read({"new"});
+  ASSERT_EQ(found.rows.size(), 2u);
+  const Row &trained = found.rows[0], &wide = found.rows[1];
+  EXPECT_EQ(trained.number("measured.seconds_per_update"), 0.5);
+  EXPECT_EQ(trained.number("wide.measured.seconds"), std::nullopt);
+  EXPECT_EQ(wide.number("wide.measured.seconds"), 2);
+  EXPECT_EQ(wide.number("measured.seconds"), std::nullopt);
+  EXPECT_TRUE(trained.result.scores.empty()) << "they are no scores";
+  EXPECT_EQ(trained.result.measured_on, std::set<std::string>{"cpu, a processor, 1 thread"});
+}
+
 TEST_F(ResultSetTest, GivesTheSeriesOfEachMetricInTheOrderThatIsAskedFor) {
   store_->submit(sweep("s", {request("aa")}));
   store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5}, {40, 1, "dev.bleu", 7}, {80, 2, "train.loss", 4}}, 120);

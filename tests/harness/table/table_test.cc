@@ -149,6 +149,92 @@ TEST(Cell, IsMixedIfTheTrainedOrTheDerivedRunsAreOfSeveralMachines) {
 
 TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10"); }
 
+/// A run that took so many seconds an update on that machine.
+RunResult timed(double seconds, std::set<std::string> machines) {
+  RunResult result = bleu(28);
+  result.measured = {{"measured.seconds_per_update", seconds}, {"measured.seconds", 100 * seconds}};
+  result.measured_on = std::move(machines);
+  return result;
+}
+
+Table table_of_times(const std::string& scores, const std::function<RunResult(uint32_t row, int64_t seed)>& result_of) {
+  const Grid grid = load_text("seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = " + scores + "\n");
+  return fill(grid,
+              results(grid, [&](uint32_t row, uint32_t, int64_t seed) -> Outcome { return result_of(row, seed); }));
+}
+
+std::string first_cell(const Table& table) { return cell_text(table, table.columns[0], table.rows[0].cells[0]); }
+
+TEST(Cell, OfAMeasuredNumberIsTheMeanOfTheRunsAndTheMachineIsInANote) {
+  const auto on_one = [](uint32_t, int64_t seed) {
+    return timed(0.25 * static_cast<double>(seed), {"cpu, one, 1 thread"});
+  };
+  const Table table = table_of_times("\"measured.seconds_per_update\"", on_one);
+  EXPECT_EQ(first_cell(table), "0.38 ± 0.18");
+  EXPECT_THAT(table.notes, testing::Contains("measured on: cpu, one, 1 thread"));
+  const Table scores = table_of_times("\"test.bleu\"", on_one);
+  EXPECT_THAT(scores.notes, testing::Not(testing::Contains(testing::HasSubstr("measured on")))) << "of no score";
+}
+
+TEST(Cell, OfAMeasuredNumberOfTwoMachinesHasNoMean) {
+  const auto on_two = [](uint32_t row, int64_t seed) {
+    return timed(0.25, {row == 0 && seed == 2 ? "cpu, two" : "cpu, one"});
+  };
+  const Table table = table_of_times("[\"measured.seconds_per_update\", \"test.bleu\"]", on_two);
+  EXPECT_EQ(first_cell(table), "–°");
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "0.25 ± 0.00");
+  EXPECT_EQ(cell_text(table, table.columns[1], table.rows[0].cells[1]), "28.00 ± 0.00") << "the scores count";
+  EXPECT_THAT(table.notes, testing::Contains("measured on machines that cannot be compared: cpu, one; cpu, two"));
+  EXPECT_THAT(table.notes, testing::Contains(testing::HasSubstr("no score: 2 runs are done without "
+                                                                "measured.seconds_per_update (2 measured on one of "
+                                                                "several machines)")));
+  const auto continued_elsewhere = [](uint32_t, int64_t seed) {
+    return seed == 1 ? timed(0.25, {"cpu, one", "cpu, two"}) : timed(0.25, {"cpu, one"});
+  };
+  EXPECT_EQ(first_cell(table_of_times("\"measured.seconds_per_update\"", continued_elsewhere)), "–°");
+}
+
+TEST(Notes, SayOfEachMeasuredNumberWhereItIsOfOnlyWhereTheyDiffer) {
+  const Grid grid =
+      load_text("[axis]\na = [1, 2]\n[table]\nscores = [\"measured.seconds\", \"wide.measured.seconds\"]\n");
+  const auto notes_with = [&](const std::string& decoded_on) {
+    return fill(grid, results(grid,
+                              [&](uint32_t row, uint32_t, int64_t) {
+                                Outcome outcome = timed(0.25, {"cpu, one"});
+                                outcome.wide = RunResult{.id = "00000000000000ff", .state = RunState::kDone};
+                                outcome.wide->measured = {{"wide.measured.seconds", 1.5}};
+                                outcome.wide->measured_on = {row == 0 ? "cpu, one" : decoded_on};
+                                return outcome;
+                              }))
+        .notes;
+  };
+  EXPECT_THAT(notes_with("cpu, one"), testing::Contains("measured on: cpu, one"));
+  EXPECT_THAT(notes_with("cpu, two"),
+              testing::IsSupersetOf({"measured.seconds: measured on: cpu, one",
+                                     "wide.measured.seconds: measured on machines that cannot be compared: cpu, one; "
+                                     "cpu, two"}));
+}
+
+TEST(Cell, OfAMeasuredNumberCountsRunsThatHaveMeasuredNothingApart) {
+  const auto half = [](uint32_t, int64_t seed) { return seed == 1 ? timed(0.25, {"cpu, one"}) : bleu(28); };
+  const Table table = table_of_times("\"measured.seconds_per_update\"", half);
+  EXPECT_EQ(first_cell(table), "0.25, 1/2 no score");
+  EXPECT_THAT(table.notes, testing::Contains(testing::HasSubstr("(2 not measured)")));
+  const auto none = [](uint32_t, int64_t) { return bleu(28); };
+  EXPECT_EQ(first_cell(table_of_times("\"measured.seconds_per_update\"", none)), "–");
+}
+
+TEST(Fill, TakesMeasuredNumbersForPatternsThatNameThemAlone) {
+  const auto on_one = [](uint32_t, int64_t) { return timed(0.25, {"cpu, one"}); };
+  const auto scores_of = [&](const std::string& scores) {
+    std::vector<std::string> names;
+    for (const Table::Column& column : table_of_times(scores, on_one).columns) names.push_back(column.score);
+    return names;
+  };
+  EXPECT_THAT(scores_of("\"measured.*\""), testing::ElementsAre("measured.seconds", "measured.seconds_per_update"));
+  EXPECT_THAT(scores_of("\"*\""), testing::ElementsAre("test.bleu"));
+}
+
 TEST(Cell, CountsMissingRuns) {
   EXPECT_EQ(cell_of(3, [](int64_t) { return ended(RunState::kQueued); }), "– (0/3)");
   EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 2 ? ended(RunState::kRunning) : around_28(seed); }),

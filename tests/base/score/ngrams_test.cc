@@ -1,5 +1,5 @@
 // Matches of n-grams against a count by maps; white space and words as Python has them.
-#include "engine/score/ngrams.h"
+#include "base/score/ngrams.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tearless::engine::ngrams_test {
+namespace tearless::ngrams_test {
 namespace {
 
 using Symbols = std::vector<uint32_t>;
@@ -108,4 +108,4 @@ TEST(UnicodeWords, LieBetweenSpaces) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::ngrams_test
+}  // namespace tearless::ngrams_test

@@ -1,10 +1,10 @@
-#include "engine/score/ngrams.h"
+#include "base/score/ngrams.h"
 
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
 
-namespace tearless::engine {
+namespace tearless {
 namespace {
 
 /// A hash table of the n-grams of one order of a reference. An n-gram's key is the entry of its first n - 1 symbols
@@ -119,4 +119,4 @@ std::vector<std::string_view> split_unicode_words(std::string_view line) {
   return words;
 }
 
-}  // namespace tearless::engine
+}  // namespace tearless

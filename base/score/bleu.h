@@ -1,5 +1,5 @@
 // BLEU (Papineni et al. 2002) as multi-bleu.perl and sacreBLEU compute it, from statistics that are summed over
-// sentences. Not here: decoding and significance tests.
+// sentences. Not here: what makes words of raw text.
 #pragma once
 
 #include <array>
@@ -9,9 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/score/tokenise.h"
-
-namespace tearless::engine {
+namespace tearless {
 
 /// Sufficient statistics of a sentence or, summed, of a corpus. Index n - 1 is for n-grams.
 struct BleuStats {
@@ -23,6 +21,8 @@ struct BleuStats {
   /// The fields in the order above: ten numbers.
   std::vector<int64_t> numbers() const;
   static BleuStats of_numbers(std::span<const int64_t> numbers);
+  /// Their names.
+  static const std::vector<std::string>& columns();
 
   BleuStats& operator+=(const BleuStats& other);
   bool operator==(const BleuStats&) const = default;
@@ -45,9 +45,7 @@ double bleu(const BleuStats& stats);
 std::array<double, 4> exp_smoothed_precisions(const BleuStats& stats, double scale);
 /// BLEU with these precisions, for raw text.
 double bleu_exp_smoothed(const BleuStats& stats);
+/// The same in sacreBLEU's order of operations, so that ties are rounded as there. The last bits differ.
+double sacrebleu(const BleuStats& stats);
 
-/// The file outputs/<set>.stats, so that significance tests need no second decoding: a line of column names, then one
-/// line of tab-separated numbers per sentence.
-std::string sentence_stats_text(const std::vector<BleuStats>& sentences);
-
-}  // namespace tearless::engine
+}  // namespace tearless

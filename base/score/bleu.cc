@@ -1,15 +1,13 @@
-#include "engine/score/bleu.h"
-
-#include <fmt/format.h>
+#include "base/score/bleu.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "base/score/ngrams.h"
 #include "base/words.h"
-#include "engine/score/ngrams.h"
 
-namespace tearless::engine {
+namespace tearless {
 namespace {
 
 /// 100 · BP · exp(mean ln precision), 0 where a precision is 0.
@@ -38,6 +36,13 @@ BleuStats BleuStats::of_numbers(std::span<const int64_t> numbers) {
   stats.hypothesis_length = numbers[8];
   stats.reference_length = numbers[9];
   return stats;
+}
+
+const std::vector<std::string>& BleuStats::columns() {
+  static const std::vector<std::string> names = {"matches_1",         "matches_2",       "matches_3", "matches_4",
+                                                 "totals_1",          "totals_2",        "totals_3",  "totals_4",
+                                                 "hypothesis_length", "reference_length"};
+  return names;
 }
 
 BleuStats& BleuStats::operator+=(const BleuStats& other) {
@@ -89,15 +94,11 @@ std::array<double, 4> exp_smoothed_precisions(const BleuStats& stats, double sca
 
 double bleu_exp_smoothed(const BleuStats& stats) { return geometric(stats, exp_smoothed_precisions(stats, 1)); }
 
-std::string sentence_stats_text(const std::vector<BleuStats>& sentences) {
-  std::string text =
-      "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_length\t"
-      "reference_length\n";
-  for (const BleuStats& s : sentences) {
-    text += fmt::format("{}\t{}\t{}\t{}\n", fmt::join(s.matches, "\t"), fmt::join(s.totals, "\t"), s.hypothesis_length,
-                        s.reference_length);
-  }
-  return text;
+double sacrebleu(const BleuStats& stats) {
+  double logs = 0;
+  for (const double percent : exp_smoothed_precisions(stats, 100))
+    logs += std::log(percent);  // of 0: -∞, so the score is 0
+  return brevity_penalty(stats) * std::exp(logs / 4);
 }
 
-}  // namespace tearless::engine
+}  // namespace tearless

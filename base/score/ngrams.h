@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tearless::engine {
+namespace tearless {
 
 /// For n = 1 … matches.size(), sets matches[n - 1] to the number of n-grams of `hypothesis` that `reference` has too,
 /// each counted at most as often as it is in the reference. Exact: n-grams are compared, not their hashes.
@@ -27,4 +27,4 @@ size_t unicode_space_length(std::string_view text);
 /// Splits at white space as Python's str.split() does. The views point into `line`.
 std::vector<std::string_view> split_unicode_words(std::string_view line);
 
-}  // namespace tearless::engine
+}  // namespace tearless
