@@ -15,6 +15,7 @@ int fuzz_grid(const uint8_t* data, size_t size);        ///< a grid file, up to 
 int fuzz_settings(const uint8_t* data, size_t size);    ///< run.toml: what is read is written and read again
 int fuzz_run_folder(const uint8_t* data, size_t size);  ///< the files in which a training program reports
 int fuzz_request(const uint8_t* data, size_t size);     ///< a line that another process sends to the service
+int fuzz_archive(const uint8_t* data, size_t size);     ///< an archive of results
 int fuzz_token_file(const uint8_t* data, size_t size);  ///< a prepared corpus under a checksum that fits it
 int fuzz_corpus(const uint8_t* data, size_t size);      ///< two sides of raw text, up to subwords
 int fuzz_digits(const uint8_t* data, size_t size);      ///< IDX files of images and labels
