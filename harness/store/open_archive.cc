@@ -27,7 +27,7 @@ void make_workspace(const fs::path& archive, const fs::path& folder) {
   unpack(archive, folder);
   const RebuildReport report = rebuild(Workspace(folder));
   if (!report.passed_over.empty()) fail("{} is damaged: {}", archive.string(), report.passed_over.front());
-  if (report.sweeps == 0) fail("{} holds no sweep", archive.string());
+  if (report.runs + report.sweeps == 0) fail("{} holds no results", archive.string());
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ class ResultsAlone : public RunTest {
     tearless({"run", "failing.toml"});
     for (const RunDirectory& run : runs()) {
       if (is_derived(run)) test::write_text(run.outputs() / "test.stats", "1 2 3\n");
-      if (!is_derived(run)) test::write_text(run.model(), "weights");
+      test::write_text(run.attempt(1) / "arithmetic", "OpenBLAS 1\n");
+      if (is_derived(run)) continue;
+      test::write_text(run.model(), "weights");
+      test::write_text(run.gradient_norms(), "norms");
     }
   }
   static bool is_derived(const RunDirectory& run) { return !derived_from(test::read_text(run.settings())).empty(); }
@@ -69,11 +72,13 @@ class ResultsAlone : public RunTest {
 TEST_F(ResultsAlone, PrintWhatTheWorkspacePrintsAndHaveNoTextsModelsOrCheckpoints) {
   ok({"copy", "alone", "--results"});
   const std::vector<std::string> names = names_in(folder_ / "alone");
-  for (const char* left_out : {".hyp", "model.safetensors", "state.bin", "local.toml", "fake-engine", "/lock"}) {
+  for (const char* left_out :
+       {".hyp", "model.safetensors", "state.bin", "local.toml", "gradient_norms.f32", "fake-engine", "/lock"}) {
     EXPECT_THAT(names, Each(Not(HasSubstr(left_out))));
   }
-  for (const char* kept : {"test.stats", "metrics.jsonl", "scores.json", "DONE", "run.toml", "attempts/1/start.json",
-                           "attempts/1/exit.json", "attempts/1/measured.json", "omitted.json"}) {
+  for (const char* kept :
+       {"test.stats", "metrics.jsonl", "scores.json", "DONE", "run.toml", "attempts/1/start.json",
+        "attempts/1/exit.json", "attempts/1/measured.json", "attempts/1/arithmetic", "omitted.json"}) {
     EXPECT_THAT(names, Contains(HasSubstr(kept)));
   }
   EXPECT_THAT(names, Contains(HasSubstr("log.txt"))) << "of the run that failed: it says why";
