@@ -129,15 +129,26 @@ void write_program_unsynced(const fs::path& path, std::string_view bytes) {
   write_all(file.get(), bytes, path);
 }
 
-void make_folders(const fs::path& folder) {
+namespace {
+
+void make_folders(const fs::path& folder, bool durably) {
   if (folder.empty() || fs::is_directory(folder)) return;
   const fs::path parent = folder_of(folder.has_filename() ? folder : folder.parent_path());
-  make_folders(parent);
-  if (sys::mkdir(folder.c_str()) == 0) return sync_folder(parent);
+  make_folders(parent, durably);
+  if (sys::mkdir(folder.c_str()) == 0) {
+    if (durably) sync_folder(parent);
+    return;
+  }
   if (const int error = errno; error != EEXIST || !fs::is_directory(folder)) {
     fail_errno("create the folder", folder, error);
   }
 }
+
+}  // namespace
+
+void make_folders(const fs::path& folder) { make_folders(folder, /*durably=*/true); }
+
+void make_folders_unsynced(const fs::path& folder) { make_folders(folder, /*durably=*/false); }
 
 void rename_file(const fs::path& from, const fs::path& to) {
   if (sys::rename(from.c_str(), to.c_str()) != 0) fail_errno("rename a file to", to);

@@ -35,6 +35,8 @@ void write_program_unsynced(const std::filesystem::path& path, std::string_view 
 
 /// Makes a folder and its missing parents, durably.
 void make_folders(const std::filesystem::path& folder);
+/// As make_folders() but without fsync.
+void make_folders_unsynced(const std::filesystem::path& folder);
 
 /// Renames a file or a folder, replacing a file at `to`. Durable after sync_folder().
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);

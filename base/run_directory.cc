@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/omitted.h"
 #include "base/sealed_json.h"
 #include "base/sys.h"
 #include "base/time.h"
@@ -243,9 +244,12 @@ void write_done(const RunDirectory& run, std::string outcome, int64_t step, std:
 }
 
 std::string changed_result_file(const RunDirectory& run, const Done& done) {
+  const Omitted omitted = read_omitted(run);
   for (const auto& [name, checksum] : done.files) {
     const fs::path path = (run.root() / name).lexically_normal();
     const bool is_inside = path.string().starts_with((run.root() / "").lexically_normal().string());
+    const auto listed = omitted.find(name);
+    if (is_inside && !fs::exists(path) && listed != omitted.end() && listed->second.sha256 == checksum) continue;
     if (!is_inside || !fs::is_regular_file(path) || sha256_of_file(path) != checksum) return name;
   }
   return "";
@@ -262,6 +266,7 @@ std::string read_result(const RunDirectory& run, const std::string& name) {
 }
 
 void refuse_changed(const RunDirectory& run, const std::string& name) {
+  require_here(run, name);
   const fs::path path = run.root() / name;
   fail("{} {}; restore it, or delete {} to make the run again", path.string(),
        fs::exists(path) ? "was changed after the run ended" : "is missing", run.root().string());

@@ -56,6 +56,8 @@ class RunDirectory {
   std::filesystem::path done() const { return root_ / "DONE"; }
   std::filesystem::path resume_check() const { return root_ / "resume.json"; }  ///< outcome of `tearless verify-resume`
 
+  std::filesystem::path omitted() const { return root_ / "omitted.json"; }  ///< what the copy lacks (base/omitted.h)
+
   /// The highest attempt number, 0 if there is no attempt.
   int64_t newest_attempt() const;
 
@@ -148,12 +150,13 @@ std::vector<std::string> write_results(const RunDirectory& run, const nlohmann::
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,
                 const std::vector<std::string>& names, const std::map<std::string, std::string>& inputs = {});
 
-/// The first result file that is missing or whose checksum differs from DONE's, or "".
+/// The first result file that is missing and that omitted.json does not list with DONE's checksum, or whose checksum
+/// differs from DONE's; or "". UserError if omitted.json was edited.
 std::string changed_result_file(const RunDirectory& run, const Done& done);
 /// The bytes of the result file `name`, relative to the run directory. UserError if the run is not done, or the file is
-/// missing or not as it was written.
+/// missing, left out of the copy, or not as it was written.
 std::string read_result(const RunDirectory& run, const std::string& name);
-/// Throws UserError for a result file that is missing or not as it was written.
+/// Throws UserError for a result file that is missing, left out of the copy, or not as it was written.
 [[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& name);
 
 }  // namespace tearless

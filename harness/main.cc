@@ -25,16 +25,22 @@
 #include "harness/commands/commands.h"
 #include "harness/runs/workspace.h"
 #include "harness/service/protocol.h"
+#include "harness/store/open_archive.h"
+#include "harness/store/writer.h"
 
 namespace {
 
 using namespace tearless;
 using namespace tearless::harness;
 
+/// What --workspace may name. Only a folder can be changed.
+enum WorkspaceKind { kFolder, kFolderOrArchive };
+
 struct Command {
   std::string name;
   std::string help;  // "": not listed by --help
   Action (*define)(CLI::App&, const Globals&);
+  WorkspaceKind workspace = kFolder;
   bool has_json = true;  // false: --json is refused
 };
 
@@ -42,39 +48,38 @@ constexpr const char* kSupervise = "supervise";
 
 const std::vector<Command> kCommands = [] {
   std::vector<Command> commands = {
-      {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
+      {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan, kFolderOrArchive},
       {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
-       command_run,
+       command_run, kFolder,
        /*has_json=*/false},
       {"submit", "have grids trained in the background", command_submit},
-      {"daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
+      {"daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon, kFolder,
        /*has_json=*/false},
-      {"watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch,
+      {"watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch, kFolder,
        /*has_json=*/false},
-      {"wait", "return when sweeps or runs have ended", command_wait, /*has_json=*/false},
-      {"stop", "end the service; its runs continue, unless --now", command_stop, /*has_json=*/false},
-      {"status", "show the state of a workspace's sweeps", command_status},
-      {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs},
+      {"wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
+      {"stop", "end the service; its runs continue, unless --now", command_stop, kFolder, /*has_json=*/false},
+      {"status", "show the state of a workspace's sweeps", command_status, kFolderOrArchive},
+      {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs, kFolderOrArchive},
       {"plot", "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
-       command_plot,
-       /*has_json=*/false},
-      {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table},
+       command_plot, kFolderOrArchive, /*has_json=*/false},
+      {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table, kFolderOrArchive},
       {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
-       command_explain},
-      {"diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff},
-      {"log", "print the output of a run's newest attempt", command_log, /*has_json=*/false},
-      {"sql", "query the database in SQL (read-only)", command_sql},
+       command_explain, kFolderOrArchive},
+      {"diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff, kFolderOrArchive},
+      {"log", "print the output of a run's newest attempt", command_log, kFolderOrArchive, /*has_json=*/false},
+      {"sql", "query the database in SQL (read-only)", command_sql, kFolderOrArchive},
       {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
-       command_verify},
+       command_verify, kFolderOrArchive},
       {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
        command_verify_resume},
       {"delete", "delete sweeps with their results, or the results of single runs", command_delete},
-      {"copy", "copy a workspace, also while a service works in it", command_copy},
+      {"copy", "copy a workspace, also while a service works in it", command_copy, kFolderOrArchive},
       {"clean", "delete checkpoints of finished runs, and programs that no sweep needs", command_clean},
-      {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
-      {"completion", "", command_completion, /*has_json=*/false},
-      {"manual", "", command_manual, /*has_json=*/false},
-      {kSupervise, "", command_supervise, /*has_json=*/false},
+      {"rebuild", "rebuild a lost database from the run folders", command_rebuild, kFolder, /*has_json=*/false},
+      {"completion", "", command_completion, kFolderOrArchive, /*has_json=*/false},
+      {"manual", "", command_manual, kFolderOrArchive, /*has_json=*/false},
+      {kSupervise, "", command_supervise, kFolder, /*has_json=*/false},
   };
   for (const RequestKind& kind : request_kinds()) {
     if (!kind.help.empty()) commands.push_back({std::string(kind.name), std::string(kind.help), command_request});
@@ -145,7 +150,8 @@ int run(int argc, char** argv) {
   Globals globals;
   const CLI::Option* const workspace =
       app.add_option("--workspace", globals.workspace,
-                     "the folder of database, runs and sweeps (default: $TEARLESS_WORKSPACE, else the nearest results/ "
+                     "the folder of database, runs and sweeps, or an archive of `tearless copy` (default: "
+                     "$TEARLESS_WORKSPACE, else the nearest results/ "
                      "from here upwards, else ./results)");
   const CLI::Option* const engine = app.add_option(
       "--engine", globals.engine,
@@ -190,6 +196,11 @@ int run(int argc, char** argv) {
          globals.workspace.string());
   }
   const Defined& chosen = commands.at(app.get_subcommands().front());
+  std::error_code unreachable;  // the command says so
+  if (std::filesystem::is_regular_file(globals.workspace, unreachable)) {
+    if (chosen.command->workspace == kFolder) refuse_archive(globals.workspace);
+    globals.workspace = open_archive(globals.workspace);
+  }
   if (globals.json && !chosen.command->has_json) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());

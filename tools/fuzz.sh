@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the targets of tests/fuzz with libFuzzer and AddressSanitizer, and runs each on one core.
-#   tools/fuzz.sh [SECONDS] [TARGET…]     default: 60, all of grid settings run_folder request sentence_stats token_file corpus digits
+#   tools/fuzz.sh [SECONDS] [TARGET…]     default: 60, all of grid settings run_folder archive request sentence_stats token_file corpus digits
 # What it learns stays in build-fuzz/NAME; an input that breaks something is named build-fuzz/NAME-crash-…: fix the fault, and
 # add the input, made small, to tests/fuzz/corpus/NAME.
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift $(($# > 0))
 targets=("${@:-}")
-[ -n "${targets[0]}" ] || targets=(grid settings run_folder request sentence_stats token_file corpus digits)
+[ -n "${targets[0]}" ] || targets=(grid settings run_folder archive request sentence_stats token_file corpus digits)
 compiler=${CXX:-clang++}
 folder=build-fuzz
 mkdir -p "$folder"
@@ -22,10 +22,10 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long)
 # The parser of TOML is built from its headers, so that it is watched too; its own assertions are off in the library that we link.
 flags=(-std=c++20 -O1 -g1 -fno-omit-frame-pointer -I. -DTEARLESS_SOURCE_ROOT="\"$PWD\"" -DTOML_HEADER_ONLY=1
   '-DTOML_ASSERT(x)=static_cast<void>(0)' $(pkg-config --cflags sentencepiece))
-libraries=($(pkg-config --libs sentencepiece libcrypto fmt) -lsentencepiece_train -lpthread)
-harness=(base/*.cc harness/grid/*.cc harness/runs/*.cc harness/table/*.cc)
+libraries=($(pkg-config --libs sentencepiece libcrypto zlib fmt) -lsentencepiece_train -lpthread)
+harness=(base/*.cc harness/statistics/*.cc harness/grid/*.cc harness/runs/*.cc harness/table/*.cc)
 engine=(base/*.cc engine/data/*.cc)
-declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}")
+declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [archive]="base/*.cc harness/store/archive.cc" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}")
 
 # ccache, if installed, rebuilds only what has changed.
 object() {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/omitted.h"
 #include "engine/train/checkpoint.h"
 
 namespace tearless::engine {
@@ -80,6 +81,7 @@ std::filesystem::path read_finished_model(const RunDirectory& run, const TrainOp
   }
   const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
   if (!std::filesystem::exists(run.checkpoint(step))) {
+    require_here(run, run.model().filename().string());
     fail("{} has no model.safetensors: it was deleted; delete the folder and train the run again", run.root().string());
   }
   size_t carried_bytes = 0;

@@ -7,14 +7,25 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
+#include "harness/store/archive.h"
 #include "harness/store/copy.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace {
 
-int copy(const std::filesystem::path& target, const Globals& globals) {
-  require_store(globals);
-  const CopyReport report = copy_workspace(Workspace(globals.workspace), target);
+struct CopyWords {
+  std::filesystem::path target;
+  std::vector<std::string> sweeps;
+  bool results_only = false;
+};
+
+int copy(const CopyWords& words, const Globals& globals) {
+  const std::filesystem::path& target = words.target;
+  CopyOptions options{.results_only = words.results_only || has_archive_name(target)};
+  const std::unique_ptr<const Store> store = require_store(globals);
+  if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);
+  const CopyReport report = copy_workspace(Workspace(globals.workspace), target, options);
   if (globals.json) {
     print_json(
         {{"target", target.string()}, {"sweeps", report.sweeps}, {"runs", report.runs}, {"in_work", report.in_work}});
@@ -31,9 +42,16 @@ int copy(const std::filesystem::path& target, const Globals& globals) {
 }  // namespace
 
 Action command_copy(CLI::App& app, const Globals& globals) {
-  const auto target = std::make_shared<std::filesystem::path>();
-  app.add_option("target", *target, "the folder of the copy; it must not exist, or be empty")->required();
-  return [target, &globals] { return copy(*target, globals); };
+  const auto words = std::make_shared<CopyWords>();
+  app.add_option(
+         "target", words->target,
+         "the folder of the copy, which must not exist, or be empty; or FILE.tar.gz: an archive of results alone")
+      ->required();
+  app.add_option("what", words->sweeps, "sweeps (ids, names, grid files, last) to copy with their runs; default: all");
+  app.add_flag(
+      "--results", words->results_only,
+      "leave out texts, checkpoints, models and training programs; a file omitted.json in each run lists them");
+  return [words, &globals] { return copy(*words, globals); };
 }
 
 }  // namespace tearless::harness

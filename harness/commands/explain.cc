@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "base/omitted.h"
 #include "base/print.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -25,17 +26,19 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxOmitted = 4;
 constexpr size_t kMaxVariable = 60;  // columns of a name and its value
 
 struct Explained {
   Row row;
-  std::string title;                     // "model.placement=pre, seed 2", or ""
-  std::string grid;                      // the grid file that requested it, or ""
-  std::string set = {};                  // " --set key=value …" of its submission
-  std::vector<std::string> unread = {};  // sentences of unread_metrics()
-  std::string why = {};                  // not empty: why it is queued and not running, or where it runs
-  bool is_served = false;                // a service works here
-  Variables environment = {};            // that its newest attempt has from its submission, without the usual ones
+  std::string title;                      // "model.placement=pre, seed 2", or ""
+  std::string grid;                       // the grid file that requested it, or ""
+  std::string set = {};                   // " --set key=value …" of its submission
+  std::vector<std::string> unread = {};   // sentences of unread_metrics()
+  std::vector<std::string> omitted = {};  // files that the copy lacks (base/omitted.h)
+  std::string why = {};                   // not empty: why it is queued and not running, or where it runs
+  bool is_served = false;                 // a service works here
+  Variables environment = {};             // that its newest attempt has from its submission, without the usual ones
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -104,6 +107,9 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
     print("  {}: no score, scores.json has {}\n", name, instead);
   }
   for (const std::string& sentence : run.unread) print("  {}\n", printable(sentence));
+  if (!run.omitted.empty()) {
+    print("  not here, in a copy of results alone: {}\n", printable(some_of(run.omitted, kMaxOmitted, ", ")));
+  }
   if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
 }
@@ -137,6 +143,7 @@ json run_json(const Explained& run) {
           {"measured", run.row.result.measured},
           {"no_numbers", run.row.result.no_numbers},
           {"unread", run.unread},
+          {"omitted", run.omitted},
           {"environment", run.environment},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
@@ -226,6 +233,7 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
   for (Explained& run : runs) {
     const RunDirectory folder = Workspace(globals.workspace).run(run.row.result.id);
     run.unread = unread_metrics(folder);
+    for (const auto& [name, file] : read_omitted(folder)) run.omitted.push_back(name);
     run.environment = named_only(environment_of(folder, folder.newest_begun_attempt()));
   }
   if (globals.json) {

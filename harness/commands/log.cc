@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/omitted.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/number_option.h"
@@ -90,6 +91,7 @@ int show(const LogOptions& options, const Globals& globals) {
   const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
   const int64_t attempt = chosen_attempt(run, options.attempt);
   const fs::path file = run.attempt(attempt) / "log.txt";
+  require_here(run, file.lexically_relative(run.root()).string());
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("cannot read {}: {}", file.string(), std::strerror(errno));
   Printer printer(fd);

@@ -21,7 +21,8 @@ namespace {
 
 struct TableOptions {
   std::vector<std::string> words, parts;
-  std::string format;  // "": by the ending of `out`
+  std::filesystem::path layout;  // a grid file; empty: the sweep's own tables
+  std::string format;            // "": by the ending of `out`
   std::string out;
   bool resume_note = false;
   bool is_final = false;
@@ -39,11 +40,11 @@ TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
 
 std::vector<GridState> states_of(const TableOptions& options, const Globals& globals) {
   const std::optional<std::filesystem::path> file =
-      options.words.size() == 1 ? grid_as_it_is_now(options.words) : std::nullopt;
+      options.words.size() == 1 && options.layout.empty() ? grid_as_it_is_now(options.words) : std::nullopt;
   if (!file) {
     if (!options.parts.empty()) fail("--part {}: name the file that lists the grids, too", options.parts.front());
     std::vector<GridState> states;
-    states.push_back(look_up_sweep(options.words, globals));
+    states.push_back(look_up_sweep(options.words, globals, options.layout));
     return states;
   }
   return look_up_all(grids_in(*file, options.parts), {}, globals, WithoutProgram::kUseSweep);
@@ -83,6 +84,10 @@ Action command_table(CLI::App& app, const Globals& globals) {
                  "submitted, without the training "
                  "program; default: last");
   add_part_option(app, options->parts);
+  app.add_option("--layout", options->layout,
+                 "lay the tables of this grid file, as it is now, over the runs of the sweep, without the training "
+                 "program or data; it has the sweep's axes and labels")
+      ->type_name("GRID");
   app.add_option("--format", options->format,
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");

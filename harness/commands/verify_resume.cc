@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/omitted.h"
 #include "base/print.h"
 #include "base/sealed_json.h"
 #include "base/sys.h"
@@ -168,6 +169,7 @@ std::set<std::string> origins_of(const RunDirectory& run) {
 // UserError if the run cannot be verified.
 ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& options, const Workspace& workspace) {
   const RunDirectory run = workspace.run(finished.id);
+  for (const auto& [name, file] : read_omitted(run)) require_here(run, name);
   const fs::path program = fs::absolute(workspace.root() / finished.sweep.program);
   const std::string fault = fault_of_program(workspace, program);
   if (!fault.empty()) {

@@ -11,9 +11,11 @@
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
+#include "harness/grid/paper.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/plan/program.h"
 #include "harness/plan/score_names.h"
+#include "harness/results/lay_over.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/sweep_directory.h"
@@ -58,7 +60,8 @@ int64_t run_count_of(const Grid& grid) {
 }
 
 GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> store,
-                         const std::vector<std::string>& only, const Globals& globals) {
+                         const std::vector<std::string>& only, const Globals& globals,
+                         std::optional<Grid> layout = std::nullopt) {
   const std::vector<Run> runs = std::exchange(sweep.runs, {});
   const auto head = std::make_shared<const Sweep>(std::move(sweep));
   GridState state{.grid = std::move(grid), .results = {.store = std::move(store)}, .errors = {}};
@@ -73,11 +76,12 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   std::erase_if(rows, [&, chosen = Only(state.grid, only)](const Row& row) {
     return !chosen.admits(row.run.coordinates, row.run.seed);
   });
-  read_results(state.results.store.get(), rows);
-  state.errors = errors_of_scores(state.grid, head->scores, rows);
   if (has < all) {
     notice(fmt::format("sweep {} was submitted with {} of the grid's {}", head->id, has, counted(all, "run")));
   }
+  if (layout) state.grid = lay_over(*std::move(layout), state.grid, head->id, rows);
+  read_results(state.results.store.get(), rows);
+  state.errors = errors_of_scores(state.grid, head->scores, rows);
   report_unrecorded(state, globals);
   return state;
 }
@@ -173,7 +177,12 @@ GridState look_up(const fs::path& file, const std::vector<std::string>& only, co
   return std::move(look_up_all({file}, only, globals, without_program, set).front());
 }
 
-GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals) {
+GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals, const fs::path& layout) {
+  std::optional<Grid> views;
+  if (!layout.empty()) {
+    if (load_paper(layout)) fail("{} lists grids; name the one that is laid over the sweep", layout.string());
+    views = load_grid(layout);
+  }
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
   const std::string id = one_sweep(*store, words);
@@ -182,7 +191,8 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
          shell_word(store->sweep(id)->grid_file), options_again(globals));
   }
-  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals);
+  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals,
+                        std::move(views));
 }
 
 std::string options_again(const Globals& globals) {

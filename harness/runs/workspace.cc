@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/network_disk.h"
 #include "base/print.h"
@@ -85,7 +86,14 @@ fs::path default_workspace() {
   return kFolder;
 }
 
+std::optional<fs::path> archive_of(const fs::path& root) {
+  std::error_code absent;
+  if (!fs::is_regular_file(root / kArchiveName, absent)) return std::nullopt;
+  return read_file(root / kArchiveName);
+}
+
 std::string workspace_option(const fs::path& root) {
+  if (const auto archive = archive_of(root)) return " --workspace " + shell_word(archive->string());
   if (place_of(root) == place_of(default_workspace())) return "";
   return " --workspace " + shell_word(root.string());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -54,6 +55,11 @@ inline constexpr const char* kIndexClaim = "index.json";
 /// The name of this machine, as that file has it.
 std::string this_machine();
 
+/// The file in the root of a workspace that an archive was unpacked into (store/open_archive.h): the archive's path.
+inline constexpr const char* kArchiveName = "archive";
+/// The archive that a workspace was unpacked from; nullopt for any other workspace.
+std::optional<std::filesystem::path> archive_of(const std::filesystem::path& root);
+
 /// True if a folder holds a database or sweeps.
 bool is_workspace(const std::filesystem::path& root);
 
@@ -61,7 +67,8 @@ bool is_workspace(const std::filesystem::path& root);
 /// the current folder upwards, that is a workspace and belongs to the user, else results/ in the current folder.
 std::filesystem::path default_workspace();
 
-/// " --workspace elsewhere", or "" for the default workspace. To be appended to commands in messages.
+/// " --workspace elsewhere", or "" for the default workspace; of one that was unpacked, the archive. To be appended to
+/// commands in messages.
 std::string workspace_option(const std::filesystem::path& root);
 
 /// Prints a line on standard error that says where, for a command that is about to create a workspace.

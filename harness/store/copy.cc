@@ -4,12 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
+#include "base/omitted.h"
 #include "harness/runs/launcher.h"
+#include "harness/store/archive.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/rebuild.h"
+#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -17,7 +24,9 @@ namespace {
 
 void require_room_for(const Workspace& workspace, const fs::path& target) {
   std::error_code unreachable;
-  if (fs::exists(target, unreachable) && !(fs::is_directory(target) && fs::is_empty(target))) {
+  if (has_archive_name(target)) {
+    if (fs::exists(target, unreachable)) fail("{} exists already; remove it, or name another file", target.string());
+  } else if (fs::exists(target, unreachable) && !(fs::is_directory(target) && fs::is_empty(target))) {
     fail("{} exists already; name a folder that does not, or an empty one", target.string());
   }
   const fs::path root = fs::weakly_canonical(workspace.root()), place = fs::weakly_canonical(fs::absolute(target));
@@ -34,7 +43,7 @@ void write_copy_of(const fs::path& from, const fs::path& to) {
 // All but locks, which are a process's and not a copy's.
 void copy_folder(const fs::path& from, const fs::path& to) {
   if (!fs::exists(from)) return;
-  make_folders(to);
+  make_folders_unsynced(to);
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
     if (entry.is_directory()) {
@@ -45,12 +54,44 @@ void copy_folder(const fs::path& from, const fs::path& to) {
   }
 }
 
+// Whether a copy of results alone has this file of a run. `name`: relative to the run's folder.
+bool is_of_results(const fs::path& name, bool has_result) {
+  const std::string file = name.filename().string();
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, file) != names.end();
+  };
+  const std::string folder = name.begin()->string();
+  if (folder == "attempts") {
+    return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic"}) || (file == "log.txt" && !has_result);
+  }
+  if (folder == "outputs") return name.extension() == ".stats";
+  return name == file && is_one_of({"run.toml", "metrics.jsonl", "scores.json", "DONE", "resume.json"});
+}
+
+void copy_results(const RunDirectory& run, const fs::path& to) {
+  make_folders_unsynced(to);
+  const bool has_result = fs::exists(run.done());
+  Omitted omitted = read_omitted(run);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run.root())) {
+    const fs::path name = entry.path().lexically_relative(run.root());
+    if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
+    if (is_of_results(name, has_result)) {
+      make_folders_unsynced((to / name).parent_path());
+      write_copy_of(entry.path(), to / name);
+    } else {
+      omitted[name.string()] = {.sha256 = sha256_of_file(entry.path()),
+                                .bytes = static_cast<int64_t>(entry.file_size())};
+    }
+  }
+  write_omitted(run, omitted, to);
+}
+
 // False if the run is, or has meanwhile begun to be, trained.
-bool copy_run(const RunDirectory& run, const fs::path& to) {
+bool copy_run(const RunDirectory& run, const fs::path& to, bool results_only) {
   if (is_alive(run)) return false;
   const int64_t newest = run.newest_attempt();
   try {
-    copy_folder(run.root(), to);
+    results_only ? copy_results(run, to) : copy_folder(run.root(), to);
   } catch (const std::exception&) {  // such as a checkpoint that a new attempt has removed
     if (!is_alive(run) && run.newest_attempt() == newest) throw;
   }
@@ -66,29 +107,49 @@ void remove_what_is_left_of(const fs::path& copy) {
   }
 }
 
-CopyReport copy_folders(const Workspace& workspace, const fs::path& to) {
+CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const CopyOptions& options) {
   CopyReport report;
+  std::set<std::string> wanted;
   {
     const LockFile no_submission = lock_programs(workspace);
-    copy_folder(workspace.programs(), to / "programs");
-    copy_folder(workspace.sweeps(), to / "sweeps");
+    if (!options.results_only) copy_folder(workspace.programs(), to / "programs");
+    if (options.sweeps.empty()) copy_folder(workspace.sweeps(), to / "sweeps");
+    for (const std::string& sweep : options.sweeps) {
+      copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
+      for (const Run& run : read_sweep(workspace, sweep).runs) wanted.insert(run.id);
+    }
   }
   for (const std::string& id : folders_in(workspace.runs())) {
-    copy_run(workspace.run(id), to / "runs" / id) ? void(++report.runs) : report.in_work.push_back(id);
+    if (!options.sweeps.empty() && !wanted.contains(id)) continue;
+    copy_run(workspace.run(id), to / "runs" / id, options.results_only) ? void(++report.runs)
+                                                                        : report.in_work.push_back(id);
   }
   return report;
 }
 
+// A folder of results → the archive of it. What the archive's readers would refuse is refused here.
+void make_archive(const fs::path& folder, const fs::path& target, CopyReport& report) {
+  const RebuildReport restored = rebuild(Workspace(folder));
+  if (!restored.passed_over.empty()) fail("{}", restored.passed_over.front());
+  report.sweeps = restored.sweeps;
+  write_atomically(target, pack(folder));
+  remove_recursively(folder);
+}
+
 }  // namespace
 
-CopyReport copy_workspace(const Workspace& workspace, const fs::path& target) {
+CopyReport copy_workspace(const Workspace& workspace, const fs::path& target, const CopyOptions& options) {
   require_room_for(workspace, target);
   const fs::path partial = fs::absolute(target).lexically_normal().string() + ".partial";
   CopyReport report;
   try {
     remove_recursively(partial);
     make_folders(partial);
-    report = copy_folders(workspace, partial);
+    report = copy_folders(workspace, partial, options);
+    if (has_archive_name(target)) {
+      make_archive(partial, target, report);
+      return report;
+    }
     ::sync();
     rename_file(partial, target);  // in the place of an empty folder, too
   } catch (const std::exception& error) {

@@ -6,6 +6,11 @@
 //   3. The database of the copy is made from its folders, as `tearless rebuild` does: a copied database would be of
 //      another moment than the folders.
 //
+// A copy of results alone has no training programs, and of each run what tables, figures and `explain` are made of:
+// settings, metrics, scores, DONE, outputs/*.stats, the records of attempts, and where there is no result the logs,
+// which say why. What it lacks stands in omitted.json (base/omitted.h). If TARGET ends in .tar.gz, it is packed into
+// one file (archive.h).
+//
 // A copy that was killed leaves TARGET.partial, which the next one replaces, or a TARGET without a database, which
 // `tearless rebuild` makes.
 #pragma once
@@ -24,8 +29,14 @@ struct CopyReport {
   std::vector<std::string> in_work;  // ids of the runs that were left out
 };
 
+struct CopyOptions {
+  bool results_only = false;             // must be true for an archive
+  std::vector<std::string> sweeps = {};  // ids of those that are copied, with their runs; empty: all, and every run
+};
+
 /// UserError if `target` exists and is not an empty folder, or lies in the workspace; and if something cannot be read
 /// or written: then nothing is left of the copy.
-CopyReport copy_workspace(const Workspace& workspace, const std::filesystem::path& target);
+CopyReport copy_workspace(const Workspace& workspace, const std::filesystem::path& target,
+                          const CopyOptions& options = {});
 
 }  // namespace tearless::harness

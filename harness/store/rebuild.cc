@@ -71,9 +71,7 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
              verdict.step);
 }
 
-}  // namespace
-
-RebuildReport restore(Store& store, const Workspace& workspace) {
+RebuildReport restore_all(Store& store, const Workspace& workspace) {
   RebuildReport report;
   const auto try_to = [&report](const auto& step) {
     try {
@@ -84,7 +82,7 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
   };
   for (const std::string& id : folders_in(workspace.runs())) {
     try_to([&] {
-      store.in_transaction([&] { restore_run(store, workspace, id, report.passed_over); });
+      store.in_savepoint([&] { restore_run(store, workspace, id, report.passed_over); });
       ++report.runs;
     });
   }
@@ -101,6 +99,14 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
   std::stable_sort(sweeps.begin(), sweeps.end(), [&](const Sweep& a, const Sweep& b) { return order(a) < order(b); });
   for (const Sweep& sweep : sweeps) store.submit(sweep);
   report.sweeps = static_cast<int64_t>(sweeps.size());
+  return report;
+}
+
+}  // namespace
+
+RebuildReport restore(Store& store, const Workspace& workspace) {
+  RebuildReport report;
+  store.in_transaction([&] { report = restore_all(store, workspace); });  // in one: each waits for the disk
   return report;
 }
 

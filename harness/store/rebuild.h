@@ -16,7 +16,7 @@ struct RebuildReport {
   std::vector<std::string> passed_over;  // one sentence for each folder or file that could not be read
 };
 
-/// Fills an empty store from the folders.
+/// Fills an empty store from the folders, in one transaction.
 RebuildReport restore(Store& store, const Workspace& workspace);
 
 /// Recreates the workspace's database:

@@ -264,6 +264,9 @@ class Store {
   /// MachineError if the disk is full or fails, UserError if it cannot be written for another reason, or is_gone();
   /// earlier transactions are unaffected.
   void in_transaction(const std::function<void()>& writes);
+  /// Runs `writes` as a part of the transaction that is undone alone if it throws a UserError. REQUIRES: inside
+  /// in_transaction().
+  void in_savepoint(const std::function<void()>& writes);
 
   /// True if the database is no longer at its path: nobody will see what is recorded.
   bool is_gone() const;

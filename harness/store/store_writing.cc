@@ -230,4 +230,16 @@ void Store::in_transaction(const std::function<void()>& writes) {
   }
 }
 
+void Store::in_savepoint(const std::function<void()>& writes) {
+  database_->exec("SAVEPOINT part");
+  try {
+    writes();
+  } catch (const UserError&) {
+    database_->exec("ROLLBACK TO part");
+    database_->exec("RELEASE part");
+    throw;
+  }
+  database_->exec("RELEASE part");
+}
+
 }  // namespace tearless::harness

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/omitted.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
@@ -92,6 +93,15 @@ std::string damage_of_model(const fs::path& file) {
     tensors.update(std::string_view(bytes).substr(0, static_cast<size_t>(in.gcount())));
   }
   return checksum == tensors.hex() ? "" : "its tensors are not what was written";
+}
+
+std::string error_of_omitted(const RunDirectory& run) {
+  try {
+    read_omitted(run);
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
 }
 
 class Verification {
@@ -205,6 +215,7 @@ class Verification {
     const auto blame_folder = [&](const std::string& what) {
       add({.subject = subject, .what = what, .todo = rerun(run.id()), .result_at_stake = at_stake});
     };
+    if (const std::string edited = error_of_omitted(run); !edited.empty()) return blame_folder(edited);
     if (!fs::exists(run.settings())) {
       // A kill before the first attempt leaves an empty folder.
       const bool has_begun = run.newest_attempt() > 0 || fs::exists(run.done());

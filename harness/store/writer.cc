@@ -81,7 +81,16 @@ bool has_writer(const Workspace& workspace) {
   return LockFile::is_held(workspace.lock()) || holds_another(workspace, identity_of_file(workspace.lock()).second);
 }
 
+void refuse_archive(const std::filesystem::path& archive) {
+  const std::string word = shell_word(archive.string());
+  fail(
+      "{} is an archive, which commands only read; to work in a folder of the same results: tearless copy FOLDER "
+      "--workspace {}",
+      archive.string(), word);
+}
+
 LockFile lock_for_writing(const Workspace& workspace, bool is_service) {
+  if (const auto archive = archive_of(workspace.root())) refuse_archive(*archive);
   make_folders(workspace.index());
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
   if (!lock || holds_another(workspace, lock->inode())) {

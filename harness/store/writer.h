@@ -35,7 +35,11 @@ bool was_stopped(const Workspace& workspace);
 /// True while a process holds the lock, also one whose lock file was removed.
 bool has_writer(const Workspace& workspace);
 
-/// Takes the lock. UserError, naming the holder's pid, if another process holds it.
+/// UserError: an archive is only read.
+[[noreturn]] void refuse_archive(const std::filesystem::path& archive);
+
+/// Takes the lock. UserError, for a workspace that an archive was unpacked into, and, naming the holder's pid, if
+/// another process holds it.
 LockFile lock_for_writing(const Workspace& workspace, bool is_service = false);
 
 /// UserError if the workspace is another user's, whose lock this one cannot take.

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/omitted.h"
 #include "base/run_directory.h"
 #include "base/utf8.h"
 #include "harness/runs/attempt_files.h"
@@ -13,9 +14,14 @@ namespace {
 
 using namespace tearless::harness;
 
-constexpr const char* kFiles[] = {
-    "attempts/1/start.json", "attempts/1/exit.json", "attempts/1/measured.json", "attempts/1/log.txt", "DONE",
-    "scores.json",           "metrics.jsonl"};
+constexpr const char* kFiles[] = {"attempts/1/start.json",
+                                  "attempts/1/exit.json",
+                                  "attempts/1/measured.json",
+                                  "attempts/1/log.txt",
+                                  "DONE",
+                                  "scores.json",
+                                  "metrics.jsonl",
+                                  "omitted.json"};
 
 void read_everything(const RunDirectory& run, size_t size) {
   if (const auto supervisor = supervisor_of(run, 1)) supervisor->is_alive();
@@ -29,7 +35,8 @@ void read_everything(const RunDirectory& run, size_t size) {
   const MetricsRead rest = read_metrics(run, whole.to);
   require(rest.lines.empty() && rest.to == whole.to, "metrics that were read are read again");
 
-  read_done(run);
+  if (const auto done = read_done(run)) changed_result_file(run, *done);
+  read_omitted(run);
   read_scores(run);
 }
 

@@ -9,6 +9,7 @@ namespace {
 TEST(Fuzz, GridFiles) { replay("grid", fuzz_grid); }
 TEST(Fuzz, Settings) { replay("settings", fuzz_settings); }
 TEST(Fuzz, RunFolders) { replay("run_folder", fuzz_run_folder); }
+TEST(Fuzz, Archives) { replay("archive", fuzz_archive); }
 TEST(Fuzz, Requests) { replay("request", fuzz_request); }
 TEST(Fuzz, SentenceStats) { replay("sentence_stats", fuzz_sentence_stats); }
 

@@ -14,6 +14,7 @@ namespace tearless::fuzz {
 int fuzz_grid(const uint8_t* data, size_t size);            ///< a grid file, up to its empty table in every form
 int fuzz_settings(const uint8_t* data, size_t size);        ///< run.toml: what is read is written and read again
 int fuzz_run_folder(const uint8_t* data, size_t size);      ///< the files in which a training program reports
+int fuzz_archive(const uint8_t* data, size_t size);         ///< an archive of results
 int fuzz_request(const uint8_t* data, size_t size);         ///< a line that another process sends to the service
 int fuzz_sentence_stats(const uint8_t* data, size_t size);  ///< outputs/<set>.stats, up to the scores of its sums
 int fuzz_token_file(const uint8_t* data, size_t size);      ///< a prepared corpus under a checksum that fits it

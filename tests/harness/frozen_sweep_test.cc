@@ -104,6 +104,70 @@ TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
   EXPECT_THAT(without_program({"table", "last"}).errors, HasSubstr("is missing; to write it again: tearless"));
 }
 
+TEST_F(FrozenSweep, IsPrintedInTheLayoutOfAnotherGridWithoutTheProgramOrTheFilesOfItsRuns) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  // Other settings, so other ids; rows and columns the other way round; one label more; numbers to compare with.
+  test::write_text(folder_ / "today.toml", R"(seeds = 2
+[set]
+fake.updates = 7
+data.train = "gone.txt"
+[axis]
+fake.behaviour = ["succeed", "diverge"]
+model.kind = ["b", "a", "c"]
+[table]
+rows = "model.kind"
+columns = "fake.behaviour"
+scores = ["test.score"]
+caption = "Laid out again"
+[table.published]
+source = "A paper"
+values = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+)");
+  const json own = json::parse(without_program({"--json", "table", "last"}).output);
+  const auto mean_of = [&](const char* kind) -> json {
+    for (const json& row : own.at("rows")) {
+      if (row.at("labels").at("model.kind") == kind) return row.at("cells").at(0).at("mean");
+    }
+    return nullptr;
+  };
+  const test::Finished shown = without_program({"--json", "table", "last", "--layout", "today.toml"});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_EQ(shown.errors, "");
+  const json laid = json::parse(shown.output);
+  EXPECT_EQ(laid.at("title"), "Laid out again");
+  ASSERT_EQ(laid.at("rows").size(), 3u);
+  const json &b = laid.at("rows").at(0), &a = laid.at("rows").at(1), &c = laid.at("rows").at(2);
+  EXPECT_EQ(b.at("cells").at(0).at("mean"), mean_of("b"));
+  EXPECT_EQ(a.at("cells").at(0).at("mean"), mean_of("a"));
+  EXPECT_TRUE(mean_of("a").is_number());
+  EXPECT_NE(mean_of("a"), mean_of("b"));
+  EXPECT_EQ(b.at("cells").at(0).at("published"), 1.0);
+  EXPECT_EQ(c.at("cells").at(0).at("n"), 0) << "the sweep has no such runs";
+  EXPECT_THAT(without_program({"table", "grid.toml", "--layout", "today.toml"}).output, HasSubstr("– (0/2)"))
+      << "a grid file names its newest sweep";
+}
+
+TEST_F(FrozenSweep, IsNotPrintedInALayoutThatDoesNotFit) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string id = sweep_id();
+  const auto refusal = [&](const std::string& layout) {
+    test::write_text(folder_ / "today.toml", layout);
+    const test::Finished refused = without_program({"table", "last", "--layout", "today.toml"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.output, "");
+    return refused.errors;
+  };
+  EXPECT_THAT(refusal("[axis]\nmodel.kind = [\"a\", \"b\"]\nmodel.depth = [1]\n"),
+              HasSubstr("today.toml:3: sweep " + id + " has no axis model.depth"));
+  EXPECT_THAT(refusal("[axis]\nmodel.kind = [\"a\", \"b\"]\nfake.behaviour = [\"diverge\"]\n"),
+              HasSubstr("today.toml:3: the axis fake.behaviour has no \"succeed\", which sweep " + id + " has"));
+  EXPECT_THAT(refusal("[axis]\nmodel.kind = [\"a\", \"b\"]\nfake.behaviour = [\"succeed\", \"diverge\"]\n"
+                      "[table]\nscores = [\"test.scroe\"]\n"),
+              HasSubstr("test.scroe"));
+  EXPECT_THAT(refusal("grids = [\"grid.toml\"]\n"), HasSubstr("today.toml lists grids"));
+  EXPECT_THAT(without_program({"table", "last", "--layout", "none.toml"}).errors, HasSubstr("none.toml"));
+}
+
 TEST_F(FrozenSweep, PrintsAllItsTablesWithoutAnyFileThatItWasMadeOf) {
   fs::create_directory(folder_ / "base");
   test::write_text(folder_ / "base/common.toml", "base = \"deep.toml\"\nmodel.width = 0.1\n");

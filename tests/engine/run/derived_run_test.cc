@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/omitted.h"
 #include "engine/data/raw_files.h"
 #include "engine/run/attempt.h"
 #include "engine/run/check.h"
@@ -455,6 +456,20 @@ TEST_F(DerivedRuns, SayThatTheModelIsGoneOrDamaged) {
             [&] { EXPECT_THAT(refusal(run), HasSubstr("has no model.safetensors: it was deleted")); });
   fs::rename(elsewhere, checkpoints);
   EXPECT_EQ(attempt_run(run.root()), kExitDone);
+}
+
+TEST_F(DerivedRuns, OfResultsAloneSayThatTextsAndModelAreNotHere) {
+  const RunDirectory decoded = made({decoding({}, "elsewhere")}), scored = made({scoring()});
+  const fs::path checkpoints = trained_->root() / "checkpoints", elsewhere = trained_->root() / "elsewhere";
+  fs::rename(checkpoints, elsewhere);
+  write_omitted(*trained_, {{"model.safetensors", {}}, {"outputs/test.hyp", {}}}, trained_->root());
+  with_file(trained_->model(), "", [&] {
+    EXPECT_THAT(refusal(decoded), HasSubstr("model.safetensors is not here: this is a copy of results"));
+  });
+  with_file(trained_->outputs() / "test.hyp", "",
+            [&] { EXPECT_THAT(refusal(scored), HasSubstr("test.hyp is not here: this is a copy of results")); });
+  fs::remove(trained_->omitted());
+  fs::rename(elsewhere, checkpoints);
 }
 
 // A run of an earlier build has no model.safetensors.

@@ -62,6 +62,23 @@ class StoreTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+TEST_F(StoreTest, UndoesAPartOfATransactionAlone) {
+  store_->in_transaction([&] {
+    store_->put_run(request("a"));
+    const std::string sentence = error_of([&] {
+      store_->in_savepoint([&] {
+        store_->put_run(request("b"));
+        fail("a reason");
+      });
+    });
+    EXPECT_EQ(sentence, "a reason");
+    store_->in_savepoint([&] { store_->put_run(request("c")); });
+  });
+  EXPECT_TRUE(store_->run("a"));
+  EXPECT_FALSE(store_->run("b"));
+  EXPECT_TRUE(store_->run("c"));
+}
+
 TEST_F(StoreTest, KnowsHowLongTheRunsOfAResourceClassTook) {
   harness::Run done = request("a"), queued = request("b"), unknown = request("c");
   done.needs.resource_class = queued.needs.resource_class = "s";

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/run_directory.h"
+#include "harness/store/archive.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
@@ -60,7 +61,9 @@ class SweepFolder : public testing::Test {
 };
 
 TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
-  const Workspace workspace(test::source_root() / "results/ada_small");
+  const test::TempFolder folder;
+  unpack(test::source_root() / "results/ada_small.tar.gz", folder.path());
+  const Workspace workspace(folder.path());
   const char* id = "ada_small-c2782bcf";
   EXPECT_EQ(sweep_id(read_sweep(workspace, id), test::read_text(workspace.sweep(id) / "grid.toml")), id);
 }

@@ -1,0 +1,245 @@
+#include "harness/store/archive.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/words.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kBlock = 512;                  // of a tar file
+constexpr uint64_t kAlwaysUnpacked = 64 << 20;  // bytes that any archive may hold
+constexpr uint64_t kMaxRatio = 200;             // results become ten to fifty times smaller
+
+// The header of a file in a tar file, as POSIX has it. Numbers are octal digits, texts end with a zero or fill up.
+struct TarHeader {
+  char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6], version[2],
+      user[32], group[32], major[8], minor[8], prefix[155], unused[12];
+};
+static_assert(sizeof(TarHeader) == kBlock);
+
+template <size_t N>
+void put(char (&field)[N], std::string_view text) {
+  std::memcpy(field, text.data(), std::min(text.size(), N));
+}
+
+template <size_t N>
+std::string_view text_in(const char (&field)[N]) {
+  return {field, ::strnlen(field, N)};
+}
+
+std::string checksum_of(const TarHeader& header) {
+  TarHeader blank = header;
+  std::fill(std::begin(blank.checksum), std::end(blank.checksum), ' ');
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&blank);
+  return fmt::format("{:06o}", std::accumulate(bytes, bytes + kBlock, 0u));
+}
+
+// --- writing -------------------------------------------------------------------------------------------------------
+
+TarHeader header_of(const std::string& name, uint64_t size) {
+  TarHeader header{};
+  // A long name is divided at a slash.
+  const size_t cut = name.size() <= sizeof header.name ? 0 : name.find('/', name.size() - sizeof header.name - 1);
+  if (cut > sizeof header.prefix || size >= uint64_t{1} << 33) {
+    fail("{} has a name or a size that does not fit into an archive; copy to a folder instead", name);
+  }
+  put(header.prefix, std::string_view(name).substr(0, cut));
+  put(header.name, std::string_view(name).substr(cut == 0 ? 0 : cut + 1));
+  put(header.mode, "0000644");
+  put(header.uid, "0000000");
+  put(header.gid, "0000000");
+  put(header.size, fmt::format("{:011o}", size));
+  put(header.mtime, "00000000000");
+  header.type = '0';
+  put(header.magic, "ustar");
+  put(header.version, "00");
+  put(header.checksum, checksum_of(header));
+  return header;
+}
+
+// What is appended becomes gzip text.
+class Gzip {
+ public:
+  Gzip() {
+    constexpr int kGzip = 16, kWindow = 15, kMemory = 9;  // as zlib.h says
+    if (deflateInit2(&stream_, Z_BEST_COMPRESSION, Z_DEFLATED, kWindow + kGzip, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
+      throw std::bad_alloc();
+    }
+  }
+  ~Gzip() { deflateEnd(&stream_); }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+
+  void append(std::string_view bytes) { deflate_all(bytes, Z_NO_FLUSH); }
+  std::string finish() {
+    deflate_all("", Z_FINISH);
+    return std::move(text_);
+  }
+
+ private:
+  void deflate_all(std::string_view bytes, int flush) {
+    std::array<char, 1 << 16> room{};
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(room.data());
+      stream_.avail_out = room.size();
+      deflate(&stream_, flush);
+      text_.append(room.data(), room.size() - stream_.avail_out);
+    } while (stream_.avail_out == 0);
+  }
+
+  z_stream stream_{};
+  std::string text_;
+};
+
+std::vector<std::string> files_below(const fs::path& folder, const char* part) {
+  std::vector<std::string> names;
+  if (!fs::exists(folder / part)) return names;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / part)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// --- reading -------------------------------------------------------------------------------------------------------
+
+class TarReader {
+ public:
+  explicit TarReader(const fs::path& file)
+      : file_(file), limit_(kAlwaysUnpacked + kMaxRatio * fs::file_size(file)), in_(gzopen(file.c_str(), "rb")) {
+    if (!in_) fail("cannot read {}: {}", file.string(), std::strerror(errno));
+    if (gzdirect(in_.get())) {  // it is no gzip file
+      fail("{} is no archive of results; --workspace takes a folder, or a file that tearless copy FILE.tar.gz has made",
+           file_.string());
+    }
+  }
+
+  // False at the end of the archive, which is read to the end of the file: only then are all bytes checked.
+  bool next(TarHeader& header) {
+    count(2 * kBlock);  // with what the file is filled up with
+    read(reinterpret_cast<char*>(&header), kBlock);
+    const auto* const bytes = reinterpret_cast<const char*>(&header);
+    if (std::all_of(bytes, bytes + kBlock, [](char byte) { return byte == 0; })) {
+      for (std::array<char, 1 << 16> rest{}; gzread(in_.get(), rest.data(), rest.size()) > 0;) count(rest.size());
+      require_sound();
+      return false;
+    }
+    if (text_in(header.magic) != "ustar" || text_in(header.checksum).substr(0, 6) != checksum_of(header)) {
+      refuse_damaged("it holds what is no file of a tar archive");
+    }
+    return true;
+  }
+
+  std::string content(const TarHeader& header) {
+    uint64_t size = 0;
+    const std::string_view digits = text_in(header.size);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 8);
+    if (error != std::errc()) refuse_damaged("a file in it has no size");
+    count(size);
+    std::string bytes;
+    std::array<char, kBlock> block{};
+    while (bytes.size() < size) {
+      read(block.data(), kBlock);
+      bytes.append(block.data(), std::min<uint64_t>(kBlock, size - bytes.size()));
+    }
+    return bytes;
+  }
+
+ private:
+  [[noreturn]] void refuse_damaged(std::string_view why) const {
+    fail("{} is cut or damaged ({}); get it again from where it came", file_.string(), why);
+  }
+
+  void require_sound() const {
+    int error = Z_OK;
+    gzerror(in_.get(), &error);
+    if (error != Z_OK) refuse_damaged(error == Z_BUF_ERROR ? "it ends too early" : "it cannot be unpacked");
+  }
+
+  void count(uint64_t bytes) {
+    read_ += bytes;
+    if (bytes > limit_ || read_ > limit_) {
+      fail("{} holds more than {} MB, too much for results of its size, and is not unpacked", file_.string(),
+           limit_ >> 20);
+    }
+  }
+
+  void read(char* into, size_t bytes) {
+    const int got = gzread(in_.get(), into, static_cast<unsigned>(bytes));
+    if (got == static_cast<int>(bytes)) return;
+    require_sound();
+    refuse_damaged("it ends too early");
+  }
+
+  struct Close {
+    void operator()(gzFile_s* file) const { gzclose_r(file); }
+  };
+  fs::path file_;
+  uint64_t limit_, read_ = 0;
+  std::unique_ptr<gzFile_s, Close> in_;
+};
+
+// Where a file lies below runs/ or sweeps/; empty for a name that leads elsewhere, or may.
+fs::path place_in_results(const std::string& name) {
+  const fs::path place = fs::path(name).lexically_normal();
+  if (place.is_absolute() || std::ranges::find(place, "..") != place.end()) return {};
+  const std::string part = place.begin() == place.end() ? "" : place.begin()->string();
+  return part == "runs" || part == "sweeps" ? place : fs::path();
+}
+
+}  // namespace
+
+bool has_archive_name(const fs::path& file) { return file.string().ends_with(".tar.gz"); }
+
+std::string pack(const fs::path& workspace) {
+  Gzip gzip;
+  for (const char* part : {"runs", "sweeps"}) {
+    for (const std::string& name : files_below(workspace, part)) {
+      const std::string bytes = read_file(workspace / name);
+      const TarHeader header = header_of(name, bytes.size());
+      gzip.append({reinterpret_cast<const char*>(&header), kBlock});
+      gzip.append(bytes);
+      gzip.append(std::string((kBlock - bytes.size() % kBlock) % kBlock, '\0'));
+    }
+  }
+  gzip.append(std::string(2 * kBlock, '\0'));
+  return gzip.finish();
+}
+
+void unpack(const fs::path& archive, const fs::path& folder) {
+  TarReader reader(archive);
+  for (TarHeader header{}; reader.next(header);) {
+    const std::string prefix(text_in(header.prefix)), own(text_in(header.name));
+    const std::string name = prefix.empty() ? own : prefix + "/" + own;
+    if (header.type == '5') continue;  // a folder: made where a file needs it
+    const fs::path place = place_in_results(name);
+    if (place.empty() || (header.type != '0' && header.type != '\0')) {
+      fail("{} holds {}, which is {}; an archive of results has plain files below runs/ and sweeps/ alone",
+           archive.string(), shell_word(name), place.empty() ? "not in these folders" : "no plain file");
+    }
+    if (fs::exists(folder / place)) fail("{} holds {} twice; make it again", archive.string(), place.string());
+    make_folders_unsynced((folder / place).parent_path());
+    replace_unsynced(folder / place, reader.content(header));
+  }
+}
+
+}  // namespace tearless::harness

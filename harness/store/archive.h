@@ -1,0 +1,22 @@
+// An archive: the results of a workspace in one file, a gzipped tar (ustar) of the files below runs/ and sweeps/. The
+// same files give the same bytes: they are sorted, and have no owner and no time.
+//
+// A foreign archive can harm nothing: only plain files below these two folders are unpacked, each once, and not more
+// of them than results of its size can be.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tearless::harness {
+
+/// True for a name that ends in .tar.gz.
+bool has_archive_name(const std::filesystem::path& file);
+
+/// The archive of the results in `workspace`. UserError for a file whose name does not fit.
+std::string pack(const std::filesystem::path& workspace);
+
+/// Unpacks into a folder, without fsync. UserError for what is no archive, is cut or damaged, or holds something else.
+void unpack(const std::filesystem::path& archive, const std::filesystem::path& folder);
+
+}  // namespace tearless::harness

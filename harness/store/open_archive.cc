@@ -1,0 +1,55 @@
+#include "harness/store/open_archive.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
+#include "harness/runs/workspace.h"
+#include "harness/store/archive.h"
+#include "harness/store/rebuild.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path cache_of_archives() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache && *cache) return fs::path(cache) / "tearless/archives";
+  if (home && *home) return fs::path(home) / ".cache/tearless/archives";
+  fail("an archive is unpacked into the user's cache, and there is none: set XDG_CACHE_HOME");
+}
+
+void make_workspace(const fs::path& archive, const fs::path& folder) {
+  unpack(archive, folder);
+  const RebuildReport report = rebuild(Workspace(folder));
+  if (!report.passed_over.empty()) fail("{} is damaged: {}", archive.string(), report.passed_over.front());
+  if (report.runs + report.sweeps == 0) fail("{} holds no results", archive.string());
+}
+
+}  // namespace
+
+fs::path open_archive(const fs::path& archive) {
+  const fs::path cache = cache_of_archives();
+  const fs::path folder = cache / sha256_of_file(archive).substr(0, 16);
+  const fs::path name = folder / kArchiveName;
+  make_folders(cache);
+  const LockFile alone = LockFile::acquire(cache / "lock");
+  if (!fs::exists(name)) {  // written last
+    remove_recursively(folder);
+    try {
+      make_workspace(archive, folder);
+    } catch (const std::exception&) {
+      remove_recursively(folder);
+      throw;
+    }
+  }
+  const std::string path = fs::absolute(archive).lexically_normal().string();
+  if (read_if_there(name) != path) replace_unsynced(name, path);
+  return folder;
+}
+
+}  // namespace tearless::harness

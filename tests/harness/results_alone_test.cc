@@ -1,0 +1,275 @@
+// Results that travel: a copy without texts, checkpoints and models, as a folder and as an archive. What is printed of
+// it is what is printed of the workspace; what it lacks is named where it is asked for; what was changed is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "base/omitted.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::results_alone_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
+
+class ResultsAlone : public RunTest {
+ protected:
+  // Two trained runs, of each a derived one, which leaves outputs/test.hyp; a trained run of another sweep fails.
+  ResultsAlone() {
+    test::write_text(folder_ / "grid.toml",
+                     "seeds = 2\n[set]\n\"fake.updates\" = 12\n[axis]\n\"model.kind\" = [\"a\"]\n[table]\n"
+                     "scores = [\"test.score\", \"wide.test.score\"]\n[derived.wide]\nbeam = 8\n");
+    test::write_text(
+        folder_ / "failing.toml",
+        "[set]\n\"fake.updates\" = 4\n[axis]\n\"model.kind\" = [\"f\"]\n\"fake.behaviour\" = [\"refuse_late\"]\n");
+    ok({"run", "grid.toml"});
+    tearless({"run", "failing.toml"});
+    for (const RunDirectory& run : runs()) {
+      if (is_derived(run)) test::write_text(run.outputs() / "test.stats", "1 2 3\n");
+      test::write_text(run.attempt(1) / "arithmetic", "OpenBLAS 1\n");
+      if (is_derived(run)) continue;
+      test::write_text(run.model(), "weights");
+      test::write_text(run.gradient_norms(), "norms");
+    }
+  }
+  static bool is_derived(const RunDirectory& run) { return !derived_from(test::read_text(run.settings())).empty(); }
+  RunDirectory a_run(bool derived, const char* workspace = "results") const {
+    for (const RunDirectory& run : runs()) {
+      if (is_derived(run) == derived && fs::exists(run.done()))
+        return RunDirectory(folder_ / workspace / "runs" / run.id());
+    }
+    ADD_FAILURE() << "there is no such run";
+    return RunDirectory("");
+  }
+  // Its archives are unpacked in the test's own folder.
+  test::Finished in(const std::string& workspace, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"--workspace", workspace});
+    test::Command one = command(std::move(arguments));
+    one.environment["XDG_CACHE_HOME"] = (folder_ / "cache").string();
+    return test::run(one);
+  }
+  std::string shown(const std::string& workspace, const std::vector<std::string>& arguments) const {
+    const test::Finished finished = in(workspace, arguments);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.errors;
+    return std::regex_replace(finished.output, std::regex(" --workspace [^ \n]*"), "");
+  }
+  std::vector<std::string> names_in(const fs::path& folder) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder).string());
+    }
+    return names;
+  }
+};
+
+TEST_F(ResultsAlone, PrintWhatTheWorkspacePrintsAndHaveNoTextsModelsOrCheckpoints) {
+  ok({"copy", "alone", "--results"});
+  const std::vector<std::string> names = names_in(folder_ / "alone");
+  for (const char* left_out :
+       {".hyp", "model.safetensors", "state.bin", "local.toml", "gradient_norms.f32", "fake-engine", "/lock"}) {
+    EXPECT_THAT(names, Each(Not(HasSubstr(left_out))));
+  }
+  for (const char* kept :
+       {"test.stats", "metrics.jsonl", "scores.json", "DONE", "run.toml", "attempts/1/start.json",
+        "attempts/1/exit.json", "attempts/1/measured.json", "attempts/1/arithmetic", "omitted.json"}) {
+    EXPECT_THAT(names, Contains(HasSubstr(kept)));
+  }
+  EXPECT_THAT(names, Contains(HasSubstr("log.txt"))) << "of the run that failed: it says why";
+  ASSERT_FALSE(fs::exists(a_run(false, "alone").attempt(1) / "log.txt"));
+  EXPECT_THAT(shown("alone", {"verify"}), HasSubstr("no differences"));
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"table", "grid.toml"},
+                                                {"table", "failing.toml"},
+                                                {"runs", "all"},
+                                                {"runs", "all", "--csv"},
+                                                {"status"},
+                                                {"plot", "grid.toml", "train.loss"}}) {
+    EXPECT_EQ(shown("alone", asked), shown("results", asked)) << testing::PrintToString(asked);
+  }
+  EXPECT_THAT(shown("alone", {"plan", "grid.toml"}), HasSubstr("Nothing to run"));
+}
+
+TEST_F(ResultsAlone, ListWhatTheyLackAsDoneHasIt) {
+  ok({"copy", "alone", "--results"});
+  const RunDirectory run = a_run(true, "alone"), trained = a_run(false, "alone");
+  const Omitted omitted = read_omitted(run);
+  EXPECT_EQ(omitted.at("outputs/test.hyp").sha256, read_done(run)->files.at("outputs/test.hyp"));
+  EXPECT_EQ(omitted.at("outputs/test.hyp").bytes,
+            static_cast<int64_t>(fs::file_size(a_run(true).outputs() / "test.hyp")));
+  EXPECT_EQ(read_omitted(trained).at("model.safetensors").sha256, sha256("weights"));
+  EXPECT_TRUE(read_omitted(trained).contains("attempts/1/log.txt"));
+  EXPECT_FALSE(read_omitted(trained).contains("metrics.jsonl"));
+  EXPECT_FALSE(read_omitted(trained).contains("lock"));
+}
+
+TEST_F(ResultsAlone, AreCopiedAgainWithTheSameList) {
+  ok({"copy", "alone", "--results"});
+  shown("alone", {"copy", "again", "--results"});
+  shown("alone", {"copy", "whole"});
+  for (const char* copy : {"again", "whole"}) {
+    EXPECT_EQ(test::read_text(a_run(true, copy).omitted()), test::read_text(a_run(true, "alone").omitted())) << copy;
+    EXPECT_THAT(shown(copy, {"verify"}), HasSubstr("no differences"));
+  }
+}
+
+TEST_F(ResultsAlone, SayWhatIsNotHereWhereItIsAskedFor) {
+  ok({"copy", "alone", "--results"});
+  const std::string trained = a_run(false).id(), derived = a_run(true).id();
+  const test::Finished log = in("alone", {"log", trained});
+  EXPECT_EQ(log.code, 2);
+  EXPECT_THAT(log.errors, AllOf(HasSubstr("attempts/1/log.txt is not here"), HasSubstr("omitted.json")));
+  EXPECT_THAT(shown("alone", {"explain", derived}),
+              AllOf(HasSubstr("not here, in a copy of results alone: "), HasSubstr("outputs/test.hyp")));
+  EXPECT_THAT(json::parse(shown("alone", {"--json", "explain", derived})).at(0).at("omitted"),
+              Contains("outputs/test.hyp"));
+  EXPECT_EQ(json::parse(shown("results", {"--json", "explain", derived})).at(0).at("omitted"), json::array());
+  fs::copy(folder_ / "results/programs", folder_ / "alone/programs", fs::copy_options::recursive);
+  const test::Finished verified = in("alone", {"verify-resume", trained});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("not verified: "), HasSubstr("is not here")));
+}
+
+TEST_F(ResultsAlone, AreRefusedByRebuildAndVerifyWhereSomethingDiffers) {
+  const auto fault_after = [&](const std::function<void(const RunDirectory&)>& change) {
+    fs::remove_all(folder_ / "alone");
+    ok({"copy", "alone", "--results"});
+    change(a_run(true, "alone"));
+    const test::Finished rebuilt = in("alone", {"rebuild"}), verified = in("alone", {"verify"});
+    EXPECT_EQ(rebuilt.code, 1);
+    EXPECT_EQ(verified.code, 1);
+    EXPECT_THAT(verified.output, HasSubstr("run " + a_run(true).id() + ": "));
+    return rebuilt.errors;
+  };
+  EXPECT_THAT(fault_after([](const RunDirectory& run) { test::write_text(run.scores(), "{}"); }),
+              HasSubstr("scores.json is not what the run had written"));
+  EXPECT_THAT(fault_after([](const RunDirectory& run) { fs::remove(run.scores()); }),
+              HasSubstr("scores.json is not what the run had written"));
+  EXPECT_THAT(fault_after([](const RunDirectory& run) { test::write_text(run.outputs() / "test.hyp", "mine\n"); }),
+              HasSubstr("test.hyp is not what the run had written"));
+  EXPECT_THAT(fault_after([](const RunDirectory& run) { fs::remove(run.omitted()); }),
+              HasSubstr("test.hyp is not what the run had written"));
+  EXPECT_THAT(fault_after([](const RunDirectory& run) {
+                std::string text = test::read_text(run.omitted());
+                test::write_text(run.omitted(), text.replace(text.find("test.hyp"), 4, "best"));
+              }),
+              HasSubstr("omitted.json was edited"));
+}
+
+TEST_F(ResultsAlone, OfOneSweepAreThoseOfItsRuns) {
+  EXPECT_THAT(ok({"copy", "one", "grid.toml", "--results"}).output, HasSubstr("one: 1 sweep, 4 runs\n"));
+  EXPECT_THAT(ok({"copy", "whole", "failing.toml"}).output, HasSubstr("whole: 1 sweep, 1 run\n"));
+  EXPECT_TRUE(fs::exists(folder_ / "whole/programs"));
+  EXPECT_THAT(shown("one", {"status"}), AllOf(HasSubstr("grid.toml"), Not(HasSubstr("failing.toml"))));
+  const test::Finished runs_named = tearless({"copy", "some", "grid.toml", "seed=1"});
+  EXPECT_EQ(runs_named.code, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "some"));
+}
+
+TEST_F(ResultsAlone, InAnArchiveAreReadAsThoseInAFolder) {
+  ok({"copy", "all.tar.gz"});
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"table", "grid.toml"},
+                                                {"runs", "all", "--csv"},
+                                                {"status"},
+                                                {"plot", "grid.toml", "train.loss"},
+                                                {"diff", a_run(false).id(), a_run(true).id()},
+                                                {"sql", "SELECT count(*) FROM runs"}}) {
+    EXPECT_EQ(shown("all.tar.gz", asked), shown("results", asked)) << testing::PrintToString(asked);
+  }
+  EXPECT_THAT(shown("all.tar.gz", {"verify"}), HasSubstr("5 runs and 2 sweeps: no differences"));
+  EXPECT_THAT(shown("all.tar.gz", {"plan", "grid.toml"}), HasSubstr("Nothing to run"));
+  EXPECT_THAT(shown("all.tar.gz", {"explain", a_run(true).id()}), HasSubstr("outputs/test.hyp"));
+  EXPECT_THAT(in("all.tar.gz", {"runs", "none"}).errors,
+              HasSubstr("tearless status --workspace " + (folder_ / "all.tar.gz").string()))
+      << "the archive, not where it is unpacked";
+  test::Command named_by_variable = command({"status"});
+  named_by_variable.environment["TEARLESS_WORKSPACE"] = "all.tar.gz";
+  named_by_variable.environment["XDG_CACHE_HOME"] = (folder_ / "cache").string();
+  EXPECT_EQ(test::run(named_by_variable).output, shown("results", {"status"}));
+}
+
+TEST_F(ResultsAlone, InAnArchiveAreUnpackedOnceAndAgainWhereTheCacheIsGone) {
+  ok({"copy", "all.tar.gz"});
+  const std::string table = shown("all.tar.gz", {"table", "grid.toml"});
+  fs::rename(folder_ / "all.tar.gz", folder_ / "moved.tar.gz");
+  EXPECT_EQ(shown("moved.tar.gz", {"table", "grid.toml"}), table);
+  EXPECT_THAT(in("moved.tar.gz", {"runs", "none"}).errors, HasSubstr("moved.tar.gz"));
+  EXPECT_EQ(std::ranges::count_if(fs::directory_iterator(folder_ / "cache/tearless/archives"),
+                                  [](const auto& entry) { return entry.is_directory(); }),
+            1);
+  // As of a process that was killed while it unpacked.
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache/tearless/archives")) {
+    if (!entry.is_directory()) continue;
+    fs::remove(entry.path() / "archive");
+    fs::remove(entry.path() / "tearless.db");
+  }
+  EXPECT_EQ(shown("moved.tar.gz", {"table", "grid.toml"}), table);
+  fs::remove_all(folder_ / "cache");
+  EXPECT_EQ(shown("moved.tar.gz", {"table", "grid.toml"}), table);
+}
+
+TEST_F(ResultsAlone, InAnArchiveAreNotChanged) {
+  ok({"copy", "all.tar.gz"});
+  const std::string bytes = test::read_text(folder_ / "all.tar.gz");
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"run", "grid.toml"},
+                                                {"submit", "grid.toml"},
+                                                {"delete", "all", "--yes"},
+                                                {"clean"},
+                                                {"rebuild"},
+                                                {"verify", "--repair"},
+                                                {"verify-resume", "last"},
+                                                {"pause", "last"},
+                                                {"stop"},
+                                                {"wait"},
+                                                {"daemon", "--background"}}) {
+    const test::Finished refused = in("all.tar.gz", asked);
+    EXPECT_EQ(refused.code, 2) << testing::PrintToString(asked);
+    EXPECT_THAT(refused.errors, HasSubstr("all.tar.gz is an archive, which commands only read"))
+        << testing::PrintToString(asked);
+  }
+  EXPECT_EQ(test::read_text(folder_ / "all.tar.gz"), bytes);
+  shown("all.tar.gz", {"copy", "folder"});
+  EXPECT_EQ(shown("folder", {"table", "grid.toml"}), shown("results", {"table", "grid.toml"}));
+  EXPECT_EQ(in("folder", {"clean"}).code, 0) << "a folder of the same results can be changed";
+}
+
+TEST_F(ResultsAlone, InAnArchiveHaveTheSameBytesFromAFolderOfThem) {
+  ok({"copy", "one.tar.gz", "grid.toml"});
+  ok({"copy", "two.tar.gz", "grid.toml", "--results"});
+  shown("one.tar.gz", {"copy", "three.tar.gz"});
+  const std::string bytes = test::read_text(folder_ / "one.tar.gz");
+  EXPECT_EQ(test::read_text(folder_ / "two.tar.gz"), bytes);
+  EXPECT_EQ(test::read_text(folder_ / "three.tar.gz"), bytes);
+  EXPECT_FALSE(fs::exists(folder_ / "one.tar.gz.partial"));
+}
+
+TEST_F(ResultsAlone, InAnArchiveThatIsCutOrHoldsSomethingElseAreRefusedAndNothingIsLeft) {
+  ok({"copy", "all.tar.gz"});
+  const std::string bytes = test::read_text(folder_ / "all.tar.gz");
+  test::write_text(folder_ / "cut.tar.gz", bytes.substr(0, bytes.size() / 2));
+  test::write_text(folder_ / "grid.tar.gz", test::read_text(folder_ / "grid.toml"));
+  fs::remove(a_run(true).scores());
+  const test::Finished damaged = tearless({"copy", "damaged.tar.gz"});
+  EXPECT_EQ(damaged.code, 2);
+  EXPECT_THAT(damaged.errors, HasSubstr("scores.json is not what the run had written"));
+  for (const char* left : {"damaged.tar.gz", "damaged.tar.gz.partial"}) EXPECT_FALSE(fs::exists(folder_ / left));
+  for (const auto& [archive, why] :
+       {std::pair("cut.tar.gz", "is cut or damaged"), {"grid.tar.gz", "is no archive of results"}}) {
+    for (int time = 0; time < 2; ++time) {
+      const test::Finished refused = in(archive, {"status"});
+      EXPECT_EQ(refused.code, 2);
+      EXPECT_THAT(refused.errors, AllOf(HasSubstr(archive), HasSubstr(why)));
+    }
+  }
+  EXPECT_EQ(names_in(folder_ / "cache"), std::vector<std::string>{"tearless/archives/lock"});
+  EXPECT_EQ(tearless({"copy", "all.tar.gz"}).code, 2) << "a file that is there is not replaced";
+  EXPECT_EQ(test::read_text(folder_ / "all.tar.gz"), bytes);
+}
+
+}  // namespace
+}  // namespace tearless::harness::results_alone_test
