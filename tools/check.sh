@@ -74,6 +74,10 @@ if ! $quick && has clang-tidy lint; then
 fi
 
 if ! $quick && [ $# -eq 0 ]; then
+  tools/latex.sh || status=1
+fi
+
+if ! $quick && [ $# -eq 0 ]; then
   echo "check: include arrows"
   tools/configure.sh --preset dev --log-level=WARNING >/dev/null
   cmake --build build-dev --target test_base --parallel "$(nproc)" >/dev/null

@@ -13,8 +13,8 @@
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/results/result_set.h"
-#include "harness/table/columns.h"
 #include "harness/statistics/stats.h"
+#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

@@ -30,10 +30,7 @@ struct Lines {
 
   /// The line with these labels: one text with one axis, a list with several.
   size_t find(const toml::node& node, const std::string& key, const TableReader& reader) const {
-    const nlohmann::json value = toml_to_json(node, key, reader.file());
-    std::vector<std::string> wanted;
-    for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
-      wanted.push_back(label_of(one));
+    const std::vector<std::string> wanted = labels_in(node, key, reader.file());
     const auto found = std::ranges::find(labels, wanted);
     if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
     std::vector<std::string> known;
@@ -57,13 +54,15 @@ std::vector<size_t> lines_named(const toml::node& node, const std::string& key, 
 std::vector<Name> load_labels(TableReader& reader, const Lines& lines) {
   const toml::node* node = reader.any("label");
   if (!node) fail("{}: a {} needs its label", reader.location(), lines.what);
+  if (lines.axes.empty())
+    fail("{}: a {} can be added where an axis is in {}s", reader.location(), lines.what, lines.what);
   std::vector<Name> labels;
   if (const auto* list = node->as_array()) {
     for (const toml::node& one : *list) labels.push_back(read_name(one, "label", reader.location(one)));
   } else {
     labels.push_back(read_name(*node, "label", reader.location(*node)));
   }
-  if (labels.size() > std::max<size_t>(lines.axes.size(), 1)) {
+  if (labels.size() > lines.axes.size()) {
     fail("{}: label has {} texts where the {}s have {}", reader.location("label"), labels.size(), lines.what,
          counted(std::ssize(lines.axes), "axis"));
   }
@@ -127,7 +126,7 @@ TableSpec::AddedLine load_column(TableReader& reader, const Lines& rows, const L
     column.baseline = rows.find(*baseline, "baseline", reader);
     column.is_difference = true;
   }
-  column.score = reader.text("score").value_or(spec.scores.empty() ? "" : spec.scores.front());
+  column.score = reader.text("score").value_or("");
   if (reader.has("score")) spec.named.push_back({column.score, "column.score", reader.location("score")});
   return column;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "harness/grid/sections.h"
 
 namespace tearless::harness {
@@ -11,6 +12,7 @@ namespace {
 
 /// Why LaTeX would not print `latex` in a cell of a table; "" if it would.
 std::string fault_of(const std::string& latex) {
+  if (printable(latex) != latex) return "has a control character or a line break";
   int braces = 0;
   bool in_math = false;
   for (size_t at = 0; at < latex.size(); ++at) {
@@ -27,14 +29,16 @@ std::string fault_of(const std::string& latex) {
         break;
       case '$':
         in_math = !in_math;
+        if (latex.substr(at, 2) == "$$") return "has $$, which begins a paragraph of its own";
+        break;
+      case '_':
+      case '^':
+        if (!in_math) return fmt::format("has a bare {} outside of $…$", latex[at]);
         break;
       case '&':
       case '%':
       case '#':
         return fmt::format("has a bare {0}; write \\{0}", latex[at]);
-      case '\n':
-      case '\r':
-        return "has a line break";
       default:
         break;
     }

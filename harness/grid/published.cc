@@ -1,5 +1,6 @@
 #include "harness/grid/published.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -14,6 +14,8 @@ namespace tearless::harness {
 
 /// How tables, plans and messages call a value: a text as it is, anything else as TOML has it.
 std::string label_of(const nlohmann::json& value);
+/// The labels that a value or a list of values, the key `key` of `file`, names.
+std::vector<std::string> labels_in(const toml::node& node, const std::string& key, const std::string& file);
 
 /// Reads the keys base, unset and set of a section: base files and the base files that they name, then what is unset of
 /// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the

@@ -145,6 +145,14 @@ void add_names(const toml::table* table, const std::string& file, Names& names) 
   }
 }
 
+std::vector<std::string> labels_in(const toml::node& node, const std::string& key, const std::string& file) {
+  const nlohmann::json value = toml_to_json(node, key, file);
+  std::vector<std::string> labels;
+  for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
+    labels.push_back(label_of(one));
+  return labels;
+}
+
 void read_settings(TableReader& reader, Grid& grid, const Settings* below, Settings& settings,
                    std::vector<std::string>* unset) {
   BaseReader().add(reader.texts("base"), grid.file, reader.location("base"), settings, grid.names);

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "base/error.h"
@@ -32,6 +33,8 @@ ShownPart part_of(const std::string& field, const std::string& location) {
   static const std::regex kFormat(R"((\+?)(?:\.([0-9])f)?)");
   std::smatch match;
   const std::string format = field.substr(colon + 1);
+  if (part.statistic->kind == Statistic::Kind::kCount)
+    fail("{}: show has {{{}}}: a count is written {{{}}}", location, field, name);
   if (format.empty() || !std::regex_match(format, match, kFormat)) {
     fail("{}: show has {{{}}}: a format is written as in {{{}:.2f}} or {{{}:+.2f}}, with at most {} digits", location,
          field, name, name, kMaxDecimals);
@@ -48,7 +51,7 @@ Show default_show() {
 }
 
 Show read_show(const std::string& text, const std::string& location) {
-  // The words of `show` before it composed statistics.
+  // Short for these.
   if (text == "mean ± std (n)") return default_show();
   if (text == "mean ± std") return {.parts = default_show().parts, .counts_itself = true};
   if (text == "mean") return {.parts = {default_show().parts.front()}, .counts_itself = true};

@@ -9,7 +9,8 @@
 
 namespace tearless::harness {
 
-/// One statistic with the text around it. A part whose statistic has no value in a cell is left out with its text.
+/// One statistic with the text around it. A part whose statistic has no value in a cell is left out with its text,
+/// unless a bracket in it is closed in another part: then "–" stands for the value.
 struct ShownPart {
   std::string before = {};  // " ± "
   const Statistic* statistic = nullptr;

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -67,17 +69,18 @@ void load_where(const toml::table& table, const TableReader& reader, const Grid&
   for (const auto& [name, node] : table) {
     const std::string location = reader.location(node), axis_name(name.str());
     const size_t axis = grid.axis_index(axis_name, location + ": where");
-    std::vector<std::string> labels;
-    const nlohmann::json value = toml_to_json(node, axis_name, reader.file());
-    for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
-      labels.push_back(label_of(one));
-    spec.where[axis] = points_named(grid.axes[axis], labels, location);
+    spec.where[axis] = points_named(grid.axes[axis], labels_in(node, axis_name, reader.file()), location);
   }
 }
 
-bool has_one_point(const TableSpec& spec, size_t axis) {
-  const auto where = spec.where.find(axis);
-  return where != spec.where.end() && std::ranges::count(where->second, true) == 1;
+/// Whether `where` leaves one label of an axis.
+bool has_one_point(const Grid& grid, const TableSpec& spec, size_t axis) {
+  if (spec.where.empty()) return false;
+  std::set<uint32_t> points;
+  for_each_cell(grid, [&](const Combination& cell, const Exclusion*) {
+    if (spec.admits(cell.index)) points.insert(cell.index[axis]);
+  });
+  return points.size() == 1;
 }
 
 /// Checks that each axis is in at most one of rows, columns, average and select.over, and places the axes that are in
@@ -106,7 +109,7 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const bool no_columns = spec.columns.empty();
   const bool is_product = grid.axes.front().name != kSubgridAxis && !grid.sample;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    if (!stands[axis].empty() || has_one_point(spec, axis)) continue;
+    if (!stands[axis].empty() || has_one_point(grid, spec, axis)) continue;
     if (no_rows && (spec.rows.empty() || !no_columns || !is_product)) {
       spec.rows.push_back(axis);
     } else if (no_columns) {
@@ -156,11 +159,18 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
       spec.named.push_back({score, "scores." + name, labels.location(point.label)});
       if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
     }
-    if (scores.empty() && !spec.where.contains(*spec.scores_axis))
+    const auto where = spec.where.find(*spec.scores_axis);
+    const auto index = static_cast<size_t>(&point - grid.axes[*spec.scores_axis].points.data());
+    if (scores.empty() && (where == spec.where.end() || where->second[index]))
       fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
   }
   labels.refuse_leftovers();
 }
+
+bool is_pattern(const std::string& score) { return score.find('*') != std::string::npos; }
+
+/// Whether the runs decide which scores the table shows.
+bool are_open(const TableSpec& spec) { return spec.scores.empty() || std::ranges::any_of(spec.scores, is_pattern); }
 
 // A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
 template <class Add>
@@ -188,15 +198,13 @@ void load_decimals(const toml::node& node, const TableReader& reader, TableSpec&
 
 void load_factors(const toml::node& node, const TableReader& reader, TableSpec& spec) {
   constexpr double kLeast = 1e-9, kMost = 1e9;
-  const auto is_pattern = [](const std::string& name) { return name.find('*') != std::string::npos; };
   load_by_score(node, "factor", reader, spec, [&](const std::string& score, const toml::node& value) {
     const std::optional<double> factor = value.is_number() ? value.value<double>() : std::nullopt;
     if (!factor || !(*factor >= kLeast && *factor <= kMost)) {
       fail("{}: factor must be a number from 1e-9 to 1e9, such as 100 for percent, or a table of score = number",
            reader.location(value));
     }
-    const bool is_open = spec.scores.empty() || is_pattern(score) || std::ranges::any_of(spec.scores, is_pattern);
-    if (!is_open && std::ranges::find(spec.scores, score) == spec.scores.end()) {
+    if (!is_pattern(score) && !are_open(spec) && std::ranges::find(spec.scores, score) == spec.scores.end()) {
       fail("{}: factor of {}{}, which the table does not show; its scores are {}", reader.location(value), score,
            did_you_mean(score, spec.scores), fmt::join(spec.scores, ", "));
     }
@@ -221,8 +229,16 @@ void load_published(const toml::table& table, const std::string& file, const Lay
   if (published.source.empty())
     fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
   const std::optional<std::string> score = reader.text("score");
-  if (score) spec.named.push_back({*score, "published.score", reader.location("score")});
-  published.score = score.value_or(spec.scores.empty() ? "" : spec.scores.front());
+  if (score) {
+    spec.named.push_back({*score, "published.score", reader.location("score")});
+    if (!are_open(spec) && std::ranges::find(spec.scores, *score) == spec.scores.end()) {
+      fail("{}: published.score is {}{}, which the table does not show; its scores are {}", reader.location("score"),
+           *score, did_you_mean(*score, spec.scores), fmt::join(spec.scores, ", "));
+    }
+  }
+  published.score = score.value_or("");
+  const bool has_other =
+      std::ranges::any_of(spec.published, [&](const Published& other) { return other.score == published.score; });
   const toml::array* rows = reader.list("values");
   if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", reader.location());
   reader.refuse_leftovers();
@@ -237,39 +253,44 @@ void load_published(const toml::table& table, const std::string& file, const Lay
            layout.columns.size());
     }
     std::vector<PublishedNumber>& values = published.values.emplace_back();
-    for (const toml::node& value : *columns) values.push_back(read_published(value, reader));
+    for (const toml::node& value : *columns) {
+      PublishedNumber& number = values.emplace_back(read_published(value, reader));
+      if (has_other && number.source.empty()) number.source = published.source;  // to tell them from the first
+    }
   }
+  if (has_other) published.source.clear();
   spec.published.push_back(std::move(published));
 }
 
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
-/// [table.header]: the name of a line → { label = text }, of labels of an axis of the columns.
-void load_header(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
-  for (const auto& [name, node] : in_written_order(table)) {
-    const toml::table* texts = node->as_table();
-    if (!texts || texts->empty())
-      fail("{}: header.{} must be a table of label = text, of labels of the columns", reader.location(*node), name);
-    const auto has_all = [&](size_t axis) {
-      return std::ranges::all_of(*texts, [&](const auto& entry) {
-        return std::ranges::find(grid.axes[axis].points, entry.first.str(), &AxisPoint::label) !=
-               grid.axes[axis].points.end();
-      });
-    };
-    const auto axis = std::ranges::find_if(spec.columns, has_all);
-    if (axis == spec.columns.end()) {
-      fail("{}: header.{}: no axis of the columns has all of these labels: {}", reader.location(*node), name,
-           fmt::join(labels_of(*texts), ", "));
-    }
-    TableSpec::HeaderLine line{.name = {name}, .axis = *axis, .texts = {}};
-    for (const auto& [label, text] : *texts) {
-      const std::string key = fmt::format("header.{}.{}", name, label.str());
-      line.texts[std::string(label.str())] = text.is_number() || text.is_boolean()
-                                                 ? Name{label_of(toml_to_json(text, key, reader.file()))}
-                                                 : read_name(text, key, reader.location(text));
-    }
-    spec.header.push_back(std::move(line));
+/// [[table.header]]: a name, and texts = { label = text } of labels of an axis of the columns.
+void load_header(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
+  TableReader reader(table, "[[table.header]]", file);
+  const toml::node* name = reader.any("name");
+  const toml::table* texts = reader.table("texts");
+  if (!name || !texts || texts->empty())
+    fail("{}: a line of the header needs its name and texts = {{ label = text, … }}", reader.location());
+  reader.refuse_leftovers();
+  const auto has_all = [&](size_t axis) {
+    return std::ranges::all_of(*texts, [&](const auto& entry) {
+      return std::ranges::find(grid.axes[axis].points, entry.first.str(), &AxisPoint::label) !=
+             grid.axes[axis].points.end();
+    });
+  };
+  const auto axis = std::ranges::find_if(spec.columns, has_all);
+  if (axis == spec.columns.end()) {
+    fail("{}: no axis of the columns has all of these labels: {}", reader.location("texts"),
+         fmt::join(labels_of(*texts), ", "));
   }
+  TableSpec::HeaderLine line{.name = read_name(*name, "name", reader.location("name")), .axis = *axis, .texts = {}};
+  for (const auto& [label, text] : *texts) {
+    const std::string key = fmt::format("texts.{}", label.str());
+    line.texts[std::string(label.str())] = text.is_number() || text.is_boolean()
+                                               ? Name{label_of(toml_to_json(text, key, file))}
+                                               : read_name(text, key, reader.location(text));
+  }
+  spec.header.push_back(std::move(line));
 }
 
 /// \label{…} prints its text as it is: what LaTeX would take for a command must not be in it.
@@ -296,6 +317,9 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   if (const auto* where = reader.table("where")) load_where(*where, reader, grid, spec);
   load_scores(reader, grid, spec);
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
+  const toml::table* cell = reader.table("cell");
+  if (cell && cell->contains("show") && reader.has("show"))
+    fail("{}: write either cell.show or show, not both", reader.location("show"));
   if (const auto show = reader.text("show")) spec.show = read_show(*show, reader.location("show"));
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   if (const auto* factors = reader.any("factor")) load_factors(*factors, reader, spec);
@@ -313,11 +337,21 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
     fail("{}: scores.{}: the axis must be one of the columns", reader.location("scores"),
          grid.axes[*spec.scores_axis].name);
 
-  const Layout layout = layout_of(grid, spec);
-  if (layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
+  if (spec.scores_axis && spec.fail_below)
+    fail("{}: fail_below is compared with one score, and columns have scores of their own",
+         reader.location("fail_below"));
+
+  const bool needs_layout = std::ranges::any_of(std::array{"where", "published", "baseline", "row", "column"},
+                                                [&](const char* key) { return reader.has(key); });
+  const Layout layout = needs_layout ? layout_of(grid, spec) : Layout();  // a pass over all combinations
+  if (reader.has("where") && layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
   for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
   load_added_lines(reader, grid, layout, spec);
-  if (const auto* header = reader.table("header")) load_header(*header, reader, grid, spec);
+  const bool has_difference = std::ranges::any_of(
+      spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
+  if (has_difference && !spec.baseline)
+    fail("{}: {{delta}} is the difference from a row, which baseline = \"its label\" names", reader.location("show"));
+  for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   spec.label = load_label(reader);
   spec.width = static_cast<TableSpec::Width>(reader.choice("width", {"as needed", "column", "page"}, 0));
 }

@@ -81,8 +81,9 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
   for (const View& view : grid.views) all.insert(all.end(), view.table().named.begin(), view.table().named.end());
   for (const TableSpec::NamedScore& named : all) {
     if (named.key == "select.by" && is_measured(named.name)) {
-      errors.push_back(fmt::format("{}: {}: {} says as much of the machine as of the run, and chooses none; name a score",
-                                   named.location, named.key, named.name));
+      errors.push_back(
+          fmt::format("{}: {}: {} says as much of the machine as of the run, and chooses none; name a score",
+                      named.location, named.key, named.name));
       continue;
     }
     std::vector<std::string> names = known.value_or(std::vector<std::string>());

@@ -1,6 +1,5 @@
 // The fields of a cell in CSV and JSON, and what they say of it.
 #include <algorithm>
-#include <cmath>
 
 #include "harness/statistics/stats.h"
 #include "harness/table/table.h"
@@ -44,7 +43,7 @@ constexpr CellField kFields[] = {
     {"scoreless",  [](const Cell& c) { return json(c.scoreless); }},
     {"missing",    [](const Cell& c) { return json(c.missing()); }},
     {"stale",      [](const Cell& c) { return json(c.stale); }},
-    {"mixed",      [](const Cell& c) { return json(c.mixed); }},
+    {"mixed",      [](const Cell& c) { return json(c.mixed()); }},
     {"chosen",     [](const Cell& c) { return json(c.chosen); }},
     {"tied",       [](const Cell& c) { return json(c.tied); }, /*in_csv=*/false},
     {"published",  [](const Cell& c) { return c.published_value(); }},
@@ -54,6 +53,11 @@ constexpr CellField kFields[] = {
 // clang-format on
 
 }  // namespace
+
+int Cell::mixed() const {
+  const size_t kinds = std::max({trained_on.size(), derived_on.size(), trained_by.size(), measured_on.size()});
+  return kinds > 1 ? static_cast<int>(kinds) : 0;
+}
 
 std::optional<double> Cell::mean() const { return harness::mean(numbers_of(values)); }
 std::optional<double> Cell::spread() const { return sample_deviation(numbers_of(values)); }

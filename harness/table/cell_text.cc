@@ -1,4 +1,4 @@
-// The text of a cell: what `show` composes, its marks, and what became of runs that are not in it.
+// The text of a cell: what `show` composes, its marks, and how runs ended that are not in it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 /// How all runs of a cell without a value ended, if they ended alike. "" for other cells.
 std::string common_end(const Cell& cell) {
   if (cell.n() > 0) return "";
-  if (cell.expected == 0) return cell.excluded ? "left out" : " ";
+  if (cell.expected == 0) return cell.excluded ? "left out" : cell.is_sum ? "–" : " ";
   if (cell.scoreless == cell.expected || (cell.is_sum && cell.missing() == 0)) return "–";
   const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
   if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
@@ -33,19 +33,28 @@ std::string count_of(const Cell& cell) {
   return cell.n() == cell.expected ? std::to_string(cell.n()) : fmt::format("{}/{}", cell.n(), cell.expected);
 }
 
+/// nullopt: there are too few values.
+std::optional<double> value_of(const ShownPart& part, const Table::Column& column, const Cell& cell) {
+  const std::vector<double> values = numbers_of(cell.values), differences = numbers_of(cell.differences);
+  return part.statistic->of({.values = values, .differences = differences, .highest_is_best = column.highest_is_best});
+}
+
 /// One statistic; nullopt: it has no value.
 std::optional<std::string> statistic_text(const ShownPart& part, const Table::Column& column, const Cell& cell) {
   if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
-  const std::vector<double> values = numbers_of(cell.values), differences = numbers_of(cell.differences);
-  const std::optional<double> value =
-      part.statistic->of({.values = values, .differences = differences, .highest_is_best = column.highest_is_best});
+  const std::optional<double> value = value_of(part, column, cell);
   if (!value) return std::nullopt;
   const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
-  const bool is_difference =
-      part.statistic->kind == Statistic::Kind::kDifference || (cell.is_difference && part.statistic->name == "mean");
+  const bool is_difference = part.statistic->kind == Statistic::Kind::kDifference ||
+                             (cell.is_difference && part.statistic->kind == Statistic::Kind::kValue);
   const double scale = part.statistic->kind == Statistic::Kind::kSpread ? *value : scale_of(cell);
   return with_minus(part.has_sign || is_difference ? signed_text(*value, scale, digits)
                                                    : number_text(*value, scale, digits));
+}
+
+bool is_balanced(const std::string& text) {
+  return std::ranges::count(text, '(') == std::ranges::count(text, ')') &&
+         std::ranges::count(text, '[') == std::ranges::count(text, ']');
 }
 
 std::string shown_text(const Table& table, const Table::Column& column, const Cell& cell) {
@@ -53,9 +62,12 @@ std::string shown_text(const Table& table, const Table::Column& column, const Ce
   if (cell.n() == 0) return "–";
   std::string text;
   for (const ShownPart& part : table.show.parts) {
-    if (const auto statistic = statistic_text(part, column, cell)) text += part.before + *statistic + part.after;
+    // A bracket that is opened in one part and closed in another stays.
+    const bool can_be_left_out = is_balanced(part.before + part.after);
+    const auto statistic = statistic_text(part, column, cell);
+    if (statistic || !can_be_left_out) text += part.before + statistic.value_or("–") + part.after;
   }
-  return text;
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
 bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed + cell.scoreless > 0; }
@@ -92,17 +104,22 @@ std::string chosen_text(const Table& table, const Cell& cell) {
   return table.chosen.empty() ? fmt::format(" @{}{}", cell.chosen, cell.tied ? " (tied)" : "") : "";
 }
 
-/// The digits of the mean and of differences from it.
-Digits digits_of_mean(const Table& table, const Table::Column& column) {
-  for (const ShownPart& part : table.show.parts) {
-    if (part.statistic->name == "mean" && part.decimals) return {.decimals = *part.decimals, .is_given = true};
-  }
-  return column.digits;
+/// "+0.41": of what the cell shows first of its values, minus the published number; "" if there is no such difference.
+std::string difference_text(const Table& table, const Table::Column& column, const Cell& cell) {
+  const nlohmann::json theirs = cell.published_value();
+  const auto part = std::ranges::find_if(
+      table.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
+  if (!theirs.is_number() || part == table.show.parts.end()) return "";
+  const std::optional<double> ours = value_of(*part, column, cell);
+  if (!ours) return "";
+  const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
+  return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(cell), digits));
 }
 
 // As in the source: TOML drops the zeros at its end.
 std::string published_number(const PublishedNumber& one, int decimals, bool has_sign) {
-  if (!one.text.empty() || !one.value.is_number()) return one.text;
+  if (!one.value.is_number()) return one.text;
+  if (!one.text.empty()) return with_minus(one.text);
   const std::string shortest = value_text(one.value);
   if (shortest.find('e') != std::string::npos) return shortest;
   const auto value = one.value.get<double>();
@@ -113,8 +130,8 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 }  // namespace
 
 std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  if (cell.expected == 0 && !cell.excluded && !cell.published.empty()) return "";
-  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed > 0 ? "°" : "") +
+  if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";
+  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed() > 0 ? "°" : "") +
          count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell);
 }
 
@@ -125,14 +142,11 @@ std::string published_text(const Table& table, const Table::Column& column, cons
     if (number.empty()) continue;
     if (!one.source.empty()) {
       const auto source = std::ranges::find(table.sources, one.source) - table.sources.begin();
-      number += fmt::format(" ({})", static_cast<char>('a' + source % 26));
+      number += fmt::format(" ({})", static_cast<char>('a' + source));
     }
-    const std::optional<double> difference = &one == cell.published.data() ? cell.difference() : std::nullopt;
+    const std::string difference = &one == cell.published.data() ? difference_text(table, column, cell) : "";
     if (!text.empty()) text += ' ';
-    text += difference
-                ? fmt::format("[{}, {}]", number,
-                              with_minus(signed_text(*difference, scale_of(cell), digits_of_mean(table, column))))
-                : fmt::format("[{}]", number);
+    text += difference.empty() ? fmt::format("[{}]", number) : fmt::format("[{}, {}]", number, difference);
   }
   return text;
 }

@@ -1,15 +1,12 @@
 #include <string.h>  // strverscmp
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include <fmt/ranges.h>
 
-#include "base/pattern.h"
-#include "base/settings.h"
-#include "base/words.h"
+#include "base/error.h"
 #include "harness/grid/layout.h"
 #include "harness/runs/measured.h"
 #include "harness/statistics/stats.h"
@@ -62,7 +59,7 @@ std::vector<std::string> scores_of(const Grid& grid, const TableSpec& spec, cons
 }
 
 double factor_of(const TableSpec& spec, const std::string& score) {
-  const double* factor = entry_of(spec.factors, score);
+  const double* factor = entry_of(spec.factors, score, matches_score);  // one for all is not for what was measured
   return factor ? *factor : 1;
 }
 
@@ -90,6 +87,8 @@ std::vector<std::string> settings_of_another_experiment(const Grid& grid, const 
 /// What may stand in one place of the table: the runs, by their coordinates on the axes select.over, or on the axes of
 /// which the cell is the average. One entry without these.
 using Candidates = std::map<Coordinates, Replicates>;
+/// (row, column) → candidates, including those without any run.
+using Places = std::map<std::pair<Coordinates, Coordinates>, Candidates>;
 
 /// What `select` says of the candidates of one place.
 struct Choice {
@@ -137,7 +136,6 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   Cell cell;
   cell.expected = static_cast<int>(seeds);
   cell.measured_on = machines_that_measured(score, replicates, spec);
-  std::set<std::string> trained_on, derived_on;  // each by itself: a score of outputs is made without matmuls
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing
     const RunResult &result = row.result, &trained = replicate.trained->result;
@@ -165,13 +163,10 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
         if (!why.empty()) cell.stale_because.insert(why);
       }
       cell.trained_by.insert(trained.trained_by.begin(), trained.trained_by.end());
-      trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
-      derived_on.insert(result.trained_on.begin(), result.trained_on.end());
+      cell.trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
+      cell.derived_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
-  const size_t kinds =
-      std::max({trained_on.size(), derived_on.size(), cell.trained_by.size(), cell.measured_on.size()});
-  cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   return cell;
 }
 
@@ -181,7 +176,7 @@ void mark_repeated_cells(Table& table) {
   for (Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       Cell& cell = row.cells[i];
-      cell.repeats = !cell.runs.empty() && !seen.emplace(table.columns[i].score, cell.runs).second;
+      cell.repeats = !cell.is_sum && !cell.runs.empty() && !seen.emplace(table.columns[i].score, cell.runs).second;
     }
   }
 }
@@ -198,7 +193,9 @@ Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candi
     for (const auto& [point, replicates] : candidates) cells.push_back(filled(replicates));
     Terms terms;
     for (const Cell& cell : cells) terms.emplace_back(&cell, 1 / static_cast<double>(cells.size()));
-    return weighted_sum(terms);
+    Cell average = weighted_sum(terms);
+    average.is_sum = false;
+    return average;
   }
   const Choice choice = choose(candidates, spec, seeds);
   const auto& [point, replicates] = choice.best ? *choice.best : *candidates.begin();
@@ -214,6 +211,17 @@ Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candi
   cell.tied = choice.is_tied;
   cell.chosen_of_all = choice.is_complete;
   return cell;
+}
+
+/// Whether the cells have candidates at different points: means over an axis are then over different values of it.
+bool averages_differ(const Places& places) {
+  std::set<std::vector<Coordinates>> points;
+  for (const auto& [place, candidates] : places) {
+    std::vector<Coordinates> own;
+    for (const auto& [point, replicates] : candidates) own.push_back(point);
+    points.insert(std::move(own));
+  }
+  return points.size() > 1;
 }
 
 /// Of each seed, the difference from the cell of the baseline in the same column.
@@ -253,9 +261,7 @@ std::vector<Row> admitted(const Grid& grid, const TableSpec& spec, const std::ve
   std::ranges::copy_if(rows, std::back_inserter(admitted), [&](const Row& row) {
     return std::ranges::all_of(spec.where, [&](const auto& entry) {
       const Axis& axis = grid.axes[entry.first];
-      const auto label = std::ranges::find(row.run.coordinates, axis.name, &std::pair<std::string, std::string>::first);
-      const auto point = std::ranges::find(
-          axis.points, label == row.run.coordinates.end() ? kAbsentLabel : label->second, &AxisPoint::label);
+      const auto point = std::ranges::find(axis.points, label_on(row.run.coordinates, axis.name), &AxisPoint::label);
       return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
     });
   });
@@ -272,15 +278,17 @@ void collect_sources(Table& table) {
       }
     }
   }
+  constexpr size_t kMaxSources = 26;  // letters
+  if (table.sources.size() > kMaxSources)
+    fail("the table \"{}\" has more than {} sources of single published numbers", table.title, kMaxSources);
 }
 
 void add_header_line(const TableSpec& spec, const TableSpec::HeaderLine& line, Table& table) {
-  const auto place = std::ranges::find(spec.columns, line.axis) - spec.columns.begin();
-  Table::HeaderLine& added = table.header.emplace_back(Table::HeaderLine{.name = line.name.text, .texts = {}});
+  const auto place = static_cast<size_t>(std::ranges::find(spec.columns, line.axis) - spec.columns.begin());
+  Table::HeaderLine& added = table.header.emplace_back(Table::HeaderLine{.name = line.name, .texts = {}});
   for (const Table::Column& column : table.columns) {
-    const auto found = line.texts.find(column.labels[static_cast<size_t>(place)]);
-    added.texts.push_back(found == line.texts.end() ? "" : found->second.text);
-    if (found != line.texts.end() && !found->second.latex.empty()) table.names[found->second.text] = found->second;
+    const auto found = line.texts.find(column.labels[place]);
+    added.texts.push_back(found == line.texts.end() ? Name() : found->second);
   }
 }
 
@@ -322,8 +330,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     const Replicates& replicates = cells[cell.key] = cell.replicates();
     all.insert(all.end(), replicates.begin(), replicates.end());
   }
-  // (row, column) → candidates, including those without any run.
-  std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
+  Places places;
   std::set<std::pair<Coordinates, Coordinates>> left_out;
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
     if (!spec.admits(combination.index)) return;
@@ -349,43 +356,53 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   for (size_t r = 0; r < layout.rows.size(); ++r) {
     row_lines.push_back({{.labels = labels_at(grid, spec.rows, layout.rows[r]), .sum = {{r, 1}}}});
   }
-  std::set<std::string> scores;
   for (size_t c = 0; c < layout.columns.size(); ++c) {
     std::vector<Line>& lines = column_lines.emplace_back();
     for (const std::string& score : scores_of(grid, spec, layout.columns[c], there)) {
       lines.push_back({labels_at(grid, spec.columns, layout.columns[c]), {{c, 1}}, nullptr, score});
-      scores.insert(score);
     }
   }
-  const std::string first_score = column_lines.front().front().score;
+  std::vector<std::string> first_scores;
+  for (const std::vector<Line>& lines : column_lines) first_scores.push_back(lines.front().score);
+  const std::vector<Line> columns =
+      with_added(column_lines, spec.added_columns, first_scores.front(), table.column_axes, table.names);
+  std::vector<std::set<std::string>> scores_of_column(layout.columns.size());
+  std::set<std::string> scores;
+  for (const Line& column : columns) {
+    scores.insert(column.score);
+    for (const auto& [c, weight] : column.sum) scores_of_column[c].insert(column.score);
+  }
   table.several_scores = scores.size() > 1;
 
   Base base;
   for (size_t r = 0; r < layout.rows.size(); ++r) {
     for (size_t c = 0; c < layout.columns.size(); ++c) {
       const auto place = places.find({layout.rows[r], layout.columns[c]});
-      for (const Line& column : column_lines[c]) {
-        Cell& cell = base[{r, c, column.score}];
-        cell.excluded = place == places.end() && left_out.contains({layout.rows[r], layout.columns[c]});
-        if (place == places.end()) continue;
-        cell = fill_place(grid, spec, place->second, column.score, column_lines[c].front().score);
+      for (const std::string& score : scores_of_column[c]) {
+        Cell& cell = base[{r, c, score}];
+        if (place != places.end()) {
+          cell = fill_place(grid, spec, place->second, score, first_scores[c]);
+        } else {
+          cell.excluded = left_out.contains({layout.rows[r], layout.columns[c]});
+        }
         for (const Published& published : spec.published) {
           const PublishedNumber& number = published.values[r][c];
-          if (column.score == (published.score.empty() ? first_score : published.score) && !number.value.is_null())
+          if (score == (published.score.empty() ? first_scores[c] : published.score) && !number.value.is_null())
             cell.published.push_back(number);
         }
       }
     }
   }
 
-  const std::vector<Line> lines = with_added(row_lines, spec.added_rows, "", table.names);
-  const std::vector<Line> columns = with_added(column_lines, spec.added_columns, first_score, table.names);
-  for (const Line& column : columns) table.columns.push_back({.labels = column.labels, .score = column.score});
+  const std::vector<Line> lines = with_added(row_lines, spec.added_rows, "", table.row_axes, table.names);
+  for (const Line& column : columns) {
+    table.columns.push_back({.labels = column.labels, .score = column.score, .is_added = column.added != nullptr});
+  }
   for (const Line& line : lines) {
     Table::Row& row =
         table.rows.emplace_back(Table::Row{.labels = line.labels, .cells = {}, .is_added = line.added != nullptr});
     for (const Line& column : columns) {
-      row.cells.push_back(line.sum.empty() ? published_cell(line, column, first_score, base)
+      row.cells.push_back(line.sum.empty() ? published_cell(line, column, first_scores, base)
                                            : cell_of(line, column, base));
     }
   }
@@ -408,8 +425,9 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   table.chosen = spec.select ? chosen_everywhere(table) : "";
   table.shows_counts = counts_differ(table);
   collect_sources(table);
-  add_notes({grid, spec, all, options, resume, which}, table);
-  if (!given.published.empty() && spec.published.empty()) {
+  add_notes({grid, spec, all, options, resume, which, averages_differ(places)}, table);
+  const auto is_published = [](const TableSpec::AddedLine& row) { return row.sum.empty(); };
+  if (!other_settings.empty() && (!given.published.empty() || std::ranges::any_of(given.added_rows, is_published))) {
     table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",
                                       fmt::join(other_settings, ", ")));
   }

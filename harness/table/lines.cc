@@ -1,19 +1,22 @@
 #include "harness/table/lines.h"
 
+#include <cmath>
+
 #include "harness/table/weighted_sum.h"
 
 namespace tearless::harness {
 
 std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
-                             const std::vector<TableSpec::AddedLine>& added, const std::string& score, Names& names) {
+                             const std::vector<TableSpec::AddedLine>& added, const std::string& score,
+                             const std::vector<std::string>& axes, Names& names) {
   std::vector<Line> lines;
   const auto add = [&](std::optional<size_t> before) {
     for (const TableSpec::AddedLine& line : added) {
       if (line.before != before) continue;
       std::vector<std::string> labels;
-      for (const Name& label : line.labels) {
-        labels.push_back(label.text);
-        if (!label.latex.empty()) names[label.text] = label;
+      for (size_t i = 0; i < line.labels.size(); ++i) {
+        labels.push_back(line.labels[i].text);
+        names[axes[i] + "=" + line.labels[i].text] = line.labels[i];
       }
       lines.push_back({labels, line.sum, &line, line.score.empty() ? score : line.score});
     }
@@ -39,20 +42,25 @@ Cell cell_of(const Line& row, const Line& column, const Base& base) {
   };
   add(row.sum, 1);
   if (!row.added && !column.added) return *terms.front().first;
-  if (column.added && column.added->baseline) add({{*column.added->baseline, 1}}, -1);
+  if (column.added && column.added->baseline) {
+    double weight = 0;  // of a difference of rows it is 0: the baseline is in both
+    for (const auto& [r, row_weight] : row.sum) weight += row_weight;
+    if (std::abs(weight) > 0.5) add({{*column.added->baseline, 1}}, -weight);
+  }
   Cell sum = weighted_sum(terms);
   sum.is_difference = (row.added && row.added->is_difference) || (column.added && column.added->is_difference);
   return sum;
 }
 
-Cell published_cell(const Line& row, const Line& column, const std::string& published_score, const Base& base) {
-  Cell cell;
-  if (column.score != published_score) return cell;
+Cell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
+                    const Base& base) {
   std::vector<Cell> cells(column.sum.size());
   Terms terms;
   for (size_t i = 0; i < cells.size(); ++i) {
-    cells[i].published = {row.added->published[column.sum[i].first]};
-    terms.emplace_back(&cells[i], column.sum[i].second);
+    const auto& [c, weight] = column.sum[i];
+    const PublishedNumber& number = row.added->published[c];
+    if (column.score == first_scores[c] && !number.value.is_null()) cells[i].published = {number};
+    terms.emplace_back(&cells[i], weight);
   }
   if (!column.added) return cells.front();
   for (const auto& [c, weight] : column.added->baseline ? column.sum : decltype(column.sum)()) {
@@ -60,6 +68,7 @@ Cell published_cell(const Line& row, const Line& column, const std::string& publ
     if (found != base.end()) terms.emplace_back(&found->second, -weight);
   }
   Cell sum = weighted_sum(terms);
+  sum.is_sum = false;  // nothing was measured
   sum.is_difference = column.added->is_difference;
   return sum;
 }

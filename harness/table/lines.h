@@ -23,9 +23,11 @@ struct Line {
 };
 
 /// Those of the layout, with the added ones before them or at the end. `of_layout`: for each of its rows (columns) the
-/// lines that it has. An added column without a score has `score`. `names` gets the names of the added ones.
+/// lines that it has. An added column without a score has `score`. `names` gets the names of the added ones, whose
+/// labels are of `axes`.
 std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
-                             const std::vector<TableSpec::AddedLine>& added, const std::string& score, Names& names);
+                             const std::vector<TableSpec::AddedLine>& added, const std::string& score,
+                             const std::vector<std::string>& axes, Names& names);
 
 /// The cells of the layout, by row, column and score.
 using Base = std::map<std::tuple<size_t, size_t, std::string>, Cell>;
@@ -33,7 +35,9 @@ using Base = std::map<std::tuple<size_t, size_t, std::string>, Cell>;
 /// The cell of a row and a column: one of the layout's, or a sum of these.
 Cell cell_of(const Line& row, const Line& column, const Base& base);
 
-/// A cell of a row of published numbers alone: one of them, or the same sum of them as the column is.
-Cell published_cell(const Line& row, const Line& column, const std::string& published_score, const Base& base);
+/// A cell of a row of published numbers alone: one of them, or the same sum of them as the column is. `first_scores`:
+/// of each column of the layout, the score that the numbers are of.
+Cell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
+                    const Base& base);
 
 }  // namespace tearless::harness

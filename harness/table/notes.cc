@@ -16,6 +16,12 @@ using Replicates = std::vector<Replicate>;
 
 constexpr size_t kMaxShown = 4;  // texts of one kind in a note
 
+// Scores that print has no name for are called by their own.
+std::string score_in_print(const Table& table, const std::string& score) {
+  const Name name = name_of(table.names, score);
+  return name.text.empty() ? score : name.text;
+}
+
 void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
                      std::vector<std::string>& notes) {
   std::map<std::string, int> waiting;
@@ -78,7 +84,7 @@ void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std
   std::map<double, std::vector<std::string>> scores;
   for (const Table::Column& column : table.columns) {
     std::vector<std::string>& same = scores[column.factor];
-    const std::string name = name_of(table.names, column.score).text;
+    const std::string name = score_in_print(table, column.score);
     if (std::ranges::find(same, name) == same.end()) same.push_back(name);
   }
   scores.erase(1);
@@ -96,7 +102,8 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
       for (const auto& [id, instead] : cell.without_score) {
-        if (cell.n() > 0 || (instead != kNotInScores && instead != kNotMeasured)) runs[table.columns[i].score][id] = instead;
+        if (cell.n() > 0 || (instead != kNotInScores && instead != kNotMeasured))
+          runs[table.columns[i].score][id] = instead;
       }
     }
   }
@@ -113,7 +120,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
 
 // A run whose result depends on whether it was stopped is named, whoever asks.
 void add_resume_notes(const NoteContext& context, std::vector<std::string>& notes) {
-  const auto& [grid, spec, runs, options, note, which] = context;
+  const auto& [grid, spec, runs, options, note, which, averages_differ] = context;
   std::set<std::string> different;
   int64_t equal = 0;
   std::set<size_t> stops;
@@ -188,13 +195,14 @@ bool any_cell(const Table& table, const F& what) {
 
 // What the numbers of a cell are.
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which] = context;
-  const std::string score = table.several_scores ? "" : name_of(table.names, table.columns.front().score).text + ": ";
+  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
+  const std::string score = table.several_scores ? "" : score_in_print(table, table.columns.front().score) + ": ";
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
                                     counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
   if (!spec.average.empty()) {
     table.notes.push_back(
-        fmt::format("of each seed the mean over all values of {}", names_in_print(grid, spec.average)));
+        fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.average),
+                    averages_differ ? " that the cell has, which are not the same in every cell" : ""));
   }
   const bool has_delta = std::ranges::any_of(
       spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
@@ -207,12 +215,12 @@ void add_show_notes(const NoteContext& context, Table& table) {
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
   });
-  const std::string axes = names_in_print(grid, spec.select->over), by = name_of(table.names, spec.select->by).text;
+  const std::string axes = names_in_print(grid, spec.select->over), by = score_in_print(table, spec.select->by);
   table.notes.push_back(fmt::format("{} of {} with the {} mean {}{}{}",
                                     table.chosen.empty() ? "@: the value" : "the value", axes,
                                     spec.select->highest ? "highest" : "lowest", by,
@@ -236,7 +244,7 @@ void add_published_notes(const TableSpec& spec, Table& table) {
   const auto add = [&](const std::string& source) {
     if (!source.empty() && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
   };
-  for (const Published& published : spec.published) add(published.source);
+  for (const Published& published : spec.published) add(published.source);  // "": with each number
   for (const TableSpec::AddedLine& row : spec.added_rows) add(row.source);
   if (!sources.empty()) {
     const bool has_ours =
@@ -245,7 +253,7 @@ void add_published_notes(const TableSpec& spec, Table& table) {
         fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "), has_ours ? ", then ours minus that" : ""));
   }
   for (size_t i = 0; i < table.sources.size(); ++i)
-    table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i % 26), table.sources[i]));
+    table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i), table.sources[i]));
 }
 
 // Where the numbers of the table were measured.
@@ -258,7 +266,7 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
   }
   std::map<std::set<std::string>, std::vector<std::string>> scores;  // of the same machines
   for (const auto& [score, names] : machines) {
-    if (!names.empty()) scores[names].push_back(name_of(table.names, score).text);
+    if (!names.empty()) scores[names].push_back(score_in_print(table, score));
   }
   for (const auto& [names, same] : scores) {
     const std::string which = scores.size() > 1 ? fmt::format("{}: ", fmt::join(same, ", ")) : "";
@@ -269,20 +277,21 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
 
 // What the marks and words in cells mean.
 void add_mark_notes(const TableSpec& spec, Table& table) {
-  if (any_cell(table, [](const Cell& cell) { return cell.diverged > 0 && !cell.is_sum; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.diverged > 0; })) {
     const bool counted = any_cell(table, [](const Cell& cell) { return cell.diverged_scored > 0; });
     table.notes.push_back(
         fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
                     counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.below > 0; })) {
-    table.notes.push_back(fmt::format("fail: trained to the end with {} below {}",
-                                      name_of(table.names, table.columns.front().score).text, *spec.fail_below));
+    const auto first = std::ranges::find(table.columns, false, &Table::Column::is_added);
+    table.notes.push_back(fmt::format("fail: trained to the end with {} below {}", score_in_print(table, first->score),
+                                      *spec.fail_below));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.stale > 0; })) {
     table.notes.push_back("*: stale: " + all_of(table, &Cell::stale_because));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.mixed > 0; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.mixed() > 0; })) {
     table.notes.push_back(
         "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
         "or version of the training program");
@@ -298,7 +307,7 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
 }  // namespace
 
 void add_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
   add_show_notes(context, table);
   if (spec.select) add_select_notes(context, table);
   add_published_notes(spec, table);

@@ -21,6 +21,7 @@ struct NoteContext {
   const std::string& options;          // of the commands to type next
   ResumeNote resume;
   Notes which;
+  bool averages_differ;  // a mean over an axis is not over the same values of it in every cell
 };
 
 /// Appends the notes of a table whose rows and columns are complete.

@@ -26,13 +26,16 @@ json json_cell(const Cell& cell) {
 nlohmann::json json_of(const Table& table) {
   json columns = json::array();
   for (const Table::Column& column : table.columns) {
-    columns.push_back({{"labels", json_labels(table.column_axes, column.labels)}, {"score", column.score}});
+    columns.push_back({{"labels", json_labels(table.column_axes, column.labels)},
+                       {"score", column.score},
+                       {"added", column.is_added}});
   }
   json rows = json::array();
   for (const Table::Row& row : table.rows) {
     json cells = json::array();
     std::transform(row.cells.begin(), row.cells.end(), std::back_inserter(cells), json_cell);
-    rows.push_back({{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}});
+    rows.push_back(
+        {{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}, {"added", row.is_added}});
   }
   return {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
           {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};

@@ -53,7 +53,11 @@ std::string escape_latex(const std::string& text) {
                         {"…", "\\dots{}"}});
 }
 
-std::string latex_of(const Name& name) { return name.latex.empty() ? escape_latex(name.text) : name.latex; }
+/// At the beginning of a cell, a bracket or star would be read as an argument of the command before it.
+std::string latex_of(const Name& name) {
+  if (name.latex.empty()) return escape_latex(name.text);
+  return (name.latex.find_first_of("[*") == 0 ? "{}" : "") + name.latex;
+}
 
 /// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as digits before a number, so that the points of
 /// a column align.

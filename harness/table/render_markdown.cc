@@ -1,4 +1,5 @@
-// Markdown (GitHub's tables). It has one line of header, so the texts above a column are joined.
+// Markdown (GitHub's tables). It has one line of header, so the texts above a column are joined; lines of the header
+// that the grid file adds are the first rows.
 #include <fmt/format.h>
 
 #include "harness/table/formats.h"
@@ -20,13 +21,17 @@ std::string escape_markdown(const std::string& text) {
                         {"]", "\\]"}});
 }
 
+bool is_added(const Sheet& sheet, const std::vector<HeaderCell>& line) {
+  const auto at = static_cast<size_t>(&line - sheet.header.data());
+  return at >= sheet.first_added && at < sheet.first_added + sheet.added;
+}
+
 std::vector<std::string> header_of(const Sheet& sheet) {
   std::vector<std::string> header(sheet.label_columns + sheet.columns());
   for (const auto& line : sheet.header) {
+    if (is_added(sheet, line) || &line == (sheet.name_above ? &sheet.header[*sheet.name_above] : nullptr)) continue;
     const std::vector<Name> texts = one_a_column(line);
     const bool is_last = &line == &sheet.header.back();
-    const bool is_of_all = !is_last && line.size() == sheet.label_columns + 1 && line.back().span > 1;
-    if (is_of_all) continue;  // the name of an axis
     for (size_t i = 0; i < header.size(); ++i) {
       if (texts[i].text.empty() || (i < sheet.label_columns && !is_last)) continue;
       header[i] += (header[i].empty() ? "" : ", ") + texts[i].text;
@@ -45,6 +50,11 @@ std::string render_markdown(const Sheet& sheet) {
   std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title)) + add(header) + "|";
   for (size_t i = 0; i < header.size(); ++i) text += i < sheet.label_columns ? " --- |" : " ---: |";
   text += "\n";
+  for (const auto& line : sheet.header) {
+    std::vector<std::string> texts;
+    for (const Name& name : one_a_column(line)) texts.push_back(name.text);
+    if (is_added(sheet, line)) text += add(texts);
+  }
   for (const Sheet::Row& row : sheet.rows) {
     std::vector<std::string> line;
     for (const Name& label : row.labels) line.push_back(label.text);

@@ -1,6 +1,7 @@
 #include "harness/table/sheet.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace tearless::harness {
@@ -35,11 +36,15 @@ std::vector<Name> without_repeated(std::vector<Name> labels, const std::vector<N
   return labels;
 }
 
-}  // namespace
-
-std::vector<HeaderLine> header_of(const Table& table) {
-  const size_t row_axes = table.row_axes.size();
+struct Header {
   std::vector<HeaderLine> lines;
+  std::optional<size_t> above;  // the line that has but the name of an axis, above its labels
+};
+
+Header make_header(const Table& table) {
+  const size_t row_axes = table.row_axes.size();
+  Header header;
+  std::vector<HeaderLine>& lines = header.lines;
   const auto add = [&](const Name& name, const HeaderLine& cells) {
     HeaderLine& line = lines.emplace_back(row_axes);
     if (row_axes > 0) line.back() = {name};
@@ -53,10 +58,8 @@ std::vector<HeaderLine> header_of(const Table& table) {
     add(name_of(table.names, table.column_axes[axis]), spanned(labels, ends));
   }
   for (const Table::HeaderLine& line : table.header) {
-    std::vector<Name> texts;
-    for (const std::string& text : line.texts) texts.push_back(name_of(table.names, text));
     std::vector<bool> own_ends = ends;
-    add(name_of(table.names, line.name), spanned(texts, own_ends));
+    add(line.name, spanned(line.texts, own_ends));
   }
   if (table.several_scores || lines.empty()) {
     HeaderLine scores;
@@ -69,14 +72,22 @@ std::vector<HeaderLine> header_of(const Table& table) {
     if (table.header.empty()) {
       HeaderLine above(row_axes);
       above.push_back({std::exchange(lines.back()[row_axes - 1], {}), table.columns.size()});
+      header.above = lines.size() - 1;
       lines.insert(lines.end() - 1, above);
-    } else {
+    } else if (std::ranges::any_of(table.row_axes,
+                                   [&](const std::string& axis) { return !name_of(table.names, axis).text.empty(); })) {
       lines.emplace_back(row_axes + table.columns.size());
+    } else {
+      return header;
     }
   }
   for (size_t axis = 0; axis < row_axes; ++axis) lines.back()[axis] = {name_of(table.names, table.row_axes[axis])};
-  return lines;
+  return header;
 }
+
+}  // namespace
+
+std::vector<HeaderLine> header_of(const Table& table) { return make_header(table).lines; }
 
 std::vector<Name> one_a_column(const HeaderLine& line) {
   std::vector<Name> names;
@@ -85,11 +96,15 @@ std::vector<Name> one_a_column(const HeaderLine& line) {
 }
 
 Sheet sheet_of(const Table& table) {
+  Header header = make_header(table);
   Sheet sheet{.title = table.title,
               .label = table.label,
               .width = table.width,
               .label_columns = table.row_axes.size(),
-              .header = header_of(table),
+              .header = std::move(header.lines),
+              .name_above = header.above,
+              .first_added = table.column_axes.size(),
+              .added = table.header.size(),
               .rows = {},
               .notes = table.notes};
   std::vector<Name> above;

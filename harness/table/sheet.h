@@ -1,6 +1,7 @@
 // A table as texts: what the formats for people print, each with its own escapes and rules.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Sheet {
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   size_t label_columns = 0;  // the first columns, which have the labels of the rows
   std::vector<std::vector<HeaderCell>> header;
+  std::optional<size_t> name_above = {};  // the line of the header that has but the name of an axis
+  size_t first_added = 0, added = 0;      // the lines of the header that the grid file adds
   std::vector<Row> rows;
   std::vector<std::string> notes;
 

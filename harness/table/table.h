@@ -31,11 +31,10 @@ struct Cell {
   int failed = 0;           // ended without a result: crashed, refused …
   int scoreless = 0;        // done, but without this score: it was null, or the run has none of its name
   int stale = 0;            // of those with a value: RunResult::stale
-  int mixed = 0;            // by how many machines or versions of a program the values were made, if more than one
 
   bool excluded = false;  // all runs that the grid would have here are left out
 
-  bool is_sum = false;         // made of others, of each seed: an added row or column, or a mean over an axis
+  bool is_sum = false;         // of an added row or column: made of others, of each seed
   bool is_difference = false;  // then its mean is printed with a sign
 
   std::vector<SeedValue> values;           // of the runs that are done and have the score; statistics are over these
@@ -49,10 +48,13 @@ struct Cell {
   std::set<std::string> stale_because;               // RunResult::stale of the stale ones
   std::set<std::string> measured_on;                 // of a measured number: RunResult::measured_on of those with one
   std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value
+  std::set<std::string> trained_on, derived_on;      // where they were trained, and derived: two kinds of each other
   std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
                                                      // …, or "not in scores.json"
 
   int n() const { return static_cast<int>(values.size()); }
+  /// By how many machines or versions of a program the values were made, if by more than one; else 0.
+  int mixed() const;
   std::optional<double> mean() const;
   std::optional<double> spread() const;  ///< sample standard deviation; nullopt for n < 2
   /// Runs without a result yet.
@@ -72,6 +74,7 @@ struct Table {
     double factor = 1;           // by which the scores of the runs are multiplied
     int published_decimals = 0;  // digits after the point of published numbers, as in the source
     bool highest_is_best = true;
+    bool is_added = false;  // the grid does not have it
   };
   struct Row {
     std::vector<std::string> labels;  // one for each row axis
@@ -79,8 +82,8 @@ struct Table {
     bool is_added = false;            // the grid does not have it
   };
   struct HeaderLine {
-    std::string name;
-    std::vector<std::string> texts;  // one for each column
+    Name name;
+    std::vector<Name> texts;  // one for each column
   };
 
   std::string title;

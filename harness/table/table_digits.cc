@@ -30,7 +30,7 @@ Digits digits_of(const TableSpec& spec, const Table& table, const std::string& s
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
       if (table.columns[i].score != score) continue;
-      if (cell.is_sum && spec.average.empty()) continue;  // a mean over rows has a spread of its own
+      if (cell.is_sum) continue;  // a mean over rows has a spread of its own
       if (const auto mean = cell.mean()) means.push_back(*mean);
       if (const auto spread = cell.spread()) spreads.push_back(*spread);
     }

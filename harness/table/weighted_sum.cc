@@ -3,29 +3,41 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
+#include <vector>
 
 namespace tearless::harness {
 namespace {
 
-constexpr double kRounding = 1e-14;  // relative to what is added: a smaller sum is 0
+/// A sum that is 0 but for rounding errors is 0.
+class Total {
+ public:
+  void add(double value) {
+    sum_ += value;
+    sizes_ += std::abs(value);
+  }
+  double sum() const { return std::abs(sum_) <= kRounding * sizes_ ? 0 : sum_; }
 
-std::optional<double> value_of(const Cell& cell, int64_t seed) {
-  const auto found = std::ranges::find(cell.values, seed, &SeedValue::seed);
-  return found == cell.values.end() ? std::nullopt : std::optional(found->value);
-}
+ private:
+  static constexpr double kRounding = 1e-14;  // relative to what was added
+  double sum_ = 0, sizes_ = 0;
+};
 
 void add_values(const Terms& terms, Cell& sum) {
+  std::vector<std::map<int64_t, double>> values;  // of each term
+  for (const auto& [cell, weight] : terms) {
+    for (std::map<int64_t, double>& own = values.emplace_back(); const SeedValue& one : cell->values)
+      own[one.seed] = weight * one.value;
+  }
   for (const SeedValue& first : terms.front().first->values) {
-    double total = 0, sizes = 0;
-    bool has_all = true;
-    for (const auto& [cell, weight] : terms) {
-      const std::optional<double> value = value_of(*cell, first.seed);
-      has_all &= value.has_value();
-      total += weight * value.value_or(0);
-      sizes += std::abs(weight * value.value_or(0));
+    Total total;
+    size_t there = 0;
+    for (const std::map<int64_t, double>& own : values) {
+      const auto found = own.find(first.seed);
+      if (found == own.end()) break;
+      total.add(found->second);
+      ++there;
     }
-    if (has_all) sum.values.push_back({first.seed, std::abs(total) <= kRounding * sizes ? 0 : total});
+    if (there == terms.size()) sum.values.push_back({first.seed, total.sum()});
   }
 }
 
@@ -45,14 +57,13 @@ void add_reason(const Terms& terms, Cell& sum) {
 }
 
 void add_published(const Terms& terms, Cell& sum) {
-  double total = 0, sizes = 0;
+  Total total;
   for (const auto& [cell, weight] : terms) {
     const nlohmann::json value = cell->published_value();
     if (!value.is_number()) return;
-    total += weight * value.get<double>();
-    sizes += std::abs(weight * value.get<double>());
+    total.add(weight * value.get<double>());
   }
-  sum.published.push_back({std::abs(total) <= kRounding * sizes ? 0 : total});
+  sum.published.push_back({total.sum()});
 }
 
 }  // namespace
@@ -65,7 +76,8 @@ Cell weighted_sum(const Terms& terms) {
   for (const auto& [cell, weight] : terms) {
     sum.expected = std::max(sum.expected, cell->expected);
     sum.stale += cell->stale;
-    sum.mixed = std::max(sum.mixed, cell->mixed);
+    sum.trained_on.insert(cell->trained_on.begin(), cell->trained_on.end());
+    sum.derived_on.insert(cell->derived_on.begin(), cell->derived_on.end());
     sum.stale_because.insert(cell->stale_because.begin(), cell->stale_because.end());
     sum.measured_on.insert(cell->measured_on.begin(), cell->measured_on.end());
     sum.trained_by.insert(cell->trained_by.begin(), cell->trained_by.end());
@@ -73,7 +85,8 @@ Cell weighted_sum(const Terms& terms) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);
     }
   }
-  add_values(terms, sum);
+  if (sum.measured_on.size() <= 1) add_values(terms, sum);  // numbers of two machines have no sum
+  sum.stale = std::min(sum.stale, sum.n());
   add_reason(terms, sum);
   return sum;
 }

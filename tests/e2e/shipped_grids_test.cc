@@ -82,7 +82,7 @@ TEST(ShippedGrids, TheSweepOfTheDemoKeepsItsId) {
                                test::source_root() / "grids/demo.toml"},
                  .environment = {{"TEARLESS_ENGINE", test::program("tearless-engine")}}});
   EXPECT_EQ(submitted.code, 0) << submitted.errors;
-  EXPECT_TRUE(fs::exists(folder / "results/sweeps/demo-31991458")) << submitted.output;
+  EXPECT_TRUE(fs::exists(folder / "results/sweeps/demo-02c0d88d")) << submitted.output;
 }
 
 // `--smoke` of three runs, which together have every point of every axis.

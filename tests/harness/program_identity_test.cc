@@ -147,9 +147,9 @@ TEST_F(ProgramIdentity, RunsOfTwoFilesInOneCellAreMixedUntilTheStaleOnesAreTrain
   program("mine", probe, " edited");
   const std::map<std::string, std::string> results_before = results();
   EXPECT_THAT(with(mine, {"run", "grid.toml", "--again", "seed=1"}).errors, HasSubstr("2 runs to be trained again"));
-  EXPECT_THAT(table(mine), AllOf(HasSubstr("*°"), HasSubstr("°: mixed, "),
-                                 HasSubstr(fmt::format("version 1, file {}", before)),
-                                 HasSubstr(fmt::format("version 1, file {}", file_hash(mine)))));
+  EXPECT_THAT(table(mine),
+              AllOf(HasSubstr("*°"), HasSubstr("°: mixed, "), HasSubstr(fmt::format("version 1, file {}", before)),
+                    HasSubstr(fmt::format("version 1, file {}", file_hash(mine)))));
   EXPECT_THAT(ok({"diff", "1", "2"}).output, AllOf(HasSubstr("trained by"), HasSubstr(before)));
   EXPECT_THAT(with(mine, {"run", "grid.toml", "--retrain-stale"}).errors, HasSubstr("2 runs to be trained again"));
   EXPECT_THAT(table(mine), AllOf(Not(HasSubstr("*")), Not(HasSubstr("°")), Not(HasSubstr("/2)"))));

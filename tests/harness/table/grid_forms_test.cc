@@ -69,7 +69,7 @@ values = [2, 4]
 rows = ["opt", "depth"]
 columns = "momentum"
 )");
-  EXPECT_THAT(cells(table), ElementsAre("| |7.00", "| |7.00", "|7.00| ", "|7.00| "));
+  EXPECT_THAT(cells(table), ElementsAre("||7.00", "||7.00", "|7.00|", "|7.00|"));
   EXPECT_EQ(table.columns.at(1).labels, std::vector<std::string>{"–"});
   const Table excluded = table_of(R"(
 [axis]

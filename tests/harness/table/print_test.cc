@@ -217,8 +217,12 @@ difference = ["sn", "ln"]
 [[table.column]]
 label = "mean"
 mean = true
-[table.header]
-"Sizes" = { 2 = "small", 6 = "large" }
+[[table.header]]
+name = "Sizes"
+texts = { 2 = "small", 6 = "large" }
+[[table.header]]
+name = "Batch"
+texts = { 2 = 4096 }
 [[table.published]]
 source = "P"
 values = [["1.5†"], [{ value = 2, source = "Q" }]]
@@ -276,8 +280,8 @@ RunResult of_values(std::map<std::string, std::string> labels, int64_t seed) {
 
 TEST(AddedLines, AreSumsOfTheValuesOfEachSeed) {
   // gain of A: 1, 3; of B: 5, 3. mean of none and ln: 2, 4.5 and 20, 30.
-  // Δavg: ln (3 + 30)/2 - (1 + 10)/2 = 11, (7 + 40)/2 - (2 + 20)/2 = 12.5; ada 14, 15.5; gain 3 and 3 without a
-  // baseline's own gain, which is that of `none` itself: (1 + 5)/2 - 5.5 = -2.5, (3 + 3)/2 - 11 = -8.
+  // Δavg: ln (3 + 30)/2 - (1 + 10)/2 = 11, (7 + 40)/2 - (2 + 20)/2 = 12.5; ada 14, 15.5; gain 3 and 3, the
+  // baseline is in both of its rows.
   const auto texts = texts_of(table_of(kAdded, of_values));
   using testing::StartsWith;
   ASSERT_EQ(texts.size(), 5u);
@@ -289,7 +293,7 @@ TEST(AddedLines, AreSumsOfTheValuesOfEachSeed) {
   EXPECT_THAT(texts[2],
               ElementsAre("mean", StartsWith("3.25 ± 1.77"), StartsWith("25.00 ± 7.07"), StartsWith("+5.88 ± 0.53")));
   EXPECT_THAT(texts[3], ElementsAre("ada", "7.00 ± 4.24 [Div]", StartsWith("39.00 ± 5.66"), "+14.75 ± 1.06"));
-  EXPECT_THAT(texts[4], ElementsAre("gain", "+2.00 ± 1.41", "+4.00 ± 1.41 [+1, +3.00]", StartsWith("−5.25 ± 3.89")));
+  EXPECT_THAT(texts[4], ElementsAre("gain", "+2.00 ± 1.41", "+4.00 ± 1.41 [+1, +3.00]", "+3.00 ± 0.00"));
 }
 
 TEST(AddedLines, WithoutASeedOfOneOfTheirCellsLackIt) {
@@ -388,7 +392,7 @@ show = "{mean:.1f} ± {std:.2f}"
   // post: (14 + 34)/2 = 24, (18 + 38)/2 = 28; pre: 24 alone.
   EXPECT_EQ(texts_of(table)[0][1], "26.0 ± 2.83");
   EXPECT_EQ(texts_of(table)[1][1], "24.0, 1/2 div.");
-  EXPECT_THAT(table.notes, testing::Contains("of each seed the mean over all values of init"));
+  EXPECT_THAT(table.notes, testing::Contains("of each seed the mean over the values of init"));
 }
 
 TEST(Where, RestrictsTheTableItsNotesAndItsAxes) {
@@ -457,13 +461,17 @@ rows = "norm"
 columns = "task"
 scores = "s"
 show = "{mean:.0f}"
-[table.header]
-"Layers" = { MT = 12, LM = 12, RT = { text = "four", latex = "$4$" } }
+[[table.header]]
+name = "Layers"
+texts = { MT = 12, LM = 12, RT = { text = "four", latex = "$4$" } }
 )--",
                                [](const auto&, int64_t) {
                                  return done({{"s", 5}});
                                });
   EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("         MT   LM   RT\nLayers   12   12   four\nnorm\n"));
+  EXPECT_THAT(
+      render(table, TableFormat::kMarkdown),
+      HasSubstr("| norm | MT | LM | RT |\n| --- | ---: | ---: | ---: |\n| Layers | 12 | 12 | four |\n| a | 5 |"));
   EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("Layers & 12 & 12 & $4$ \\\\\n"));
 }
 
@@ -566,7 +574,7 @@ TEST(Latex, IsAFloatWithCaptionAndLabelAsWideAsItsContent) {
                   TableFormat::kLatex);
   };
   EXPECT_THAT(latex("label = \"tab:x_1\"\n"),
-              HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\small\n"));
+              HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\vspace{3pt}\n\\small\n"));
   EXPECT_THAT(latex(""), Not(HasSubstr("\\label")));
   EXPECT_THAT(latex("width = \"page\"\n"), HasSubstr("\\begin{table*}"));
   const std::string wide = render(wide_table(), TableFormat::kLatex);

@@ -1,0 +1,420 @@
+// Keys of a table together: averages with published numbers, sums of cells with marks, columns of scores that the table
+// does not show otherwise.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "harness/grid/expand.h"
+#include "harness/table/table.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::combined_keys_test {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Grid load_text(std::string_view text) {
+  const test::TempFolder folder;
+  test::write_text(folder / "grid.toml", text);
+  Grid grid = load_grid(folder / "grid.toml");
+  grid.file = "grids/example.toml";
+  return grid;
+}
+
+using Scores = std::map<std::string, double>;
+/// What became of the run with these labels, axis → label, and this seed.
+using OutcomeOf = std::function<RunResult(std::map<std::string, std::string> labels, int64_t seed)>;
+
+RunResult done(Scores scores) { return {.state = RunState::kDone, .scores = std::move(scores)}; }
+RunResult ended(RunState state) { return {.state = state}; }
+
+std::vector<Row> rows_of(const Grid& grid, const OutcomeOf& outcome_of) {
+  std::vector<Row> rows;
+  for (const Combination& combination : runs_of(grid)) {
+    std::map<std::string, std::string> labels;
+    Run run{.id = fmt::format("{:016x}", rows.size()), .settings = "", .seed = combination.seed};
+    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+      const std::string& label = grid.axes[axis].points[combination.index[axis]].label;
+      labels[grid.axes[axis].name] = label;
+      run.coordinates.emplace_back(grid.axes[axis].name, label);
+    }
+    RunResult result = outcome_of(labels, combination.seed);
+    result.id = run.id;
+    rows.push_back({.run = run, .trained = run.id, .result = result});
+  }
+  return rows;
+}
+
+Table table_of(std::string_view text, const OutcomeOf& outcome_of, Notes notes = Notes::kAll) {
+  const Grid grid = load_text(text);
+  const View& view = grid.views.at(0);
+  return fill(grid, view.title, view.table(), rows_of(grid, outcome_of), "", ResumeNote::kIfDifferent, notes);
+}
+
+/// The texts of all cells: a list for each row, labels first.
+std::vector<std::vector<std::string>> texts_of(const Table& table) {
+  std::vector<std::vector<std::string>> texts;
+  for (const Table::Row& row : table.rows) {
+    std::vector<std::string>& line = texts.emplace_back(row.labels);
+    for (size_t i = 0; i < row.cells.size(); ++i) line.push_back(cell_text(table, table.columns[i], row.cells[i]));
+  }
+  return texts;
+}
+
+constexpr const char* kInitAndPlace = R"--(
+seeds = 2
+[axis]
+init = ["x", "s"]
+place = ["post", "pre"]
+)--";
+
+TEST(Average, KeepsTheDigitsOfPublishedNumbersAndSaysHowItsRunsEnded) {
+  const Table table = table_of(std::string(kInitAndPlace) + R"--(
+[table]
+rows = "place"
+average = "init"
+scores = "s"
+show = "{mean:.1f}"
+published = { source = "P", values = [[18.47], [19.5]] }
+)--",
+                               [](auto labels, int64_t) {
+                                 return labels["place"] == "pre" ? ended(RunState::kDiverged) : done({{"s", 20}});
+                               });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("post", "20.0 [18.47, +1.5]"));
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("pre", "div. (2/2) [19.50]"));
+  EXPECT_THAT(table.notes, Contains("div.: diverged, the loss or a gradient was no longer finite"));
+}
+
+TEST(Average, OverOtherValuesInSomeCellsIsToldInTheNote) {
+  const Table table = table_of(std::string(kInitAndPlace) + R"--(
+[[exclude]]
+when = { place = "pre", init = "s" }
+why = "w"
+[table]
+rows = "place"
+average = "init"
+scores = "s"
+show = "{mean:.0f}"
+)--",
+                               [](auto labels, int64_t) {
+                                 return done({{"s", labels["init"] == "s" ? 30 : 10}});
+                               });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("post", "20"), ElementsAre("pre", "10")));
+  EXPECT_THAT(table.notes,
+              Contains("of each seed the mean over the values of init that the cell has, which are not the "
+                       "same in every cell"));
+}
+
+constexpr const char* kTwoRows = R"--(
+seeds = 2
+[axis]
+norm = ["ln", "ada"]
+[[table]]
+rows = "norm"
+scores = "s"
+)--";
+const std::string kMeanAndGain = R"--(
+[[table.row]]
+label = "mean"
+mean = true
+[[table.row]]
+label = "gain"
+difference = ["ada", "ln"]
+)--";
+
+TEST(AddedRows, HaveTheMarksOfTheirCellsAndAreNoRepetition) {
+  const Table table = table_of(kTwoRows + kMeanAndGain, [](auto labels, int64_t seed) {
+    RunResult result = done({{"s", labels["norm"] == "ln" ? 10 : 12}});
+    if (labels["norm"] == "ln" && seed == 1) result.stale = "of old numerics";
+    result.trained_on = {labels["norm"] == "ln" ? "cpu, one" : "cpu, two"};
+    return result;
+  });
+  EXPECT_THAT(texts_of(table),
+              ElementsAre(ElementsAre("ln", "10.00 ± 0.00*"), ElementsAre("ada", "12.00 ± 0.00"),
+                          ElementsAre("mean", "11.00 ± 0.00*°"), ElementsAre("gain", "+2.00 ± 0.00*°")));
+  EXPECT_EQ(json::parse(render(table, TableFormat::kJson)).at("rows").at(2).at("cells").at(0).at("stale"), 1);
+  EXPECT_EQ(json::parse(render(table, TableFormat::kJson)).at("rows").at(2).at("added"), true);
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("\\addlinespace\nmean"));
+}
+
+TEST(AddedRows, OfNumbersMeasuredOnTwoMachinesHaveNone) {
+  const Table table = table_of(R"--(
+seeds = 2
+[axis]
+norm = ["ln", "ada"]
+[table]
+rows = "norm"
+scores = "measured.seconds"
+)--" + kMeanAndGain,
+                               [](auto labels, int64_t) {
+                                 RunResult result = done({});
+                                 result.measured = {{"measured.seconds", labels["norm"] == "ln" ? 1 : 2}};
+                                 result.measured_on = {labels["norm"] == "ln" ? "cpu, one" : "cpu, two"};
+                                 return result;
+                               });
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("ada", "2.00 ± 0.00"));
+  EXPECT_THAT(texts_of(table)[2], ElementsAre("mean", "–°"));
+  EXPECT_THAT(texts_of(table)[3], ElementsAre("gain", "–°"));
+}
+
+TEST(AddedRows, ChangeNoDigitsOfTheOthersAndLackWhatTheGridLeavesOut) {
+  const Table table = table_of(R"--(
+seeds = 2
+[axis]
+norm = ["ln", "ada", "none"]
+task = ["A", "B"]
+[[exclude]]
+when = { norm = "none", task = "B" }
+why = "w"
+[table]
+rows = "norm"
+columns = "task"
+scores = "s"
+published = { source = "P", values = [[1, 2], [1, 2], [3, 20.91]] }
+[[table.row]]
+label = "gain"
+difference = ["ada", "ln"]
+[[table.row]]
+label = "mean"
+mean = true
+)--",
+                               [](auto labels, int64_t seed) {
+                                 return done({{"s", 10.0 * seed + (labels["norm"] == "ada" ? 1e-4 * seed : 0)}});
+                               });
+  EXPECT_EQ(texts_of(table)[0][1], "15.0 ± 7.1 [1.00, +14.0]") << "the gain's spread is 7e-05";
+  EXPECT_EQ(texts_of(table)[2][2], "left out [20.91]");
+  EXPECT_EQ(texts_of(table)[4][2].substr(0, 3), "–");
+}
+
+TEST(AddedColumns, MayBeOfAScoreThatTheTableDoesNotShowOtherwise) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+norm = ["ln"]
+task = ["A", "B"]
+[table]
+rows = "norm"
+columns = "task"
+scores = "test"
+show = "{mean:.0f}"
+[[table.column]]
+label = "dev"
+mean = true
+score = "dev"
+[[table.column]]
+label = { text = "test", latex = "$t$" }
+mean = true
+)--",
+                               [](auto labels, int64_t) {
+                                 const double task = labels["task"] == "A" ? 2 : 4;
+                                 return done({{"test", task}, {"dev", 10 * task}});
+                               });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("ln", "2", "4", "30", "3"));
+  EXPECT_TRUE(table.several_scores);
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("A & B & dev & $t$ \\\\\nnorm & test & test & dev & test"))
+      << "a label's LaTeX is not that of a score";
+}
+
+TEST(Published, IsOfTheFirstScoreOfEachColumn) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+norm = ["ln"]
+task = ["MT", "LM", "RT"]
+[table]
+rows = "norm"
+columns = "task"
+where = { task = ["LM", "RT"] }
+scores.task = { MT = "test.bleu", LM = ["test.bpc", "dev.bpc"], RT = "test.acc" }
+show = "{mean:.0f}"
+published = { source = "P", values = [[7, 8]] }
+[[table.row]]
+label = "theirs"
+published = { source = "Q", values = [5, ""] }
+)--",
+                               [](const auto&, int64_t) {
+                                 return done({{"test.bpc", 1}, {"dev.bpc", 2}, {"test.acc", 3}});
+                               });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("ln", "1 [7, −6]", "2", "3 [8, −5]"));
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("theirs", "[5]", "", ""));
+}
+
+TEST(Published, IsComparedWithWhatTheCellShows) {
+  const Table table = table_of(
+      "seeds = 3\n[axis]\na = [1]\n[table]\nscores = \"s\"\nshow = \"{median:.1f} ({max:.0f})\"\n"
+      "published = { source = \"P\", values = [[26.5]] }\n",
+      [](const auto&, int64_t seed) {
+        return done({{"s", seed == 1 ? 20 : seed == 2 ? 27 : 37}});
+      });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("1", "27.0 (37) [26.5, +0.5]"));
+}
+
+TEST(Published, OfTwoSourcesOfOneScoreTellsThemApart) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+a = [1, 2]
+[table]
+scores = "s"
+show = "{mean:.0f}"
+[[table.published]]
+source = "P"
+values = [[5], [""]]
+[[table.published]]
+source = "Q"
+values = [[6], [7]]
+)--",
+                               [](const auto&, int64_t) {
+                                 return done({{"s", 9}});
+                               });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("1", "9 [5, +4] [6 (a)]"), ElementsAre("2", "9 [7 (a), +2]")));
+  EXPECT_THAT(table.notes, Contains("[in brackets]: P, then ours minus that"));
+  EXPECT_THAT(table.notes, Contains("(a): Q"));
+}
+
+TEST(Published, RowsGoWithSettingsOfTheCommandLineAndANoteSaysSo) {
+  Grid grid = load_text(kTwoRows + std::string("[[table.row]]\nlabel = \"theirs\"\npublished = { source = \"P\", "
+                                               "values = [5] }\n"));
+  grid.set_options = {"train.max_epochs=1"};
+  const Table table = fill(grid, "t", grid.views.at(0).table(), rows_of(grid, [](const auto&, int64_t) {
+                             return done({{"s", 9}});
+                           }));
+  EXPECT_EQ(table.rows.size(), 2u);
+  EXPECT_THAT(table.notes, Contains(HasSubstr("without the published numbers")));
+}
+
+TEST(Where, TakesPatternsForTheScoresOfItsRunsAlone) {
+  const Table table = table_of(R"--(
+seeds = 1
+[axis]
+task = ["A", "B"]
+[table]
+rows = "task"
+where = { task = "A" }
+scores = "*"
+)--",
+                               [](auto labels, int64_t) {
+                                 return done({{labels["task"] == "A" ? "bleu" : "bpc", 1}});
+                               });
+  ASSERT_EQ(table.columns.size(), 1u);
+  EXPECT_EQ(table.columns[0].score, "bleu");
+}
+
+TEST(Where, ThatLeavesOneLabelOfAnAxisOfASubgridNeedsNoPlaceForIt) {
+  const Table table = table_of(R"--(
+seeds = 1
+[[subgrid]]
+label = "depth"
+axis.d = [2, 4]
+[[subgrid]]
+label = "lr"
+axis.lr = [1, 2]
+[table]
+where = { subgrid = "depth" }
+rows = "d"
+columns = []
+scores = "s"
+show = "{mean:.0f}"
+)--",
+                               [](const auto&, int64_t) {
+                                 return done({{"s", 9}});
+                               });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("2", "9"), ElementsAre("4", "9")));
+}
+
+TEST(Select, WithTiesOrOneCellKeepsTheChoiceInTheCells) {
+  const Table table =
+      table_of(R"--(
+seeds = 1
+[axis]
+norm = ["a", "b"]
+lr = [1, 2]
+[table]
+rows = "norm"
+scores = "test"
+show = "{mean:.0f}"
+select = { over = ["lr"], by = "dev" }
+)--",
+               [](auto labels, int64_t) {
+                 return done({{"test", 5}, {"dev", labels["norm"] == "a" || labels["lr"] == "1" ? 1 : 0}});
+               });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("a", "5 @1 (tied)"), ElementsAre("b", "5 @1")));
+}
+
+TEST(Counts, OfCellsWithoutAResultDoNotCount) {
+  const Table table = table_of(kTwoRows, [](auto labels, int64_t) {
+    return labels["norm"] == "ln" ? done({{"s", 5}}) : ended(RunState::kQueued);
+  });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("ln", "5.00 ± 0.00"), ElementsAre("ada", "– (0/2)")));
+}
+
+TEST(Show, KeepsABracketThatIsOpenedInOnePartAndClosedInAnother) {
+  const auto shown = [](const std::string& show) {
+    return texts_of(table_of("seeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\nshow = \"" + show + "\"\n",
+                             [](const auto&, int64_t) {
+                               return done({{"s", 2}});
+                             }))[0][1];
+  };
+  EXPECT_EQ(shown("{mean:.1f} ({std:.1f}, n={n})"), "2.0 (–, n=1)");
+  EXPECT_EQ(shown("{mean:.1f} [{std:.1f}] max {max:.1f}"), "2.0 max 2.0");
+  EXPECT_EQ(shown("{std:.1f} {mean:.1f}"), "2.0");
+}
+
+TEST(HeaderLines, ArePrintedInTheirOrderAndByNoOtherName) {
+  const std::string text = R"--(
+seeds = 1
+[axis]
+norm = ["ln"]
+task = ["MT", "RT"]
+[names]
+2 = "two layers"
+norm = ""
+task = ""
+[table]
+rows = "norm"
+columns = "task"
+scores = "s"
+[[table.header]]
+name = "Model layers"
+texts = { MT = 12, RT = 2 }
+[[table.header]]
+name = "Batch"
+texts = { MT = 8, RT = 9 }
+)--";
+  const Grid grid = load_text(text), again = parse_grid(grid.merged, "merged.toml");
+  for (const Grid& one : {grid, again}) {
+    const Table table = fill(one, "t", one.views.at(0).table(), {});
+    EXPECT_THAT(
+        render(table, TableFormat::kText),
+        HasSubstr("\n\n               MT        RT\nModel layers   12        2\nBatch          8         9\n─"));
+  }
+}
+
+TEST(Markdown, KeepsTheLabelsOfAColumnAxisOfOne) {
+  const Table table = table_of(
+      "seeds = 1\n[axis]\nnorm = [\"ln\"]\ncorpus = [\"gl\"]\n[names]\ncorpus = \"\"\n[table]\nrows = \"norm\"\nscores "
+      "= "
+      "[\"test\", \"dev\"]\n",
+      [](const auto&, int64_t) {
+        return done({{"test", 1}, {"dev", 2}});
+      });
+  EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("| norm | gl, test | gl, dev |"));
+}
+
+TEST(Latex, DoesNotReadTheBeginningOfALabelAsAnArgument) {
+  const Table table = table_of(
+      "seeds = 1\n[axis]\na = [1]\n[names]\n1 = { text = \"[CLS]\", latex = \"[CLS]\" }\n[table]\nscores = \"s\"\n",
+      [](const auto&, int64_t) {
+        return done({{"s", 1}});
+      });
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("\\midrule\n{}[CLS] & "));
+}
+
+}  // namespace
+}  // namespace tearless::harness::combined_keys_test
