@@ -25,6 +25,7 @@
 #include "harness/commands/commands.h"
 #include "harness/runs/workspace.h"
 #include "harness/service/protocol.h"
+#include "harness/store/archive.h"
 #include "harness/store/open_archive.h"
 #include "harness/store/writer.h"
 
@@ -197,6 +198,8 @@ int run(int argc, char** argv) {
   }
   const Defined& chosen = commands.at(app.get_subcommands().front());
   std::error_code unreachable;  // the command says so
+  const bool exists = std::filesystem::exists(globals.workspace, unreachable);
+  if (!exists && has_archive_name(globals.workspace)) fail("{}: there is no such archive", globals.workspace.string());
   if (std::filesystem::is_regular_file(globals.workspace, unreachable)) {
     if (chosen.command->workspace == kFolder) refuse_archive(globals.workspace);
     globals.workspace = open_archive(globals.workspace);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
@@ -22,6 +23,10 @@ struct CopyWords {
 
 int copy(const CopyWords& words, const Globals& globals) {
   const std::filesystem::path& target = words.target;
+  for (const char* ending : {".tgz", ".tar", ".zip", ".gz"}) {
+    if (target.extension() == ending && !has_archive_name(target))
+      fail("{}: an archive has a name that ends in .tar.gz", target.string());
+  }
   CopyOptions options{.results_only = words.results_only || has_archive_name(target)};
   const std::unique_ptr<const Store> store = require_store(globals);
   if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);

@@ -90,6 +90,19 @@ void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& add
   }
 }
 
+/// Two lines of the same labels could not be told apart.
+void require_other_labels(const TableSpec::AddedLine& added, const std::vector<TableSpec::AddedLine>& others,
+                          const Lines& lines, const TableReader& reader) {
+  std::vector<std::string> own;
+  for (const Name& label : added.labels) own.push_back(label.text);
+  const bool is_taken =
+      std::ranges::find(lines.labels, own) != lines.labels.end() ||
+      std::ranges::any_of(others, [&](const TableSpec::AddedLine& other) { return other.labels == added.labels; });
+  if (is_taken)
+    fail("{}: the table has a {} \"{}\" already; give this one another label", reader.location("label"), lines.what,
+         fmt::join(own, ", "));
+}
+
 void load_before(TableReader& reader, const Lines& lines, TableSpec::AddedLine& added) {
   if (const toml::node* before = reader.any("before")) added.before = lines.find(*before, "before", reader);
 }
@@ -138,12 +151,16 @@ void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layou
   if (const toml::node* baseline = reader.any("baseline")) spec.baseline = rows.find(*baseline, "baseline", reader);
   for (const toml::table* table : reader.tables("row")) {
     TableReader own(*table, "[[table.row]]", reader.file());
-    spec.added_rows.push_back(load_row(own, rows, columns));
+    TableSpec::AddedLine row = load_row(own, rows, columns);
+    require_other_labels(row, spec.added_rows, rows, own);
+    spec.added_rows.push_back(std::move(row));
     own.refuse_leftovers();
   }
   for (const toml::table* table : reader.tables("column")) {
     TableReader own(*table, "[[table.column]]", reader.file());
-    spec.added_columns.push_back(load_column(own, rows, columns, spec));
+    TableSpec::AddedLine column = load_column(own, rows, columns, spec);
+    require_other_labels(column, spec.added_columns, columns, own);
+    spec.added_columns.push_back(std::move(column));
     own.refuse_leftovers();
   }
 }

@@ -10,11 +10,10 @@ namespace tearless::harness {
 
 /// The entry of a score: by its name, else by the first pattern that it matches. Null: there is none.
 template <class Value>
-const Value* entry_of(const std::map<std::string, Value>& entries, const std::string& score,
-                      bool (*matches)(std::string_view, std::string_view) = matches_pattern) {
+const Value* entry_of(const std::map<std::string, Value>& entries, const std::string& score) {
   if (const auto it = entries.find(score); it != entries.end()) return &it->second;
   for (const auto& [pattern, value] : entries) {
-    if (matches(pattern, score)) return &value;
+    if (matches_pattern(pattern, score)) return &value;
   }
   return nullptr;
 }

@@ -101,7 +101,7 @@ std::string ends_text(const Cell& cell) {
 
 std::string chosen_text(const Table& table, const Cell& cell) {
   if (cell.chosen.empty()) return "";
-  return table.chosen.empty() ? fmt::format(" @{}{}", cell.chosen, cell.tied ? " (tied)" : "") : "";
+  return table.chosen.empty() ? fmt::format(" @{}{}", cell.chosen_in_print, cell.tied ? " (tied)" : "") : "";
 }
 
 /// "+0.41": of what the cell shows first of its values, minus the published number; "" if there is no such difference.

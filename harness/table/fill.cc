@@ -59,7 +59,7 @@ std::vector<std::string> scores_of(const Grid& grid, const TableSpec& spec, cons
 }
 
 double factor_of(const TableSpec& spec, const std::string& score) {
-  const double* factor = entry_of(spec.factors, score, matches_score);  // one for all is not for what was measured
+  const double* factor = entry_of(spec.factors, score);
   return factor ? *factor : 1;
 }
 
@@ -142,12 +142,19 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     if (!result.id.empty()) cell.runs.push_back(result.id);
     cell.diverged += result.state == RunState::kDiverged;
     cell.failed += result.state == RunState::kFailed;
-    if (!row.counts(spec.count_diverged)) continue;
+    const auto end_as = [&](Cell::End end) { cell.ends.emplace(row.run.seed, end); };
+    if (result.state == RunState::kFailed) end_as(Cell::End::kFailed);
+    if (!row.counts(spec.count_diverged)) {
+      if (result.state == RunState::kDiverged) end_as(Cell::End::kDiverged);
+      continue;
+    }
     const bool diverged = result.state == RunState::kDiverged;
     const std::optional<double> compared = replicate.row_of(fail_score).number(fail_score), value = row.number(score);
     if (spec.fail_below && compared && *compared < *spec.fail_below) {
       cell.below += !diverged;  // one that diverged is not counted twice
+      end_as(diverged ? Cell::End::kDiverged : Cell::End::kBelow);
     } else if (!value || cell.measured_on.size() > 1) {
+      end_as(diverged ? Cell::End::kDiverged : Cell::End::kScoreless);
       if (diverged) continue;
       ++cell.scoreless;
       const auto instead = result.no_numbers.find(score);
@@ -202,7 +209,12 @@ Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candi
   Cell cell = filled(replicates);
   if (choice.best) {
     const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
-    cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, point), ", "));
+    const std::vector<std::string> labels = labels_at(grid, over, point);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < over.size(); ++i)
+      names.push_back(name_of(grid.names, grid.axes[over[i]].name, labels[i]).text);
+    cell.chosen = fmt::format("{}", fmt::join(labels, ", "));
+    cell.chosen_in_print = fmt::format("{}", fmt::join(names, ", "));
   } else if (cell.n() > 0) {  // the numbers of any of them would be read as those of a choice
     const int expected = cell.expected;
     cell = Cell();
@@ -242,7 +254,7 @@ std::string chosen_everywhere(const Table& table) {
     for (const Cell& cell : row.cells) {
       if (cell.expected == 0 || cell.is_sum) continue;
       ++cells;
-      chosen.insert(cell.tied ? "" : cell.chosen);
+      chosen.insert(cell.tied ? "" : cell.chosen_in_print);
     }
   }
   return cells > 1 && chosen.size() == 1 ? *chosen.begin() : "";

@@ -16,7 +16,7 @@ std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
       std::vector<std::string> labels;
       for (size_t i = 0; i < line.labels.size(); ++i) {
         labels.push_back(line.labels[i].text);
-        names[axes[i] + "=" + line.labels[i].text] = line.labels[i];
+        if (!line.labels[i].latex.empty()) names.emplace(axes[i] + "=" + line.labels[i].text, line.labels[i]);
       }
       lines.push_back({labels, line.sum, &line, line.score.empty() ? score : line.score});
     }

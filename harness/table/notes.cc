@@ -184,7 +184,11 @@ std::string names_in_print(const Grid& grid, const std::vector<size_t>& axes) {
 // "mean ± sample standard deviation", as `show` composes it.
 std::string meaning_of(const Show& show) {
   std::string text;
-  for (const ShownPart& part : show.parts) text.append(part.before).append(part.statistic->meaning).append(part.after);
+  for (const ShownPart& part : show.parts) {
+    const bool is_apart = part.before.find_first_not_of(' ') != std::string::npos;
+    text += !text.empty() && !is_apart ? ", " : part.before;
+    text.append(part.statistic->meaning).append(part.after);
+  }
   return text;
 }
 
@@ -199,6 +203,15 @@ void add_show_notes(const NoteContext& context, Table& table) {
   const std::string score = table.several_scores ? "" : score_in_print(table, table.columns.front().score) + ": ";
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
                                     counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
+  for (const auto& [axis, points] : spec.where) {
+    const bool is_seen = std::ranges::find(spec.rows, axis) != spec.rows.end() ||
+                         std::ranges::find(spec.columns, axis) != spec.columns.end();
+    std::vector<std::string> labels;
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i]) labels.push_back(name_of(grid.names, grid.axes[axis].name, grid.axes[axis].points[i].label).text);
+    }
+    if (!is_seen) table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {axis}), fmt::join(labels, ", ")));
+  }
   if (!spec.average.empty()) {
     table.notes.push_back(
         fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.average),

@@ -37,14 +37,18 @@ struct Cell {
   bool is_sum = false;         // of an added row or column: made of others, of each seed
   bool is_difference = false;  // then its mean is printed with a sign
 
+  /// Why a seed has no value, the gravest first: a sum has that of the gravest of its cells.
+  enum class End { kDiverged, kFailed, kBelow, kScoreless };
+  std::map<int64_t, End> ends;             // of the seeds whose runs have ended without a value
   std::vector<SeedValue> values;           // of the runs that are done and have the score; statistics are over these
   std::vector<SeedValue> differences;      // from the baseline, of the seeds that both have
   std::vector<PublishedNumber> published;  // of each source that has this score
-  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over; "": none yet
-  bool tied = false;              // others have the same mean of select.by
-  bool repeats = false;           // its runs are those of a cell above it, or before it in its row
-  bool chosen_of_all = true;      // all that were compared have select.by of every seed
-  std::vector<std::string> runs;  // ids, as far as they are known
+  std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
+  std::string chosen_in_print = {};                  // the same, by their names in print
+  bool tied = false;                                 // others have the same mean of select.by
+  bool repeats = false;                              // its runs are those of a cell above it, or before it in its row
+  bool chosen_of_all = true;                         // all that were compared have select.by of every seed
+  std::vector<std::string> runs;                     // ids, as far as they are known
   std::set<std::string> stale_because;               // RunResult::stale of the stale ones
   std::set<std::string> measured_on;                 // of a measured number: RunResult::measured_on of those with one
   std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value

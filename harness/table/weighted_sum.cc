@@ -41,18 +41,26 @@ void add_values(const Terms& terms, Cell& sum) {
   }
 }
 
-void add_reason(const Terms& terms, Cell& sum) {
-  const int lacking = sum.expected - sum.n();
-  const auto any = [&](auto&& has) { return std::ranges::any_of(terms, [&](const auto& t) { return has(*t.first); }); };
-  if (lacking == 0 || any([](const Cell& c) { return c.missing() > 0; })) return;
-  if (any([](const Cell& c) { return c.diverged > c.diverged_scored; })) {
-    sum.diverged = lacking;
-  } else if (any([](const Cell& c) { return c.failed > 0; })) {
-    sum.failed = lacking;
-  } else if (any([](const Cell& c) { return c.below > 0; })) {
-    sum.below = lacking;
-  } else {
-    sum.scoreless = lacking;
+/// Of each seed without a value that all of the cells have, or have lost, the gravest reason. A seed that one of them
+/// still waits for is missing.
+void add_ends(const Terms& terms, Cell& sum) {
+  std::map<int64_t, std::vector<Cell::End>> ends;
+  std::map<int64_t, size_t> there;  // in how many cells a seed has ended, with or without a value
+  for (const auto& [cell, weight] : terms) {
+    for (const auto& [seed, end] : cell->ends) {
+      ends[seed].push_back(end);
+      ++there[seed];
+    }
+    for (const SeedValue& one : cell->values) ++there[one.seed];
+  }
+  for (const auto& [seed, reasons] : ends) {
+    if (there[seed] < terms.size()) continue;
+    const Cell::End gravest = *std::ranges::min_element(reasons);
+    sum.ends.emplace(seed, gravest);
+    sum.diverged += gravest == Cell::End::kDiverged;
+    sum.failed += gravest == Cell::End::kFailed;
+    sum.below += gravest == Cell::End::kBelow;
+    sum.scoreless += gravest == Cell::End::kScoreless;
   }
 }
 
@@ -85,9 +93,13 @@ Cell weighted_sum(const Terms& terms) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);
     }
   }
-  if (sum.measured_on.size() <= 1) add_values(terms, sum);  // numbers of two machines have no sum
+  if (sum.measured_on.size() <= 1) {
+    add_values(terms, sum);
+    add_ends(terms, sum);
+  } else {
+    sum.scoreless = sum.expected;  // numbers of two machines have no sum
+  }
   sum.stale = std::min(sum.stale, sum.n());
-  add_reason(terms, sum);
   return sum;
 }
 

@@ -192,6 +192,39 @@ mean = true
   EXPECT_EQ(texts_of(table)[4][2].substr(0, 3), "–");
 }
 
+TEST(Sums, HaveOfEachSeedTheGravestReason) {
+  const std::string rows = R"--(
+seeds = 4
+[axis]
+norm = ["ln", "ada"]
+[[table]]
+rows = "norm"
+scores = "s"
+show = "{mean:.0f}"
+fail_below = 5
+)--" + kMeanAndGain;
+  // ln: a value, diverged, below, failed; ada: a value, a value, failed, still to come.
+  const Table table = table_of(rows, [](auto labels, int64_t seed) {
+    if (seed == 1) return done({{"s", 10}});
+    if (labels["norm"] == "ln") {
+      return seed == 2 ? ended(RunState::kDiverged) : seed == 3 ? done({{"s", 1}}) : ended(RunState::kFailed);
+    }
+    return seed == 2 ? done({{"s", 20}}) : seed == 3 ? ended(RunState::kFailed) : ended(RunState::kQueued);
+  });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("ln", "10, 1/4 div., 1/4 fail, 1/4 failed"));
+  EXPECT_THAT(texts_of(table)[2], ElementsAre("mean", "10 (1/4), 1/4 div., 1/4 failed")) << "the last is still to come";
+}
+
+TEST(Sums, OfOneCellSayWhatItSays) {
+  const std::string grid =
+      "seeds = 3\n[axis]\nnorm = [\"a\"]\n[table]\nrows = []\ncolumns = []\nscores = \"s\"\n"
+      "fail_below = 5\naverage = \"norm\"\n";
+  const Table table = table_of(grid, [](const auto&, int64_t seed) {
+    return seed == 1 ? ended(RunState::kFailed) : seed == 2 ? ended(RunState::kDiverged) : done({{"s", 1}});
+  });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("–, 1/3 div., 1/3 fail, 1/3 failed"));
+}
+
 TEST(AddedColumns, MayBeOfAScoreThatTheTableDoesNotShowOtherwise) {
   const Table table = table_of(R"--(
 seeds = 1
@@ -328,6 +361,27 @@ show = "{mean:.0f}"
   EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("2", "9"), ElementsAre("4", "9")));
 }
 
+TEST(Select, PrintsTheNameOfWhatIsChosen) {
+  const std::string grid = R"--(
+seeds = 1
+[axis]
+norm = ["a", "b"]
+lr = [0.1, 0.2]
+[names]
+"lr=0.2" = "large"
+[table]
+rows = "norm"
+scores = "s"
+show = "{mean:.0f}"
+select = { over = ["lr"], by = "dev" }
+)--";
+  const Table table = table_of(grid, [](auto labels, int64_t) {
+    return done({{"s", 5}, {"dev", (labels["lr"] == "0.2") == (labels["norm"] == "a") ? 2 : 1}});
+  });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("a", "5 @large"), ElementsAre("b", "5 @0.1")));
+  EXPECT_EQ(json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0).at("chosen"), "0.2");
+}
+
 TEST(Select, WithTiesOrOneCellKeepsTheChoiceInTheCells) {
   const Table table =
       table_of(R"--(
@@ -405,6 +459,14 @@ TEST(Markdown, KeepsTheLabelsOfAColumnAxisOfOne) {
         return done({{"test", 1}, {"dev", 2}});
       });
   EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("| norm | gl, test | gl, dev |"));
+}
+
+TEST(Latex, SetsGreekLettersAndMathematicsThatItDoesNotKnow) {
+  const Table table = table_of("title = \"η, σ₂ ≠ ∞\"\nseeds = 1\n[axis]\na = [1]\n[table]\nscores = \"s\"\n",
+                               [](const auto&, int64_t) {
+                                 return done({{"s", 1}});
+                               });
+  EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("\\caption{$\\eta$, $\\sigma$$_{2}$ $\\neq$ $\\infty$}"));
 }
 
 TEST(Latex, DoesNotReadTheBeginningOfALabelAsAnArgument) {

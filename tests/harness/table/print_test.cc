@@ -123,6 +123,7 @@ TEST(Show, IsExplainedInANote) {
   };
   EXPECT_EQ(note(""), "s: mean ± sample standard deviation over 2 seeds (1, 2)");
   EXPECT_EQ(note("show = \"{median} ({n})\"\n"), "s: median (number of seeds) over 2 seeds (1, 2)");
+  EXPECT_EQ(note("show = \"{min} {max}\"\n"), "s: least, greatest over 2 seeds (1, 2)");
 }
 
 TEST(Cell, SaysTheNumberOfSeedsOnlyWhereItIsNotTheSameEverywhere) {
@@ -305,7 +306,7 @@ TEST(AddedLines, WithoutASeedOfOneOfTheirCellsLackIt) {
   const auto texts = texts_of(table);
   EXPECT_EQ(texts[4][1], "+1.00 (1/2)") << "3 of ln's second seed has no partner";
   EXPECT_EQ(texts[4][2], "– [+1]") << "diverged";
-  EXPECT_EQ(texts[3][3], "– (0/2)") << "no seed has both tasks, and one is still to come";
+  EXPECT_EQ(texts[3][3], "– (0/2), 1/2 div.") << "no seed has both tasks, and one is still to come";
 }
 
 TEST(AddedLines, OfPublishedNumbersAloneAreInBracketsAndSummedToo) {
@@ -418,6 +419,7 @@ show = "{mean:.0f}"
   EXPECT_EQ(texts_of(table), (std::vector<std::vector<std::string>>{{"b", "5"}, {"c", "– (0/1)"}}));
   EXPECT_THAT(table.notes, testing::Contains(HasSubstr("1 of 2 runs have no result yet")));
   EXPECT_THAT(table.notes, Not(testing::Contains(HasSubstr("left out"))));
+  EXPECT_THAT(table.notes, testing::Contains("corpus: x"));
 }
 
 TEST(Scores, MayBeOthersForEachLabelOfAColumn) {
