@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <regex>
@@ -125,7 +126,7 @@ std::string latex_cell(const std::string& text, size_t widest) {
 // --- size ------------------------------------------------------------------------------------------------------------
 
 // In points. Columns and pages of common two-column styles are a little wider.
-constexpr double kColumn = 219, kPage = 455;
+constexpr double kColumn = 219, kPage = 455, kDefaultGap = 6;
 
 /// A size of the font with what is between two columns.
 struct Size {
@@ -208,7 +209,12 @@ Fit fit_of(const Sheet& sheet) {
   add(true, true);
   for (Fit& fit : choices) {
     fit.too_wide = std::max(0.0, width_of(sheet, fit.size, fit.is_stacked) - (fit.is_page_wide ? kPage : kColumn));
-    if (fit.too_wide == 0) return fit;
+    if (fit.too_wide > 0) continue;
+    // What room is left goes between the columns, up to LaTeX's own distance.
+    const double room = (fit.is_page_wide ? kPage : kColumn) - width_of(sheet, fit.size, fit.is_stacked);
+    const auto gaps = static_cast<double>(2 * std::max<size_t>(sheet.label_columns + sheet.columns(), 2) - 2);
+    fit.size.gap = std::floor(std::min(kDefaultGap, fit.size.gap + room / gaps));
+    return fit;
   }
   return choices.back();
 }
