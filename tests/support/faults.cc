@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -74,7 +76,9 @@ std::vector<std::string> Faults::alive() const {
   for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMaxProcesses); ++i) {
     const FaultPlan::Process& entry = plan_->process[i];
     if (!ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive()) continue;
-    std::string command = read_text(fmt::format("/proc/{}/cmdline", entry.pid.load()));
+    std::ifstream file(fmt::format("/proc/{}/cmdline", entry.pid.load()));
+    if (!file) continue;  // it has ended since
+    std::string command(std::istreambuf_iterator<char>(file), {});
     std::replace(command.begin(), command.end(), '\0', ' ');
     processes.push_back(fmt::format("{} {}", entry.pid.load(), command));
   }
