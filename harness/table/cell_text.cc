@@ -12,7 +12,7 @@ namespace {
 /// How all runs of a cell without a value ended, if they ended alike. "" for other cells.
 std::string common_end(const Cell& cell) {
   if (cell.n() > 0) return "";
-  if (cell.expected == 0) return cell.excluded ? "left out" : cell.is_sum ? "–" : " ";
+  if (cell.expected == 0) return cell.excluded ? "left out" : "–";
   if (cell.scoreless == cell.expected || (cell.is_sum && cell.missing() == 0)) return "–";
   const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
   if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
@@ -79,7 +79,7 @@ bool shows_count(const Show& show) {
 /// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where `show` or the counts of the bad runs say
 /// it.
 std::string count_text(const Table& table, const Cell& cell) {
-  if (cell.expected == 0 || !common_end(cell).empty()) return "";
+  if (!common_end(cell).empty()) return "";
   if (cell.n() == cell.expected)
     return table.shows_counts && !table.show.counts_itself ? fmt::format(" (n={})", cell.n()) : "";
   const bool is_told = cell.n() > 0 && shows_count(table.show);
@@ -130,7 +130,7 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 }  // namespace
 
 std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";
+  if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";  // the grid has nothing here
   return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed() > 0 ? "°" : "") +
          count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell);
 }
@@ -152,7 +152,10 @@ std::string published_text(const Table& table, const Table::Column& column, cons
 }
 
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  const std::string measured = measured_text(table, column, cell), published = published_text(table, column, cell);
+  return beside(measured_text(table, column, cell), published_text(table, column, cell));
+}
+
+std::string beside(const std::string& measured, const std::string& published) {
   return measured + (measured.empty() || published.empty() ? "" : " ") + published;
 }
 

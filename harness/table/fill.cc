@@ -87,8 +87,11 @@ std::vector<std::string> settings_of_another_experiment(const Grid& grid, const 
 /// What may stand in one place of the table: the runs, by their coordinates on the axes select.over, or on the axes of
 /// which the cell is the average. One entry without these.
 using Candidates = std::map<Coordinates, Replicates>;
-/// (row, column) → candidates, including those without any run.
-using Places = std::map<std::pair<Coordinates, Coordinates>, Candidates>;
+/// The places of the table, by row and column.
+struct Places {
+  std::map<std::pair<Coordinates, Coordinates>, Candidates> candidates;  // including those without any run
+  std::set<std::pair<Coordinates, Coordinates>> left_out;                // with combinations that are excluded
+};
 
 /// What `select` says of the candidates of one place.
 struct Choice {
@@ -225,10 +228,54 @@ Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candi
   return cell;
 }
 
+/// `cells`: by their labels on `axes`, those of the rows, of the columns and of `over`.
+Places places_of(const Grid& grid, const TableSpec& spec, const std::vector<size_t>& axes,
+                 const std::vector<size_t>& over, std::map<RowKey, Replicates>& cells) {
+  Places places;
+  for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (!spec.admits(combination.index)) return;
+    const std::pair place(project(combination, spec.rows), project(combination, spec.columns));
+    if (excluded) {
+      places.left_out.insert(place);
+      return;
+    }
+    const RowKey labels = labels_at(grid, axes, project(combination, axes));
+    // Each combination of labels occurs once.
+    places.candidates[place][project(combination, over)] = std::move(cells[labels]);
+  });
+  return places;
+}
+
+/// The cells of the layout. `scores` and `first_scores` are of its columns.
+Base base_of(const Grid& grid, const TableSpec& spec, const Layout& layout, const Places& places,
+             const std::vector<std::set<std::string>>& scores, const std::vector<std::string>& first_scores) {
+  Base base;
+  for (size_t r = 0; r < layout.rows.size(); ++r) {
+    for (size_t c = 0; c < layout.columns.size(); ++c) {
+      const std::pair at(layout.rows[r], layout.columns[c]);
+      const auto place = places.candidates.find(at);
+      for (const std::string& score : scores[c]) {
+        Cell& cell = base[{r, c, score}];
+        if (place != places.candidates.end()) {
+          cell = fill_place(grid, spec, place->second, score, first_scores[c]);
+        } else {
+          cell.excluded = places.left_out.contains(at);
+        }
+        for (const Published& published : spec.published) {
+          const PublishedNumber& number = published.values[r][c];
+          if (score == (published.score.empty() ? first_scores[c] : published.score) && !number.value.is_null())
+            cell.published.push_back(number);
+        }
+      }
+    }
+  }
+  return base;
+}
+
 /// Whether the cells have candidates at different points: means over an axis are then over different values of it.
 bool averages_differ(const Places& places) {
   std::set<std::vector<Coordinates>> points;
-  for (const auto& [place, candidates] : places) {
+  for (const auto& [place, candidates] : places.candidates) {
     std::vector<Coordinates> own;
     for (const auto& [point, replicates] : candidates) own.push_back(point);
     points.insert(std::move(own));
@@ -342,18 +389,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     const Replicates& replicates = cells[cell.key] = cell.replicates();
     all.insert(all.end(), replicates.begin(), replicates.end());
   }
-  Places places;
-  std::set<std::pair<Coordinates, Coordinates>> left_out;
-  for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (!spec.admits(combination.index)) return;
-    if (excluded) {
-      left_out.emplace(project(combination, spec.rows), project(combination, spec.columns));
-      return;
-    }
-    const RowKey labels = labels_at(grid, axes, project(combination, axes));
-    places[{project(combination, spec.rows), project(combination, spec.columns)}][project(combination, over)] =
-        std::move(cells[labels]);  // each combination of labels occurs once
-  });
+  const Places places = places_of(grid, spec, axes, over, cells);
 
   Table table;
   table.title = title;
@@ -386,26 +422,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   }
   table.several_scores = scores.size() > 1;
 
-  Base base;
-  for (size_t r = 0; r < layout.rows.size(); ++r) {
-    for (size_t c = 0; c < layout.columns.size(); ++c) {
-      const auto place = places.find({layout.rows[r], layout.columns[c]});
-      for (const std::string& score : scores_of_column[c]) {
-        Cell& cell = base[{r, c, score}];
-        if (place != places.end()) {
-          cell = fill_place(grid, spec, place->second, score, first_scores[c]);
-        } else {
-          cell.excluded = left_out.contains({layout.rows[r], layout.columns[c]});
-        }
-        for (const Published& published : spec.published) {
-          const PublishedNumber& number = published.values[r][c];
-          if (score == (published.score.empty() ? first_scores[c] : published.score) && !number.value.is_null())
-            cell.published.push_back(number);
-        }
-      }
-    }
-  }
-
+  const Base base = base_of(grid, spec, layout, places, scores_of_column, first_scores);
   const std::vector<Line> lines = with_added(row_lines, spec.added_rows, "", table.row_axes, table.names);
   for (const Line& column : columns) {
     table.columns.push_back({.labels = column.labels, .score = column.score, .is_added = column.added != nullptr});

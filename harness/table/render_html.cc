@@ -23,7 +23,7 @@ std::string header_line(const std::vector<HeaderCell>& line) {
 
 std::string render_html(const Sheet& sheet) {
   std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(sheet.title));
-  for (const auto& line : sheet.header) text += header_line(line);
+  for (const HeaderLine& line : sheet.header) text += header_line(line.cells);
   text += "</thead>\n<tbody>\n";
   for (const Sheet::Row& row : sheet.rows) {
     text += "<tr>";

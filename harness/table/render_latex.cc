@@ -175,9 +175,9 @@ double width_of(const Sheet& sheet, const Size& size, bool is_stacked) {
   const auto add = [&](size_t column, const std::string& text) {
     widths[column] = std::max(widths[column], width_of_text(text));
   };
-  for (const auto& line : sheet.header) {
+  for (const HeaderLine& line : sheet.header) {
     size_t column = 0;
-    for (const HeaderCell& cell : line) {
+    for (const HeaderCell& cell : line.cells) {
       if (cell.span == 1) add(column, cell.text);
       column += cell.span;
     }
@@ -274,7 +274,7 @@ std::string render_latex(const Sheet& sheet) {
   text += fmt::format("{}\n\\setlength{{\\tabcolsep}}{{{:.0f}pt}}\n", fit.size.command, fit.size.gap);
   text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n",
                       std::string(sheet.label_columns + sheet.columns(), 'l'));
-  for (const auto& line : sheet.header) text += header_line(line);
+  for (const HeaderLine& line : sheet.header) text += header_line(line.cells);
   text += "\\midrule\n";
   const std::vector<size_t> widest = widest_digits(sheet);
   for (const Sheet::Row& row : sheet.rows) text += body_lines(row, widest, fit.is_stacked);

@@ -21,16 +21,11 @@ std::string escape_markdown(const std::string& text) {
                         {"]", "\\]"}});
 }
 
-bool is_added(const Sheet& sheet, const std::vector<HeaderCell>& line) {
-  const auto at = static_cast<size_t>(&line - sheet.header.data());
-  return at >= sheet.first_added && at < sheet.first_added + sheet.added;
-}
-
 std::vector<std::string> header_of(const Sheet& sheet) {
   std::vector<std::string> header(sheet.label_columns + sheet.columns());
-  for (const auto& line : sheet.header) {
-    if (is_added(sheet, line) || &line == (sheet.name_above ? &sheet.header[*sheet.name_above] : nullptr)) continue;
-    const std::vector<Name> texts = one_a_column(line);
+  for (const HeaderLine& line : sheet.header) {
+    if (line.kind != HeaderLine::Kind::kLabels) continue;
+    const std::vector<Name> texts = line.one_a_column();
     const bool is_last = &line == &sheet.header.back();
     for (size_t i = 0; i < header.size(); ++i) {
       if (texts[i].text.empty() || (i < sheet.label_columns && !is_last)) continue;
@@ -50,10 +45,10 @@ std::string render_markdown(const Sheet& sheet) {
   std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title)) + add(header) + "|";
   for (size_t i = 0; i < header.size(); ++i) text += i < sheet.label_columns ? " --- |" : " ---: |";
   text += "\n";
-  for (const auto& line : sheet.header) {
+  for (const HeaderLine& line : sheet.header) {
     std::vector<std::string> texts;
-    for (const Name& name : one_a_column(line)) texts.push_back(name.text);
-    if (is_added(sheet, line)) text += add(texts);
+    for (const Name& name : line.one_a_column()) texts.push_back(name.text);
+    if (line.kind == HeaderLine::Kind::kAdded) text += add(texts);
   }
   for (const Sheet::Row& row : sheet.rows) {
     std::vector<std::string> line;

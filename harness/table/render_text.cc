@@ -87,7 +87,8 @@ class Part {
 }  // namespace
 
 std::string render_text(const Sheet& sheet, size_t limit) {
-  std::vector<std::vector<HeaderCell>> lines = sheet.header;
+  std::vector<std::vector<HeaderCell>> lines;
+  for (const HeaderLine& line : sheet.header) lines.push_back(line.cells);
   const std::vector<size_t> widest = widest_digits(sheet);
   for (const Sheet::Row& row : sheet.rows) {
     std::vector<HeaderCell>& line = lines.emplace_back();
@@ -109,7 +110,7 @@ std::string render_text(const Sheet& sheet, size_t limit) {
   std::string text = printable(sheet.title) + "\n";
   for (const std::vector<size_t>& columns : parts_of(widths, sheet.label_columns, limit)) {
     Part part(columns, widths);
-    for (const auto& line : sheet.header) part.widen_for(line);
+    for (const HeaderLine& line : sheet.header) part.widen_for(line.cells);
     std::string rule;
     for (size_t i = 0; i < part.width(); ++i) rule += "─";
     text += "\n";

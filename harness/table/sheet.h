@@ -1,7 +1,6 @@
 // A table as texts: what the formats for people print, each with its own escapes and rules.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,23 +15,37 @@ struct HeaderCell : Name {
   size_t span = 1;
 };
 
+struct HeaderLine {
+  enum class Kind {
+    kLabels,    // of a column axis, or the scores
+    kAxisName,  // nothing but the name of an axis, above its labels
+    kAdded      // by the grid file
+  };
+  Kind kind;
+  std::vector<HeaderCell> cells;
+
+  /// The text of a cell in each of the columns that it spans.
+  std::vector<Name> one_a_column() const;
+};
+
 struct Sheet {
   struct Row {
-    std::vector<Name> labels;           // "" where the row above has the same one
-    std::vector<std::string> cells;     // cell_text()
-    std::vector<std::string> measured;  // the parts of these
-    std::vector<std::string> published;
-    std::vector<std::vector<std::string>> runs;  // of each cell
-    bool begins_group = false;                   // not the first row, and of another group than the one above
+    std::vector<Name> labels;                      // "" where the row above has the same one
+    std::vector<std::string> measured, published;  // of each cell (table.h)
+    std::vector<std::string> cells;                // the two beside each other
+    std::vector<std::vector<std::string>> runs;    // of each cell
+    bool begins_group = false;                     // not the first row, and of another group than the one above
   };
 
   std::string title;
   std::string label;  // in LaTeX
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   size_t label_columns = 0;  // the first columns, which have the labels of the rows
-  std::vector<std::vector<HeaderCell>> header;
-  std::optional<size_t> name_above = {};  // the line of the header that has but the name of an axis
-  size_t first_added = 0, added = 0;      // the lines of the header that the grid file adds
+  // One line for each column axis, those that the grid file adds, then one with the scores if there are several. The
+  // first cells of a line hold the names of the row axes (on the last line) and the name of the line (before its
+  // labels, or above them where the names of the row axes stand there). Columns with the same label, under one cell of
+  // the line above, have one cell together.
+  std::vector<HeaderLine> header;
   std::vector<Row> rows;
   std::vector<std::string> notes;
 
@@ -40,14 +53,5 @@ struct Sheet {
 };
 
 Sheet sheet_of(const Table& table);
-
-/// The lines of the header: one for each column axis, those that the grid file adds, then one with the scores if there
-/// are several. The first cells of a line hold the names of the row axes (on the last line) and the name of the line
-/// (before its labels, or above them where the names of the row axes stand there). Columns with the same label, under
-/// one cell of the line above, have one cell together.
-std::vector<std::vector<HeaderCell>> header_of(const Table& table);
-
-/// A line of the header with the text of a cell in each of the columns that it spans.
-std::vector<Name> one_a_column(const std::vector<HeaderCell>& line);
 
 }  // namespace tearless::harness

@@ -52,7 +52,7 @@ struct Cell {
   std::set<std::string> stale_because;               // RunResult::stale of the stale ones
   std::set<std::string> measured_on;                 // of a measured number: RunResult::measured_on of those with one
   std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value
-  std::set<std::string> trained_on, derived_on;      // where they were trained, and derived: two kinds of each other
+  std::set<std::string> trained_on, derived_on;      // where; each by itself, since scores of outputs need no matmuls
   std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
                                                      // …, or "not in scores.json"
 
@@ -133,8 +133,9 @@ std::span<const CellField> cell_fields();
 std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell);
 /// What was published, and the difference from it: "[20.91, +0.00]"; "" if nothing was.
 std::string published_text(const Table& table, const Table::Column& column, const Cell& cell);
-/// Both, with a blank between them.
+/// The two beside each other, as text, Markdown and HTML have them.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
+std::string beside(const std::string& measured, const std::string& published);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 

@@ -7,11 +7,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 
 #include "base/hash.h"
-#include "base/pattern.h"
+#include "base/utf8.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
 
 namespace tearless::harness::paper_tables_test {
 namespace {
@@ -145,6 +146,23 @@ void PaperTables::of_table_3() const {
   EXPECT_THAT(latex, HasSubstr("published & {[}16.2{]} & {[}24.0{]} & {[}29.09{]}"));
   EXPECT_THAT(latex, HasSubstr("{[}20.91$^{\\ddagger}$$^{*}$, "));
   EXPECT_THAT(latex, testing::Not(HasSubstr("tearless")));
+}
+
+TEST_F(PaperTables, InATerminalAreNoWiderThanItAndWithFinalAdviseNothing) {
+  const std::vector<std::string> asked = {"table", "grids/twt_table3.toml"};
+  EXPECT_THAT(output_of(asked), HasSubstr("To continue: tearless run"));
+  EXPECT_THAT(output_of({asked[0], asked[1], "--final"}), testing::Not(HasSubstr("tearless")));
+  test::Command shown = command({asked[0], asked[1], "--final"});
+  shown.environment["FAKE_SCORES"] = kScores;
+  test::Terminal terminal(shown);
+  EXPECT_EQ(terminal.wait(), 0);
+  size_t parts = 0;
+  std::istringstream lines(terminal.shown());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("published ")) ++parts;
+    EXPECT_TRUE(!line.starts_with("─") || display_width(line.substr(0, line.find('\r'))) <= 80);
+  }
+  EXPECT_GT(parts, 1u) << "a part for some of the columns";
 }
 
 }  // namespace

@@ -238,6 +238,20 @@ TEST_F(ResultsAlone, InAnArchiveAreNotChanged) {
   EXPECT_EQ(in("folder", {"clean"}).code, 0) << "a folder of the same results can be changed";
 }
 
+TEST_F(ResultsAlone, InAnArchiveHaveANameThatEndsInTarGz) {
+  for (const char* target : {"copy.tgz", "copy.tar", "copy.zip", "copy.gz"}) {
+    const test::Finished refused = in("results", {"copy", target});
+    EXPECT_EQ(refused.code, 2) << target;
+    EXPECT_THAT(refused.errors, HasSubstr(std::string(target) + ": an archive has a name that ends in .tar.gz"));
+    EXPECT_FALSE(fs::exists(folder_ / target));
+  }
+  for (const char* command : {"status", "table"}) {
+    const test::Finished missing = in("none.tar.gz", {command});
+    EXPECT_EQ(missing.code, 2) << command;
+    EXPECT_THAT(missing.errors, HasSubstr("none.tar.gz: there is no such archive"));
+  }
+}
+
 TEST_F(ResultsAlone, InAnArchiveHaveTheSameBytesFromAFolderOfThem) {
   ok({"copy", "one.tar.gz", "grid.toml"});
   ok({"copy", "two.tar.gz", "grid.toml", "--results"});

@@ -579,9 +579,14 @@ TEST(Latex, IsAFloatWithCaptionAndLabelAsWideAsItsContent) {
               HasSubstr("\\begin{table}\n\\centering\n\\caption{T}\n\\label{tab:x_1}\n\\vspace{3pt}\n\\small\n"));
   EXPECT_THAT(latex(""), Not(HasSubstr("\\label")));
   EXPECT_THAT(latex("width = \"page\"\n"), HasSubstr("\\begin{table*}"));
+  EXPECT_THAT(latex("width = \"column\"\n"), HasSubstr("\\begin{table}"));
   const std::string wide = render(wide_table(), TableFormat::kLatex);
   EXPECT_THAT(wide, HasSubstr("\\begin{table*}"));
   EXPECT_THAT(wide, HasSubstr("points wider than a page"));
+  Table narrow = wide_table();
+  narrow.width = TableSpec::Width::kColumn;
+  EXPECT_THAT(render(narrow, TableFormat::kLatex),
+              testing::AllOf(HasSubstr("\\begin{table}\n"), HasSubstr("points wider than a column")));
 }
 
 TEST(Final, HasNoNoteOfWhatRemainsToBeDoneAndKeepsWhatCellsMean) {

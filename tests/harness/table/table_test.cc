@@ -805,9 +805,9 @@ columns = ["model", "norm"]
 scores = ["test.bleu", "dev.bleu"]
 )");
   std::vector<std::string> lines;
-  for (const std::vector<HeaderCell>& line : header_of(fill(grid, {}))) {
+  for (const HeaderLine& line : sheet_of(fill(grid, {})).header) {
     lines.emplace_back();
-    for (const HeaderCell& cell : line) lines.back() += fmt::format("{}:{} ", cell.text, cell.span);
+    for (const HeaderCell& cell : line.cells) lines.back() += fmt::format("{}:{} ", cell.text, cell.span);
   }
   EXPECT_THAT(lines, testing::ElementsAre("model:1 a:4 b:4 ", "norm:1 x:2 y:2 x:2 y:2 ",
                                           "lr:1 test.bleu:1 dev.bleu:1 test.bleu:1 dev.bleu:1 test.bleu:1 dev.bleu:1 "
