@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 
+BENCHES = ("bench_eager", "bench_compiled")
 BANDWIDTH = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039}  # GB/s, as NVIDIA gives them
 
 
@@ -22,7 +23,7 @@ def goal(reached):
 
 def main(results, gpu):
     document = {"gpu": gpu, "tests": {}, "kernels": read(results / "kernels.json"), "steps": {},
-                "bench": read(results / "bench.json")}
+                "bench": [read(results / f"{part}.json") for part in BENCHES]}
     for file in sorted(results.glob("test_*.json")):
         if report := read(file):
             skipped = sum(case.get("result") == "SKIPPED" for suite in report["testsuites"] for case in suite["testsuite"])
@@ -55,9 +56,10 @@ def main(results, gpu):
             rate = step["decode"]["sentences"] / step["decode"]["seconds"]
             page += ["", f"Step in bf16: goal 3.7 ms, {goal(step['step_seconds'] <= 3.7e-3)}. Search: goal 8,000 sentences/s, {goal(rate >= 8000)}."]
     text = "\n".join(page) + "\n\n"
-    for part in ("sweep.md", "bench.md"):
-        if (results / part).exists():
-            text += (results / part).read_text() + "\n"
+    for part in ("sweep", *BENCHES):
+        file = results / f"{part}.md"
+        if file.exists():
+            text += file.read_text() + "\n"
     (results / "gpu.md").write_text(text)
     (results / "gpu.json").write_text(json.dumps(document, indent=1) + "\n")
 

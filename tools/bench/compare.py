@@ -82,7 +82,7 @@ PEERS = {
         "eager padded": ["--form", "padded"],
         "eager packed": ["--form", "packed"],
         "compiled padded": ["--form", "padded", "--variant", "compile"],
-        "compiled padded, graphs": ["--form", "padded", "--variant", "compile-graphs"],
+        "compiled padded with graphs": ["--form", "padded", "--variant", "compile-graphs"],
     },
 }
 LISTS = ("equal", "real", "decode")
@@ -218,7 +218,7 @@ def rows_of(example):
 def measure_updates(arguments, size, kind, threads):
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     batches = json.loads(lengths.read_text())["batches"]
-    peers = {name: options for name, options in PEERS[size.device].items() if not size.peers or name in size.peers}
+    peers = {name: PEERS[size.device][name] for name in arguments.peers if not size.peers or name in size.peers}
     with Sides(arguments, size, lengths, threads, peers, bf16=size.device == "cpu" and has_bf16()) as sides:
         seconds = compare_updates(sides, batches, arguments.seconds)
         limit = sides["engine"].ask({"peak": True})
@@ -349,6 +349,7 @@ def parse_arguments():
     parser.add_argument("--device", choices=tuple(PEERS), default="cpu")
     parser.add_argument("--sizes", metavar="NAME,…", help="default: all of the device")
     parser.add_argument("--lists", default=",".join(LISTS), metavar="NAME,…", help="of equal, real, decode; default: all")
+    parser.add_argument("--peers", metavar="NAME,…", help="of updates; default: all of the device")
     parser.add_argument("--threads", metavar="N,…", help="default: 1 and the number of cores")
     parser.add_argument("--seconds", type=float, default=10, help="that the slowest side works on a list (default: 10)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all medians and quartiles")
@@ -367,6 +368,8 @@ def parse_arguments():
     sizes = {size.name: size for size in SIZES if size.device == arguments.device}
     arguments.sizes = [sizes[name] for name in chosen(arguments.sizes or ",".join(sizes), sizes, "--sizes")]
     arguments.lists = chosen(arguments.lists, LISTS, "--lists")
+    peers = PEERS[arguments.device]
+    arguments.peers = chosen(arguments.peers or ",".join(peers), peers, "--peers")
     arguments.threads = numbers(parser, "--threads", arguments.threads, 1) if arguments.threads else sorted({1, cores()})
     return arguments
 
