@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The parameters stay as initialised: after some updates on made-up sentences the model would end every output at once,
-/// and there would be no search to time.
+/// The parameters stay as initialised: after some updates on made-up sentences the model would end every output at
+/// once, and there would be no search to time.
 constexpr double kLearningRate = 0;
 
 }  // namespace

@@ -91,7 +91,7 @@ struct AddNormRows {
   static constexpr const char* kName = "add_norm";
   static constexpr int kThreads = 128;
   static constexpr int kSize = kGroup<T, kAligned>;
-  static constexpr int kBlocksAtOnce = kGroups * kSize <= 16 ? 6 : 4;  // resident blocks per SM; no register spills
+  static constexpr int kBlocksAtOnce = kGroups * kSize <= 16 ? 8 : 4;  // resident blocks per SM; no register spills
   AddNorm<T> a;
 
   Shape shape() const { return {blocks_for(a.rows, kThreads / kLanes), kThreads, 0}; }

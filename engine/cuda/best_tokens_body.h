@@ -109,7 +109,7 @@ struct BestTokensRow {
   /// Calls f(first token, count, logits) for every group of the thread's part of the row; NaN is passed as -∞.
   template <class Block, class F>
   TEARLESS_BODY void for_groups(Block& block, F&& f) const {
-    const T* row = a.logits + block.index() * a.vocab_size;
+    const T* row = a.logits + block.index() * a.stride;
     const int64_t step = int64_t{block.threads()} * kSize;
     for (int64_t v = int64_t{block.thread()} * kSize; v < a.vocab_size; v += step) {
       const int count = inside<kSize>(v, a.vocab_size);
@@ -131,8 +131,7 @@ void launch(const BestTokens<T>& a, Runner& runner) {
                                 " best tokens of a row, not " + std::to_string(a.count));
   }
   if (a.rows == 0) return;
-  with_alignment(is_aligned(a.logits, a.vocab_size),
-                 [&](auto aligned) { runner.run(BestTokensRow<T, aligned.value>{a}); });
+  with_alignment(is_aligned(a.logits, a.stride), [&](auto aligned) { runner.run(BestTokensRow<T, aligned.value>{a}); });
 }
 
 }  // namespace tearless::engine

@@ -34,7 +34,7 @@ struct CrossEntropyRow {
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
     const int64_t t = block.index();
-    T* row = a.logits + t * a.vocab_size;
+    T* row = a.logits + t * a.stride;
     const int64_t gold = a.labels[t];
     if (gold < 0) {
       if (block.thread() == 0) a.row_losses[t] = {0, 0};
@@ -145,7 +145,7 @@ struct SumRowLosses {
 template <class T, class Runner>
 void launch(const CrossEntropy<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  with_alignment(is_aligned(a.logits, a.vocab_size),
+  with_alignment(is_aligned(a.logits, a.stride),
                  [&](auto aligned) { runner.run(CrossEntropyRow<T, aligned.value>{a}); });
   if (a.sum) runner.run(SumRowLosses{a.row_losses, a.rows, a.sum});
 }

@@ -121,7 +121,8 @@ TEARLESS_BODY void store_sixteen_of(bf16* to, const float* x) {
 #endif
 }
 
-/// x[i] = from[i] for i < count, else 0. REQUIRES where kAligned: count is 0 or kSize.
+/// x[i] = from[i] for i < count, else 0. Where kAligned, a group that is not empty is loaded whole, so it must lie
+/// inside the row's stride, and x[i] for i >= count is what lies there.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void load_group(const T* from, int count, float (&x)[kSize]) {
   if constexpr (kAligned) {
@@ -139,7 +140,8 @@ TEARLESS_BODY void load_group(const T* from, int count, float (&x)[kSize]) {
   }
 }
 
-/// to[i] = x[i] for i < count. REQUIRES where kAligned: count is 0 or kSize.
+/// to[i] = x[i] for i < count. Where kAligned, a group that is not empty is stored whole, so it must lie inside the
+/// row's stride.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void store_group(T* to, int count, const float (&x)[kSize]) {
   if constexpr (kAligned) {

@@ -120,7 +120,6 @@ struct AdamBlocks {
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const ClippedFactors f = source.factors(block);
     const int64_t first = block.index() * kThreads * kGroups * 4 + block.thread() * 4;
     float theta[kGroups][4], m[kGroups][4], v[kGroups][4], g[kGroups][4];
     TEARLESS_UNROLL
@@ -132,6 +131,7 @@ struct AdamBlocks {
       load_four<kAligned>(a.second_moment + i, count, v[k]);
       load_four<kAligned>(a.theta + i, count, theta[k]);
     }
+    const ClippedFactors f = source.factors(block);  // after the loads, which need not wait for it
     TEARLESS_UNROLL
     for (int k = 0; k < kGroups; ++k) {
       const int64_t i = first + k * kThreads * 4;

@@ -201,6 +201,7 @@ void DeviceSearch::launch(DecodeStep& step) {
   with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.best_tokens({.rows = logits.data().size(0),
                          .vocab_size = logits.data().size(1),
+                         .stride = logits.data().stride(0),
                          .count = step.beam_step.candidates,
                          .logits = read<T>(logits.data()),
                          .tokens = write<int32_t>(step.best_columns),

@@ -114,7 +114,7 @@ Value Embeddings::embed_target(const ForwardContext& context, const Tables& tabl
 }
 
 Value Embeddings::logits(const ForwardContext& context, const Tables& tables, const Value& h) const {
-  return linear(context.tape, h, tables.output, tables.output_bias);
+  return linear(context.tape, h, tables.output, tables.output_bias, RowStride::kAligned);
 }
 
 }  // namespace tearless::engine

@@ -101,6 +101,7 @@ CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const s
     with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.cross_entropy({.rows = rows,
                              .vocab_size = logits.data().size(1),
+                             .stride = logits.data().stride(0),
                              .logits = write<T>(logits.data()),
                              .labels = gold.data(),
                              .gold = masses.gold,

@@ -180,6 +180,7 @@ struct RowLoss {
 template <class T>
 struct CrossEntropy {
   int64_t rows = 0, vocab_size = 0;
+  int64_t stride = 0;   // from one row of logits to the next: K or more
   T* logits = nullptr;  // [T, K]; where `gradient`, replaced by ∂(Σ_t loss_scale · w_t · loss_t)/∂logits
   const int32_t* labels = nullptr;     // [T] in 0 … K-1; negative: a padding row, whose loss and gradient are 0
   double gold = 1, each = 0;           // masses of q
@@ -201,6 +202,7 @@ inline constexpr int64_t kMaxBestTokens = 65;  // a beam of 64 and one more, bec
 template <class T>
 struct BestTokens {
   int64_t rows = 0, vocab_size = 0;
+  int64_t stride = 0;         // from one row of logits to the next: K or more
   int64_t count = 0;          // 1 … kMaxBestTokens
   int32_t forbidden = -1;     // a token that is never chosen but counts in the softmax; -1: none
   const T* logits = nullptr;  // [T, K]

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/slice.h>
 #include <dlfcn.h>
 
 #include "base/error.h"
@@ -94,6 +95,12 @@ void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
 
 namespace {
 
+at::Tensor empty_rows(int64_t rows, int64_t width, RowStride stride, const at::TensorOptions& options) {
+  constexpr int64_t kGroup = 8;  // 16 bytes of bf16, the narrowest type
+  if (stride == RowStride::kWidth || !options.device().is_cuda()) return at::empty({rows, width}, options);
+  return at::empty({rows, (width + kGroup - 1) / kGroup * kGroup}, options).slice(1, 0, width);
+}
+
 /// y = x Wᵀ + b.
 void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
   if (!bias.defined()) return matmul(x, weight.t(), y, /*add=*/false);
@@ -107,9 +114,9 @@ void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bi
 
 }  // namespace
 
-Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias) {
+Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias, RowStride stride) {
   const at::ScalarType type = x.data().scalar_type();
-  const Value y(at::empty({x.data().size(0), weight.data().size(0)}, x.data().options()));
+  const Value y(empty_rows(x.data().size(0), weight.data().size(0), stride, x.data().options()));
   const at::Tensor w = weight.as(type);  // [out, in]
   at::Tensor rows = y.data();
   forward(x.data(), w, bias ? bias.as(type) : at::Tensor(), rows);

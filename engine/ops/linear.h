@@ -5,9 +5,13 @@
 
 namespace tearless::engine {
 
+/// How the rows of a result lie in memory. On a GPU a stride that is a multiple of 16 bytes lets cuBLAS and the kernels
+/// load 16 bytes at a time, about three times as fast; elsewhere both are the same.
+enum class RowStride { kWidth, kAligned };
+
 /// x [T, in], weight [out, in], bias [out] or empty → [T, out]. Weight and bias are read in x's type (Value::as());
 /// their gradients are in their own, so bf16 activations give fp32 gradients of weights.
-Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
+Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias, RowStride stride = RowStride::kWidth);
 
 /// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n], on the device of c. a and b have one type; c has the
 /// same, or fp32 where they are bf16. Throws for other shapes (std::logic_error, c10::Error).

@@ -14,7 +14,7 @@ void cross_entropy(const CrossEntropy<T>& a, void*) {
   for_ranges(a.rows, 8 * vocab_size, [&](int64_t begin, int64_t end) {
     const Scratch<T> exponentials(vocab_size);
     for (int64_t t = begin; t < end; ++t) {
-      T* z = a.logits + t * vocab_size;
+      T* z = a.logits + t * a.stride;
       const int64_t gold = a.labels[t];
       if (gold < 0) {
         a.row_losses[t] = {0, 0};

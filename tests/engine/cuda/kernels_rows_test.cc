@@ -593,9 +593,25 @@ struct Masses {
 };
 Masses spread_evenly(double mass, int64_t vocab_size) { return {1 - mass, mass / static_cast<double>(vocab_size)}; }
 
+/// Rows of `width` numbers, laid `stride` apart with NaN between them, and back.
+std::vector<double> laid_apart(const std::vector<double>& rows, size_t width, size_t stride) {
+  std::vector<double> apart(rows.size() / width * stride, NAN);
+  for (size_t i = 0; i < rows.size(); ++i) apart[i / width * stride + i % width] = rows[i];
+  return apart;
+}
+std::vector<double> moved_together(const std::vector<double>& apart, size_t width, size_t stride) {
+  std::vector<double> rows;
+  for (size_t i = 0; i < apart.size(); ++i) {
+    if (i % stride < width) rows.push_back(apart[i]);
+  }
+  return rows;
+}
+
+/// `stride`: from one row of logits to the next; 0: as they are wide.
 template <class T>
 void check_cross_entropy(int64_t rows, int64_t vocab_size, const Masses& masses, bool gradient, double offset,
-                         bool on_device) {
+                         bool on_device, int64_t stride = 0) {
+  if (stride == 0) stride = vocab_size;
   SCOPED_TRACE(fmt::format(
       "{} rows of {} tokens, masses {} and {} but for {}, weighted {}, gradient {}, offset {}, {} "
       "bytes",
@@ -615,12 +631,13 @@ void check_cross_entropy(int64_t rows, int64_t vocab_size, const Masses& masses,
   const Array<int32_t> gold(labels);
 
   const Outputs got = run_twice([&] {
-    Array<T> z = Array<T>::of(logits);
+    Array<T> z = Array<T>::of(laid_apart(logits, width, static_cast<size_t>(stride)));
     Array<RowLoss> losses(static_cast<size_t>(rows)), sum(1);
     const Array<double> loss_scale_at(std::vector<double>{loss_scale});
     sum.data()[0] = {100, 200};
     CrossEntropy<T> a{.rows = rows,
                       .vocab_size = vocab_size,
+                      .stride = stride,
                       .logits = z.data(),
                       .labels = gold.data(),
                       .gold = masses.gold,
@@ -637,7 +654,8 @@ void check_cross_entropy(int64_t rows, int64_t vocab_size, const Masses& masses,
     }
     backend()->kernels<T>().cross_entropy(a, nullptr);
     backend()->synchronise();
-    Outputs out{z.values(), {}, {}, {sum.data()->loss, sum.data()->nll}};
+    Outputs out{
+        moved_together(z.values(), width, static_cast<size_t>(stride)), {}, {}, {sum.data()->loss, sum.data()->nll}};
     for (int64_t t = 0; t < rows; ++t) {
       out[1].push_back(losses.data()[t].loss);
       out[2].push_back(losses.data()[t].nll);
@@ -688,6 +706,10 @@ TEST_P(CrossEntropyKernel, IsItsFormula) {
       }
     }
   }
+  for (const auto& [vocab_size, stride] : {std::pair{1, 8}, {7, 8}, {33, 40}, {1030, 1032}, {1030, 1031}, {8, 24}}) {
+    check_cross_entropy<float>(9, vocab_size, spread_evenly(0.1, vocab_size), true, 0, true, stride);
+    check_cross_entropy<bf16>(9, vocab_size, spread_evenly(0.1, vocab_size), true, 0, true, stride);
+  }
   check_cross_entropy<float>(300, 8, spread_evenly(0.1, 8), true, 0, true);
   check_cross_entropy<float>(5, 33, spread_evenly(0.1, 33), false, 0, false);
   check_cross_entropy<float>(5, 1024, spread_evenly(0.1, 1024), true, 1e4, false);
@@ -719,6 +741,7 @@ TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
   Array<RowLoss> losses(2);
   backend()->kernels<float>().cross_entropy({.rows = 2,
                                              .vocab_size = kVocabSize,
+                                             .stride = kVocabSize,
                                              .logits = z.data(),
                                              .labels = labels.data(),
                                              .loss_scale = 1,
@@ -736,16 +759,18 @@ TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
 
 template <class T>
 void check_best_tokens(const std::vector<double>& logits, int64_t vocab_size, int64_t count, int32_t forbidden,
-                       bool aligned = true) {
+                       bool aligned = true, int64_t stride = 0) {
+  if (stride == 0) stride = vocab_size;
   const size_t width = static_cast<size_t>(vocab_size), rows = logits.size() / width, best = static_cast<size_t>(count);
   SCOPED_TRACE(fmt::format("{} rows of {} tokens, best {}, without {}, aligned {}, {} bytes", rows, vocab_size, count,
                            forbidden, aligned, sizeof(T)));
   const Outputs got = run_twice([&] {
-    const Array<T> z = Array<T>::of(logits, aligned ? 0 : 1);
+    const Array<T> z = Array<T>::of(laid_apart(logits, width, static_cast<size_t>(stride)), aligned ? 0 : 1);
     Array<int32_t> tokens(rows * best);
     Array<float> log_p(rows * best);
     backend()->kernels<T>().best_tokens({.rows = static_cast<int64_t>(rows),
                                          .vocab_size = vocab_size,
+                                         .stride = stride,
                                          .count = count,
                                          .forbidden = forbidden,
                                          .logits = z.data(),
@@ -800,6 +825,11 @@ TEST_P(BestTokensKernel, AreThoseOfASort) {
       check_best_tokens<bf16>(normal_numbers<bf16>(size, 3, 3), vocab_size, count, static_cast<int32_t>(vocab_size - 1),
                               false);
     }
+  }
+  for (const auto& [vocab_size, stride] : {std::pair{1, 8}, {7, 8}, {63, 64}, {998, 1000}, {998, 999}}) {
+    const size_t size = static_cast<size_t>(3 * vocab_size);
+    check_best_tokens<float>(normal_numbers<float>(size, 1, 3), vocab_size, 5, -1, true, stride);
+    check_best_tokens<bf16>(normal_numbers<bf16>(size, 2, 3), vocab_size, 5, 0, true, stride);
   }
   // A shift of all logits costs nothing.
   std::vector<double> far = normal_numbers<float>(3000, 4);
