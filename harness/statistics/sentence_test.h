@@ -30,7 +30,7 @@ double bootstrap_p(const SentencePairs& pairs, const Sampling& sampling = {},
 double sacrebleu_bootstrap_p(const SentencePairs& pairs, const Sampling& sampling = {.samples = 1000});
 
 /// The variance of Δ over test sets of as many sentences, by the bootstrap.
-double bootstrap_variance(const SentencePairs& pairs, const Sampling& sampling = {});
+double bootstrap_variance(const SentencePairs& pairs, const Sampling& sampling = {.samples = 1000});
 
 /// The squared standard error of Δ, by source.
 struct TwoSources {
@@ -40,6 +40,6 @@ struct TwoSources {
   double standard_error() const;
 };
 /// nullopt for one seed.
-std::optional<TwoSources> two_sources(const SentencePairs& pairs, const Sampling& sampling = {});
+std::optional<TwoSources> two_sources(const SentencePairs& pairs, const Sampling& sampling = {.samples = 1000});
 
 }  // namespace tearless::harness
