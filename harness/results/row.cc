@@ -1,7 +1,5 @@
 #include "harness/results/row.h"
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -43,12 +41,6 @@ const Row& Replicate::row_of(const std::string& score) const {
     if (score.starts_with(row->derivation + ".")) return *row;
   }
   return *trained;
-}
-
-std::vector<double> numbers_of(const std::vector<SeedValue>& values) {
-  std::vector<double> numbers;
-  std::ranges::transform(values, std::back_inserter(numbers), &SeedValue::value);
-  return numbers;
 }
 
 std::vector<SeedValue> values_of(const std::vector<Replicate>& replicates, const std::string& score,

@@ -12,6 +12,7 @@
 
 #include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
+#include "harness/statistics/seed_value.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -37,13 +38,6 @@ struct Row {
 
 /// The name of the derivation that made a run; "" for a trained run.
 std::string derivation_of(const Run& run);
-
-struct SeedValue {
-  int64_t seed = 0;
-  double value = 0;
-};
-/// The values without their seeds.
-std::vector<double> numbers_of(const std::vector<SeedValue>& values);
 
 /// A trained run, and the runs of the same grid or sweep that derive from it. Borrows the rows.
 struct Replicate {

@@ -6,16 +6,10 @@
 #include <numeric>
 #include <vector>
 
+#include "harness/statistics/rounding.h"
+
 namespace tearless::harness {
 namespace {
-
-constexpr long double kRounding = 1e-14L;  // relative to the greatest value: a sum of a few hundred has less
-
-double greatest_magnitude(std::span<const double> values) {
-  double greatest = 0;
-  for (const double value : values) greatest = std::max(greatest, std::abs(value));
-  return greatest;
-}
 
 // Neumaier's sum: `lost` is what the additions lost, so that values that cancel leave the others exact.
 long double centre_of(std::span<const double> values) {

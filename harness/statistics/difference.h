@@ -1,0 +1,39 @@
+// The difference of two means over seeds, with Student's interval: paired by seed, or Welch's of two samples. What the
+// interval says beside a limit δ: equivalent, not worse, or further apart.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "harness/statistics/interval.h"
+#include "harness/statistics/seed_value.h"
+
+namespace tearless::harness {
+
+struct Difference {
+  double mean = 0;
+  double standard_error = 0;  // 0: the differences are all the same or, of two samples, each is constant
+  double degrees = 0;         // of freedom; of Welch's test seldom a whole number
+  size_t n_first = 0, n_second = 0;
+  bool is_paired = false;
+  std::optional<double> correlation = {};  // Pearson's, of pairs; nullopt: a side is constant
+
+  /// mean ± t standard_error.
+  Interval interval(double confidence = 0.95) const;
+  /// Of Student's two-sided test that there is no difference. Without a standard error: 1 if the mean is 0, else 0.
+  double p() const;
+};
+
+/// a − b of the seeds that both have; nullopt if these are fewer than two.
+std::optional<Difference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b);
+/// a − b of independent samples whose variances may differ; nullopt if one has fewer than two values.
+std::optional<Difference> welch_difference(std::span<const double> a, std::span<const double> b);
+
+// With δ > 0, by the 90 % interval: each of its ends is a one-sided test at 5 %. If neither of the first two holds, the
+// data cannot tell.
+bool lies_within(const Difference& difference, double delta);   ///< equivalent: the interval is inside (−δ, δ)
+bool lies_outside(const Difference& difference, double delta);  ///< it is beyond δ, or below −δ
+bool is_not_worse(const Difference& difference, double delta);  ///< its lower end is above −δ
+
+}  // namespace tearless::harness
