@@ -288,7 +288,7 @@ def precision_claims(sweep):
     bleu = {}
     for run in json.loads(sweep.tearless("runs", "last", "--json")):
         if precision := run["coordinates"].get("run.precision"):
-            bleu.setdefault(run["coordinates"]["model.norm.kind"], {}).setdefault(precision, []).append(run["scores"]["dev.bleu"])
+            bleu.setdefault(run["coordinates"]["model.norm.kind"], {}).setdefault(precision, []).append(run["scores"]["dev.bleu_13a"])
     return {f"bf16 scores within seed noise of fp32 with {norm}": (
         abs(statistics.mean(of["fp32"]) - statistics.mean(of["bf16"])) <= max(1, *(max(b) - min(b) for b in of.values())), str(of))
         for norm, of in bleu.items()}

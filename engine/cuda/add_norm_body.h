@@ -57,7 +57,7 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
     if (row_gain) runner.run(AddPartials{row_gain, a.rows, 1, a.d_gain, 1, nullptr});
     return;
   }
-  const int64_t per_block = rows_per_partial(a.rows, 8);
+  const int64_t per_block = rows_per_partial(a.rows, 16);
   const int64_t parts = blocks_for(a.rows, per_block);
   const int64_t sums = gain_width + bias_width;
   float* partial = sums > 0 ? runner.template workspace<float>(parts * sums) : nullptr;
