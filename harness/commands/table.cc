@@ -13,6 +13,7 @@
 #include "harness/commands/submission_options.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
+#include "harness/results/sentences.h"
 #include "harness/screen/screen.h"
 #include "harness/table/table.h"
 
@@ -50,13 +51,26 @@ std::vector<GridState> states_of(const TableOptions& options, const Globals& glo
   return look_up_all(grids_in(*file, options.parts), {}, globals, WithoutProgram::kUseSweep);
 }
 
+/// The scores that the grid's tables compare over sentences.
+std::vector<std::string> scores_compared(const Grid& grid) {
+  std::vector<std::string> scores;
+  for (const View& view : grid.views) {
+    const TableSpec& table = view.table();
+    if (!table.test || !table.test->is_over_sentences()) continue;
+    const std::vector<std::string> shown = table.scores.empty() ? std::vector<std::string>{"test.*"} : table.scores;
+    scores.insert(scores.end(), shown.begin(), shown.end());
+  }
+  return scores;
+}
+
 int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
   require_csv(options.formulas, format == TableFormat::kCsv, "--format csv");
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
-  for (const GridState& state : states_of(options, globals)) {
+  for (GridState& state : states_of(options, globals)) {
     if (!state.errors.empty()) throw UserError(state.errors.front());
+    read_sentences(state.results, scores_compared(state.grid));
     for (const View& view : state.grid.views) {
       const auto show = [&](const auto& spec) {
         tables.push_back(fill(state.grid, view.title, spec, state.results.rows, options_again(globals), note,

@@ -264,6 +264,30 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
+void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
+  spec.test = read_comparison(table, reader.file());
+  if (!spec.baseline && !spec.test->is_bold) {
+    fail("{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "
+         "best of it; write one of them",
+         reader.location(table));
+  }
+}
+
+void require_what_show_needs(const TableReader& reader, const TableSpec& spec) {
+  using Needs = Statistic::Needs;
+  for (const ShownPart& part : spec.show.parts) {
+    const Needs needs = part.statistic->needs;
+    const auto require = [&](bool holds, const char* what) {
+      if (!holds) fail("{}: {{{}}} needs {}", reader.location("show"), part.statistic->name, what);
+    };
+    if (needs == Needs::kNothing) continue;
+    require(spec.baseline.has_value(), "a row to compare with, which baseline = \"its label\" names");
+    if (needs != Needs::kBaseline) require(spec.test.has_value(), "the section [table.test]");
+    if (needs == Needs::kSentences)
+      require(spec.test->is_over_sentences(), "a test over sentences: method = \"randomisation\" or \"bootstrap\"");
+  }
+}
+
 /// [[table.header]]: a name, and texts = { label = text } of labels of an axis of the columns.
 void load_header(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
   TableReader reader(table, "[[table.header]]", file);
@@ -347,10 +371,8 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   if (reader.has("where") && layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
   for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
   load_added_lines(reader, grid, layout, spec);
-  const bool has_difference = std::ranges::any_of(
-      spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
-  if (has_difference && !spec.baseline)
-    fail("{}: {{delta}} is the difference from a row, which baseline = \"its label\" names", reader.location("show"));
+  if (const auto* test = reader.table("test")) load_test(*test, reader, spec);
+  require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   spec.label = load_label(reader);
   spec.width = static_cast<TableSpec::Width>(reader.choice("width", {"as needed", "column", "page"}, 0));

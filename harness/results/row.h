@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/score/sentence_stats.h"
 #include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
 #include "harness/statistics/seed_value.h"
@@ -25,6 +27,8 @@ struct Row {
   int64_t place = 0;                        // in the sweep, from 1; 0 without a sweep
   std::string refusal = {};                 // why the training program refuses the settings; "" if it does not
   RunResult result = {};
+  // By score: the statistics of its sentences, where a table compares them (results/sentences.h).
+  std::map<std::string, std::shared_ptr<const SentenceStats>> sentences = {};
 
   bool is_trained() const { return derivation.empty(); }
   std::string sweep_id() const { return sweep ? sweep->id : ""; }

@@ -32,26 +32,26 @@ std::optional<double> correlation_of(std::span<const double> a, std::span<const 
 
 }  // namespace
 
-Interval Difference::interval(double confidence) const {
+Interval MeanDifference::interval(double confidence) const {
   if (standard_error == 0) return {mean, mean};
   const boost::math::students_t t(degrees);
   const double half = boost::math::quantile(t, 0.5 + confidence / 2) * standard_error;
   return {mean - half, mean + half};
 }
 
-double Difference::p() const {
+double MeanDifference::p() const {
   if (standard_error == 0) return mean == 0 ? 1 : 0;
   const boost::math::students_t t(degrees);
   return 2 * boost::math::cdf(boost::math::complement(t, std::abs(mean) / standard_error));
 }
 
-std::optional<Difference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b) {
+std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b) {
   const SeedPairs pairs = pairs_of(a, b);
   const size_t n = pairs.size();
   if (n < 2) return std::nullopt;
   const std::vector<double> differences = pairs.differences();
   const double deviation = without_rounding(*sample_deviation(differences), pairs.rounding());
-  return Difference{.mean = without_rounding(*mean(differences), pairs.rounding()),
+  return MeanDifference{.mean = without_rounding(*mean(differences), pairs.rounding()),
                     .standard_error = deviation / std::sqrt(static_cast<double>(n)),
                     .degrees = static_cast<double>(n - 1),
                     .n_first = n,
@@ -60,14 +60,14 @@ std::optional<Difference> paired_difference(std::span<const SeedValue> a, std::s
                     .correlation = correlation_of(pairs.first, pairs.second)};
 }
 
-std::optional<Difference> welch_difference(std::span<const double> a, std::span<const double> b) {
+std::optional<MeanDifference> welch_difference(std::span<const double> a, std::span<const double> b) {
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const auto degrees_a = static_cast<double>(a.size() - 1), degrees_b = static_cast<double>(b.size() - 1);
   const double error_a = square(*sample_deviation(a)) / static_cast<double>(a.size());
   const double error_b = square(*sample_deviation(b)) / static_cast<double>(b.size());
   const double error = error_a + error_b;  // squared
   const double rounding = kRounding * std::max(greatest_magnitude(a), greatest_magnitude(b));
-  return Difference{.mean = without_rounding(*mean(a) - *mean(b), rounding),
+  return MeanDifference{.mean = without_rounding(*mean(a) - *mean(b), rounding),
                     .standard_error = std::sqrt(error),
                     .degrees = error == 0 ? degrees_a + degrees_b  // Welch and Satterthwaite have 0/0
                                           : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b),
@@ -75,17 +75,17 @@ std::optional<Difference> welch_difference(std::span<const double> a, std::span<
                     .n_second = b.size()};
 }
 
-bool lies_within(const Difference& difference, double delta) {
+bool lies_within(const MeanDifference& difference, double delta) {
   const auto [lower, upper] = difference.interval(kEquivalence);
   return -delta < lower && upper < delta;
 }
 
-bool lies_outside(const Difference& difference, double delta) {
+bool lies_outside(const MeanDifference& difference, double delta) {
   const auto [lower, upper] = difference.interval(kEquivalence);
   return lower > delta || upper < -delta;
 }
 
-bool is_not_worse(const Difference& difference, double delta) {
+bool is_not_worse(const MeanDifference& difference, double delta) {
   return difference.interval(kEquivalence).first > -delta;
 }
 

@@ -11,7 +11,7 @@
 
 namespace tearless::harness {
 
-struct Difference {
+struct MeanDifference {
   double mean = 0;
   double standard_error = 0;  // 0: the differences are all the same or, of two samples, each is constant
   double degrees = 0;         // of freedom; of Welch's test seldom a whole number
@@ -26,14 +26,14 @@ struct Difference {
 };
 
 /// a − b of the seeds that both have; nullopt if these are fewer than two.
-std::optional<Difference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b);
+std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b);
 /// a − b of independent samples whose variances may differ; nullopt if one has fewer than two values.
-std::optional<Difference> welch_difference(std::span<const double> a, std::span<const double> b);
+std::optional<MeanDifference> welch_difference(std::span<const double> a, std::span<const double> b);
 
 // With δ > 0, by the 90 % interval: each of its ends is a one-sided test at 5 %. If neither of the first two holds, the
 // data cannot tell.
-bool lies_within(const Difference& difference, double delta);   ///< equivalent: the interval is inside (−δ, δ)
-bool lies_outside(const Difference& difference, double delta);  ///< it is beyond δ, or below −δ
-bool is_not_worse(const Difference& difference, double delta);  ///< its lower end is above −δ
+bool lies_within(const MeanDifference& difference, double delta);   ///< equivalent: the interval is inside (−δ, δ)
+bool lies_outside(const MeanDifference& difference, double delta);  ///< it is beyond δ, or below −δ
+bool is_not_worse(const MeanDifference& difference, double delta);  ///< its lower end is above −δ
 
 }  // namespace tearless::harness

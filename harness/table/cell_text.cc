@@ -34,16 +34,32 @@ std::string count_of(const Cell& cell) {
 }
 
 /// nullopt: there are too few values.
-std::optional<double> value_of(const ShownPart& part, const Table::Column& column, const Cell& cell) {
-  const std::vector<double> values = numbers_of(cell.values), differences = numbers_of(cell.differences);
-  return part.statistic->of({.values = values, .differences = differences, .highest_is_best = column.highest_is_best});
+std::optional<double> value_of(const Table& table, const ShownPart& part, const Table::Column& column,
+                               const Cell& cell) {
+  return part.statistic->of({.values = cell.values,
+                             .baseline = cell.baseline,
+                             .is_paired = table.is_paired,
+                             .highest_is_best = column.highest_is_best,
+                             .p = cell.corrected_p,
+                             .sources = cell.sources});
+}
+
+/// A probability, or a correlation. What is below the last digit is "<0.001".
+std::string probability_text(double value, const ShownPart& part) {
+  constexpr int kDecimals = 3;
+  const int decimals = part.decimals.value_or(kDecimals);
+  const double least = std::pow(10.0, -decimals);
+  if (value > 0 && value < least) return fmt::format("<{:.{}f}", least, decimals);
+  return with_minus(fmt::format("{:.{}f}", value, decimals));
 }
 
 /// One statistic; nullopt: it has no value.
-std::optional<std::string> statistic_text(const ShownPart& part, const Table::Column& column, const Cell& cell) {
+std::optional<std::string> statistic_text(const Table& table, const ShownPart& part, const Table::Column& column,
+                                         const Cell& cell) {
   if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
-  const std::optional<double> value = value_of(part, column, cell);
+  const std::optional<double> value = value_of(table, part, column, cell);
   if (!value) return std::nullopt;
+  if (part.statistic->kind == Statistic::Kind::kProbability) return probability_text(*value, part);
   const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
   const bool is_difference = part.statistic->kind == Statistic::Kind::kDifference ||
                              (cell.is_difference && part.statistic->kind == Statistic::Kind::kValue);
@@ -64,7 +80,7 @@ std::string shown_text(const Table& table, const Table::Column& column, const Ce
   for (const ShownPart& part : table.show.parts) {
     // A bracket that is opened in one part and closed in another stays.
     const bool can_be_left_out = is_balanced(part.before + part.after);
-    const auto statistic = statistic_text(part, column, cell);
+    const auto statistic = statistic_text(table, part, column, cell);
     if (statistic || !can_be_left_out) text += part.before + statistic.value_or("–") + part.after;
   }
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
@@ -110,7 +126,7 @@ std::string difference_text(const Table& table, const Table::Column& column, con
   const auto part = std::ranges::find_if(
       table.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
   if (!theirs.is_number() || part == table.show.parts.end()) return "";
-  const std::optional<double> ours = value_of(*part, column, cell);
+  const std::optional<double> ours = value_of(table, *part, column, cell);
   if (!ours) return "";
   const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
   return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(cell), digits));
@@ -131,7 +147,8 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 
 std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
   if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";  // the grid has nothing here
-  return shown_text(table, column, cell) + (cell.stale > 0 ? "*" : "") + (cell.mixed() > 0 ? "°" : "") +
+  constexpr const char* kLevels[] = {"", "†", "‡"};
+  return shown_text(table, column, cell) + kLevels[cell.level] + (cell.stale > 0 ? "*" : "") + (cell.mixed() > 0 ? "°" : "") +
          count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell);
 }
 

@@ -11,6 +11,7 @@
 #include "harness/runs/measured.h"
 #include "harness/statistics/stats.h"
 #include "harness/table/by_score.h"
+#include "harness/table/compare.h"
 #include "harness/table/lines.h"
 #include "harness/table/notes.h"
 #include "harness/table/table.h"
@@ -167,6 +168,8 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
                                                                            : kNotInScores;
     } else {
       cell.values.push_back({row.run.seed, *value * factor});
+      if (const auto found = row.sentences.find(score); found != row.sentences.end())
+        cell.sentences.emplace(row.run.seed, found->second);
       cell.diverged_scored += diverged;
       cell.stale += !result.stale.empty() || !trained.stale.empty();
       for (const std::string& why : {trained.stale, result.stale}) {
@@ -283,14 +286,30 @@ bool averages_differ(const Places& places) {
   return points.size() > 1;
 }
 
-/// Of each seed, the difference from the cell of the baseline in the same column.
-void set_differences(const Table::Row& baseline, Table& table) {
+/// Of each cell, the values of the baseline's cell in the same column.
+void set_baseline(const Table::Row& baseline, Table& table) {
   for (Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size() && &row != &baseline; ++i) {
-      if (row.cells[i].is_difference) continue;
-      row.cells[i].differences = weighted_sum({{&row.cells[i], 1}, {&baseline.cells[i], -1}}).values;
+      if (!row.cells[i].is_difference) row.cells[i].baseline = baseline.cells[i].values;
     }
   }
+}
+
+/// Of each column that is a mean of others: these. They have no sentences together, but a p that is the largest of
+/// theirs.
+std::vector<std::vector<size_t>> columns_of_means(const std::vector<Line>& columns) {
+  std::vector<std::vector<size_t>> parts(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].added || columns[i].added->is_difference) continue;
+    for (size_t j = 0; j < columns.size(); ++j) {
+      const bool is_part = !columns[j].added && columns[j].score == columns[i].score &&
+                           std::ranges::any_of(columns[i].sum, [&](const auto& term) {
+                             return term.first == columns[j].sum.front().first;
+                           });
+      if (is_part) parts[i].push_back(j);
+    }
+  }
+  return parts;
 }
 
 /// What is chosen in every one of several cells; "" if it is not the same, or others are as good somewhere.
@@ -438,7 +457,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   mark_repeated_cells(table);
   if (spec.baseline) {
     table.baseline = row_lines[*spec.baseline].front().labels;
-    set_differences(
+    set_baseline(
         *std::ranges::find_if(table.rows,
                               [&](const Table::Row& row) { return !row.is_added && row.labels == table.baseline; }),
         table);
@@ -451,10 +470,12 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     column.published_decimals = published_decimals(table, i);
     column.highest_is_best = highest_is_best(spec, column.score);
   }
+  const Compared compared = spec.test ? compare_cells(*spec.test, columns_of_means(columns), table) : Compared();
+  table.is_paired = !spec.test || spec.test->is_paired;
   table.chosen = spec.select ? chosen_everywhere(table) : "";
   table.shows_counts = counts_differ(table);
   collect_sources(table);
-  add_notes({grid, spec, all, options, resume, which, averages_differ(places)}, table);
+  add_notes({grid, spec, all, options, resume, which, averages_differ(places), compared}, table);
   const auto is_published = [](const TableSpec::AddedLine& row) { return row.sum.empty(); };
   if (!other_settings.empty() && (!given.published.empty() || std::ranges::any_of(given.added_rows, is_published))) {
     table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",

@@ -8,6 +8,8 @@
 
 #include "base/words.h"
 #include "harness/grid/expand.h"
+#include "harness/statistics/power.h"
+#include "harness/statistics/proportion.h"
 
 namespace tearless::harness {
 namespace {
@@ -120,7 +122,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
 
 // A run whose result depends on whether it was stopped is named, whoever asks.
 void add_resume_notes(const NoteContext& context, std::vector<std::string>& notes) {
-  const auto& [grid, spec, runs, options, note, which, averages_differ] = context;
+  const auto& [grid, spec, runs, options, note, which, averages_differ, compared] = context;
   std::set<std::string> different;
   int64_t equal = 0;
   std::set<size_t> stops;
@@ -197,9 +199,28 @@ bool any_cell(const Table& table, const F& what) {
   return std::ranges::any_of(table.rows, [&](const Table::Row& row) { return std::ranges::any_of(row.cells, what); });
 }
 
+std::string baseline_in_print(const Table& table) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < table.baseline.size(); ++i)
+    labels.push_back(name_of(table.names, table.row_axes[i], table.baseline[i]).text);
+  return fmt::format("{}", fmt::join(labels, ", "));
+}
+
+// "RT, test: ", or "" for the only column.
+std::string column_in_print(const Table& table, size_t index) {
+  const Table::Column& column = table.columns[index];
+  std::vector<std::string> names;
+  for (size_t i = 0; i < table.column_axes.size(); ++i) {
+    const std::string name = name_of(table.names, table.column_axes[i], column.labels[i]).text;
+    if (!name.empty()) names.push_back(name);
+  }
+  if (table.several_scores) names.push_back(score_in_print(table, column.score));
+  return table.columns.size() == 1 || names.empty() ? "" : fmt::format("{} ", fmt::join(names, ", "));
+}
+
 // What the numbers of a cell are.
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
   const std::string score = table.several_scores ? "" : score_in_print(table, table.columns.front().score) + ": ";
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
                                     counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
@@ -218,17 +239,102 @@ void add_show_notes(const NoteContext& context, Table& table) {
                     averages_differ ? " that the cell has, which are not the same in every cell" : ""));
   }
   const bool has_delta = std::ranges::any_of(
-      spec.show.parts, [](const ShownPart& part) { return part.statistic->kind == Statistic::Kind::kDifference; });
-  if (spec.baseline && has_delta) {
-    std::vector<std::string> labels;
-    const std::vector<std::string>& line = table.baseline;
-    for (size_t i = 0; i < line.size(); ++i) labels.push_back(name_of(table.names, table.row_axes[i], line[i]).text);
-    table.notes.push_back(fmt::format("the baseline is {}; differences are of the same seed", fmt::join(labels, ", ")));
+      spec.show.parts, [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; });
+  if (spec.baseline && (has_delta || spec.test)) {
+    const bool is_by_seed = has_delta && table.is_paired;
+    table.notes.push_back(fmt::format("the baseline is {}{}", baseline_in_print(table),
+                                      is_by_seed ? "; differences are of the same seed" : ""));
   }
 }
 
+const char* method_in_words(const Comparison& test) {
+  switch (test.method) {
+    case Comparison::Method::kRandomisation:
+      return "approximate randomisation over sentences";
+    case Comparison::Method::kBootstrap:
+      return "paired bootstrap over sentences";
+    case Comparison::Method::kSacrebleu:
+      return "paired bootstrap over sentences as sacreBLEU does it, which rejects equal systems about twice too often";
+    case Comparison::Method::kSignFlip:
+      return "sign-flip test over seeds";
+    default:
+      return test.is_paired ? "paired t test over seeds" : "Welch's t test over seeds";
+  }
+}
+
+// Which test the marks and bold numbers are of.
+void add_test_notes(const NoteContext& context, Table& table) {
+  if (!context.spec.test) return;
+  const Comparison& test = *context.spec.test;
+  std::string how = method_in_words(test);
+  if (test.draws_samples()) how += fmt::format(" ({} samples, seed {})", test.sampling.samples, test.sampling.seed);
+  if (context.spec.baseline) {
+    std::vector<std::string> marks;
+    for (size_t i = 0; i < test.levels.size(); ++i) marks.push_back(fmt::format("{} p ≤ {}", i == 0 ? "†" : "‡", test.levels[i]));
+    const std::string family =
+        !test.is_corrected ? fmt::format(", not corrected for {}", counted(static_cast<int64_t>(context.compared.family), "comparison"))
+                           : fmt::format(", corrected for {} (Holm)", counted(static_cast<int64_t>(context.compared.family), "comparison"));
+    table.notes.push_back(fmt::format("{}: different from the baseline, {}{}", fmt::join(marks, ", "), how, family));
+  }
+  if (any_cell(table, [](const Cell& cell) { return cell.is_bold; })) {
+    table.notes.push_back(fmt::format("bold: the best of the column, and what is not different from it with p ≤ {}{}{}", test.levels.front(),
+                                      test.is_corrected ? " (Holm, over the column)" : "",
+                                      context.spec.baseline ? "" : ": " + how));
+  }
+  std::vector<std::string> without;
+  for (const auto& [why, count] : context.compared.without) without.push_back(fmt::format("{} ({})", why, count));
+  if (!without.empty()) table.notes.push_back(fmt::format("comparisons without a p that can decide: {}", fmt::join(without, "; ")));
+}
+
+// The difference between two cells that these numbers of seeds could have found, of each column.
+void add_power_notes(Table& table) {
+  constexpr size_t kMaxColumns = 8;
+  std::vector<std::string> parts;
+  std::set<size_t> counts;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].is_added) continue;
+    std::vector<std::vector<double>> cells;
+    std::set<size_t> seeds;
+    for (const Table::Row& row : table.rows) {
+      if (row.is_added || row.cells[i].n() == 0) continue;
+      cells.push_back(numbers_of(row.cells[i].values));
+      seeds.insert(cells.back().size());
+    }
+    const std::optional<double> deviation = pooled_deviation(cells);
+    if (!deviation || cells.size() < 2) continue;
+    const size_t n = *seeds.begin();
+    const std::optional<double> found = detectable_difference(*deviation, n);
+    if (!found) continue;
+    counts.insert(n);
+    const Digits digits = table.columns[i].digits;
+    parts.push_back(fmt::format("{}{}", column_in_print(table, i), number_text(*found, *found, digits)));
+  }
+  if (parts.empty()) return;
+  const std::string seeds = counts.size() == 1 ? counted(static_cast<int64_t>(*counts.begin()), "seed") : "these seeds";
+  table.notes.push_back(fmt::format("power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
+                                    seeds, some_of(parts, kMaxColumns, "; ")));
+}
+
+// Failures of cells, with the interval of their share.
+void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
+  constexpr size_t kMaxParts = 6;
+  std::set<std::pair<int, int>> shares;  // of ended runs
+  for (const Table::Row& row : table.rows) {
+    for (const Cell& cell : row.cells) {
+      if (!cell.is_sum && cell.failures() > 0) shares.emplace(cell.failures(), cell.failures() + cell.n());
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [failed, of] : shares) {
+    const auto interval = wilson_interval(static_cast<size_t>(failed), static_cast<size_t>(of));
+    parts.push_back(fmt::format("{}/{} is {:.0f} to {:.0f} %", failed, of, 100 * interval->first, 100 * interval->second));
+  }
+  if (!parts.empty())
+    notes.push_back(fmt::format("share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
+}
+
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
@@ -320,11 +426,14 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
 }  // namespace
 
 void add_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
   add_show_notes(context, table);
   if (spec.select) add_select_notes(context, table);
   add_published_notes(spec, table);
+  add_test_notes(context, table);
+  add_power_notes(table);
   add_mark_notes(spec, table);
+  add_failure_notes(table, table.notes);
   add_machine_notes(table, table.notes);
   add_factor_notes(table, spec, table.notes);
   add_resume_notes(context, table.notes);

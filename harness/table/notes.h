@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/table/compare.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -22,6 +23,7 @@ struct NoteContext {
   ResumeNote resume;
   Notes which;
   bool averages_differ;  // a mean over an axis is not over the same values of it in every cell
+  const Compared& compared;
 };
 
 /// Appends the notes of a table whose rows and columns are complete.

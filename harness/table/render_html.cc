@@ -30,7 +30,7 @@ std::string render_html(const Sheet& sheet) {
     for (const Name& label : row.labels) text += fmt::format("<th>{}</th>", escape_html(label.text));
     for (size_t i = 0; i < row.cells.size(); ++i) {
       text += fmt::format("<td title=\"{}\">{}</td>", join_escaped(row.runs[i], " ", escape_html),
-                          escape_html(row.cells[i]));
+                          escaped_cell(row, i, escape_html, "<strong>", "</strong>"));
     }
     text += "</tr>\n";
   }

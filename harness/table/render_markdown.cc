@@ -51,10 +51,11 @@ std::string render_markdown(const Sheet& sheet) {
     if (line.kind == HeaderLine::Kind::kAdded) text += add(texts);
   }
   for (const Sheet::Row& row : sheet.rows) {
-    std::vector<std::string> line;
-    for (const Name& label : row.labels) line.push_back(label.text);
-    line.insert(line.end(), row.cells.begin(), row.cells.end());
-    text += add(line);
+    text += "|";
+    for (const Name& label : row.labels) text += fmt::format(" {} |", escape_markdown(label.text));
+    for (size_t i = 0; i < row.cells.size(); ++i)
+      text += fmt::format(" {} |", escaped_cell(row, i, escape_markdown, "**", "**"));
+    text += "\n";
   }
   text += "\n";
   for (const std::string& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note));

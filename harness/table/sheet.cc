@@ -108,6 +108,7 @@ Sheet sheet_of(const Table& table) {
       printed.measured.push_back(measured_text(table, column, row.cells[i]));
       printed.published.push_back(published_text(table, column, row.cells[i]));
       printed.cells.push_back(beside(printed.measured.back(), printed.published.back()));
+      printed.bold.push_back(row.cells[i].is_bold);
       printed.runs.push_back(row.cells[i].runs);
     }
     above = labels;

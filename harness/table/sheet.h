@@ -33,6 +33,7 @@ struct Sheet {
     std::vector<Name> labels;                      // "" where the row above has the same one
     std::vector<std::string> measured, published;  // of each cell (table.h)
     std::vector<std::string> cells;                // the two beside each other
+    std::vector<bool> bold;                        // what was measured
     std::vector<std::vector<std::string>> runs;    // of each cell
     bool begins_group = false;                     // not the first row, and of another group than the one above
   };

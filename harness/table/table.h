@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 
 #include "harness/grid/grid.h"
 #include "harness/results/row.h"
+#include "harness/statistics/sentence_test.h"
 #include "harness/table/columns.h"
 #include "harness/table/digits.h"
 
@@ -41,7 +43,12 @@ struct Cell {
   enum class End { kDiverged, kFailed, kBelow, kScoreless };
   std::map<int64_t, End> ends;             // of the seeds whose runs have ended without a value
   std::vector<SeedValue> values;           // of the runs that are done and have the score; statistics are over these
-  std::vector<SeedValue> differences;      // from the baseline, of the seeds that both have
+  std::vector<SeedValue> baseline;         // the values of the baseline's cell in the column
+  std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences;  // by seed, of the score
+  std::optional<double> p, corrected_p;     // of the table's test against the baseline
+  std::optional<TwoSources> sources;        // of the difference from the baseline, where `show` has them
+  int level = 0;                            // 1: † (p is at most the first level), 2: ‡ (the second)
+  bool is_bold = false;                     // the best of its column, or not to be told from it
   std::vector<PublishedNumber> published;  // of each source that has this score
   std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
   std::string chosen_in_print = {};                  // the same, by their names in print
@@ -61,8 +68,10 @@ struct Cell {
   int mixed() const;
   std::optional<double> mean() const;
   std::optional<double> spread() const;  ///< sample standard deviation; nullopt for n < 2
+  /// Of the runs that have ended: those without a value because they diverged, failed or are below fail_below.
+  int failures() const { return diverged - diverged_scored + below + failed; }
   /// Runs without a result yet.
-  int missing() const { return expected - n() - (diverged - diverged_scored) - below - failed - scoreless; }
+  int missing() const { return expected - n() - failures() - scoreless; }
 
   /// The first published number or text; null: there is none.
   nlohmann::json published_value() const;
@@ -100,7 +109,8 @@ struct Table {
   Show show = default_show();
   bool shows_counts = true;  // `show` leaves the number of seeds to the table, and it is not the same everywhere
   std::string chosen;        // with `select`: what is chosen in every cell; "": not the same everywhere
-  std::vector<std::string> baseline;  // the labels of the row from which {delta} is the difference
+  std::vector<std::string> baseline;  // the labels of the row that others are compared with
+  bool is_paired = true;              // with it, by seed
   std::vector<std::string> sources;   // that single published numbers have
   Names names;                        // in print, of the axes, labels and scores above
   std::string label;                  // in LaTeX, as in \ref{tab:norms}

@@ -22,7 +22,7 @@ const std::vector<double> kC = {61.2, 58.9, 60.4, 63.0, 59.1, 60.0}, kD = {57.3,
 
 TEST(PairedDifference, OfThreeSeedsWorkedByHand) {
   // differences 1, 2, 3: mean 2, deviation 1; t(0.975, 2) = 4.302653
-  const Difference d = *paired_difference(seeds({11, 22, 33}), seeds({10, 20, 30}));
+  const MeanDifference d = *paired_difference(seeds({11, 22, 33}), seeds({10, 20, 30}));
   EXPECT_DOUBLE_EQ(d.mean, 2);
   EXPECT_DOUBLE_EQ(d.standard_error, 1 / std::sqrt(3));
   EXPECT_EQ(d.degrees, 2);
@@ -35,7 +35,7 @@ TEST(PairedDifference, OfThreeSeedsWorkedByHand) {
 }
 
 TEST(PairedDifference, AgreesWithSciPy) {
-  const Difference d = *paired_difference(seeds(kA), seeds(kB));
+  const MeanDifference d = *paired_difference(seeds(kA), seeds(kB));
   // ttest_rel(a, b), its confidence_interval(0.95) and (0.90), pearsonr(a, b)
   EXPECT_NEAR(d.mean, 0.35, 1e-12);
   EXPECT_NEAR(d.standard_error, 0.10084641788382961, 1e-12);
@@ -48,7 +48,7 @@ TEST(PairedDifference, AgreesWithSciPy) {
 }
 
 TEST(PairedDifference, ChangesItsSignWithTheOrder) {
-  const Difference d = *paired_difference(seeds(kB), seeds(kA));
+  const MeanDifference d = *paired_difference(seeds(kB), seeds(kA));
   EXPECT_NEAR(d.mean, -0.35, 1e-12);
   EXPECT_NEAR(d.interval().first, -0.6299945433102893, 1e-12);
   EXPECT_NEAR(d.p(), 0.025569090178590406, 1e-12);
@@ -58,7 +58,7 @@ TEST(PairedDifference, PairsBySeedAndIgnoresTheSeedsOfOneSide) {
   std::vector<SeedValue> b = seeds({10, 20, 30});
   std::swap(b.front(), b.back());
   b.push_back({99, 1000});
-  const Difference d = *paired_difference(seeds({11, 22, 33, 44}), b);
+  const MeanDifference d = *paired_difference(seeds({11, 22, 33, 44}), b);
   EXPECT_EQ(d.n_first, 3);
   EXPECT_EQ(d.n_second, 3);
   EXPECT_DOUBLE_EQ(d.mean, 2);
@@ -77,7 +77,7 @@ TEST(PairedDifference, HasNoCorrelationWhereASideIsConstant) {
 }
 
 TEST(PairedDifference, OfEqualValuesHasTheWidthZeroAndIsNotSignificant) {
-  const Difference d = *paired_difference(seeds({27.7, 28.1, 0.3}), seeds({27.7, 28.1, 0.1 + 0.2}));
+  const MeanDifference d = *paired_difference(seeds({27.7, 28.1, 0.3}), seeds({27.7, 28.1, 0.1 + 0.2}));
   EXPECT_EQ(d.mean, 0);
   EXPECT_EQ(d.standard_error, 0);
   EXPECT_EQ(d.interval(), Interval(0, 0));
@@ -87,14 +87,14 @@ TEST(PairedDifference, OfEqualValuesHasTheWidthZeroAndIsNotSignificant) {
 TEST(PairedDifference, OfDifferencesThatAreEqualButForRoundingErrorsHasTheWidthZero) {
   const std::vector<double> a = {27.1, 0.3, 90.4}, b = {27.0, 0.2, 90.3};
   ASSERT_NE(a[0] - b[0], a[2] - b[2]);
-  const Difference d = *paired_difference(seeds(a), seeds(b));
+  const MeanDifference d = *paired_difference(seeds(a), seeds(b));
   EXPECT_NEAR(d.mean, 0.1, 1e-12);
   EXPECT_EQ(d.standard_error, 0);
   EXPECT_EQ(d.p(), 0);
 }
 
 TEST(WelchDifference, AgreesWithSciPy) {
-  const Difference d = *welch_difference(kC, kD);
+  const MeanDifference d = *welch_difference(kC, kD);
   // ttest_ind(c, d, equal_var=False), its df and confidence_interval(0.95) and (0.90)
   EXPECT_NEAR(d.mean, 3, 1e-12);
   EXPECT_NEAR(d.degrees, 6.265576968625759, 1e-10);
@@ -110,7 +110,7 @@ TEST(WelchDifference, AgreesWithSciPy) {
 
 TEST(WelchDifference, WorkedByHand) {
   // variances 1 and 4, three values each: error² = 1/3 + 4/3; degrees (5/3)² / ((1/9 + 16/9) / 2) = 50/17
-  const Difference d = *welch_difference(std::vector<double>{1, 2, 3}, std::vector<double>{2, 4, 6});
+  const MeanDifference d = *welch_difference(std::vector<double>{1, 2, 3}, std::vector<double>{2, 4, 6});
   EXPECT_DOUBLE_EQ(d.mean, -2);
   EXPECT_DOUBLE_EQ(d.standard_error, std::sqrt(5.0 / 3));
   EXPECT_DOUBLE_EQ(d.degrees, 50.0 / 17);
@@ -123,7 +123,7 @@ TEST(WelchDifference, NeedsTwoValuesOnEachSide) {
 }
 
 TEST(WelchDifference, OfTwoConstantsHasTheWidthZero) {
-  const Difference d = *welch_difference(std::vector<double>{5, 5, 5}, std::vector<double>{3, 3});
+  const MeanDifference d = *welch_difference(std::vector<double>{5, 5, 5}, std::vector<double>{3, 3});
   EXPECT_EQ(d.mean, 2);
   EXPECT_EQ(d.standard_error, 0);
   EXPECT_EQ(d.degrees, 3);
@@ -133,7 +133,7 @@ TEST(WelchDifference, OfTwoConstantsHasTheWidthZero) {
 }
 
 TEST(WelchDifference, OfAConstantAndAnotherHasTheDegreesOfTheOther) {
-  const Difference d = *welch_difference(std::vector<double>{5, 5, 5, 5}, std::vector<double>{1, 2, 3});
+  const MeanDifference d = *welch_difference(std::vector<double>{5, 5, 5, 5}, std::vector<double>{1, 2, 3});
   EXPECT_DOUBLE_EQ(d.degrees, 2);
   EXPECT_DOUBLE_EQ(d.standard_error, 1 / std::sqrt(3));
 }
@@ -141,48 +141,48 @@ TEST(WelchDifference, OfAConstantAndAnotherHasTheDegreesOfTheOther) {
 TEST(Equivalence, IsThatOfTwoOneSidedTestsAtFivePerCent) {
   // the greater p of ttest_1samp(a - b, -δ, alternative="greater") and ttest_1samp(a - b, δ, alternative="less"):
   // 0.106, 0.038, 0.013 for δ = 0.5, 0.59, 0.7
-  const Difference d = *paired_difference(seeds(kA), seeds(kB));
+  const MeanDifference d = *paired_difference(seeds(kA), seeds(kB));
   EXPECT_FALSE(lies_within(d, 0.5));
   EXPECT_TRUE(lies_within(d, 0.59));
   EXPECT_TRUE(lies_within(d, 0.7));
-  const Difference opposite = *paired_difference(seeds(kB), seeds(kA));
+  const MeanDifference opposite = *paired_difference(seeds(kB), seeds(kA));
   EXPECT_FALSE(lies_within(opposite, 0.5));
   EXPECT_TRUE(lies_within(opposite, 0.59));
   // the same of ttest_ind(c ± δ, d, equal_var=False): 0.059, 0.031 for δ = 4.2, 4.5
-  const Difference unpaired = *welch_difference(kC, kD);
+  const MeanDifference unpaired = *welch_difference(kC, kD);
   EXPECT_FALSE(lies_within(unpaired, 4.2));
   EXPECT_TRUE(lies_within(unpaired, 4.5));
 }
 
 TEST(Equivalence, IsContradictedWhereTheIntervalIsBeyondTheLimit) {
   // ttest_1samp(a - b, δ, alternative="greater"): 0.034, 0.059 for δ = 0.1, 0.15
-  const Difference d = *paired_difference(seeds(kA), seeds(kB));
+  const MeanDifference d = *paired_difference(seeds(kA), seeds(kB));
   EXPECT_TRUE(lies_outside(d, 0.1));
   EXPECT_FALSE(lies_outside(d, 0.15));
-  const Difference opposite = *paired_difference(seeds(kB), seeds(kA));
+  const MeanDifference opposite = *paired_difference(seeds(kB), seeds(kA));
   EXPECT_TRUE(lies_outside(opposite, 0.1));
   EXPECT_FALSE(lies_outside(opposite, 0.15));
 }
 
 TEST(Equivalence, CannotBeToldWhereALimitIsInsideTheInterval) {
-  const Difference d = *paired_difference(seeds(kA), seeds(kB));
+  const MeanDifference d = *paired_difference(seeds(kA), seeds(kB));
   EXPECT_FALSE(lies_within(d, 0.3));
   EXPECT_FALSE(lies_outside(d, 0.3));
 }
 
 TEST(Equivalence, AtTheLimitItself) {
-  const Difference exact = {.mean = 0.5, .standard_error = 0, .degrees = 2};
+  const MeanDifference exact = {.mean = 0.5, .standard_error = 0, .degrees = 2};
   EXPECT_FALSE(lies_within(exact, 0.5));
   EXPECT_FALSE(lies_outside(exact, 0.5));
   EXPECT_TRUE(lies_within(exact, 0.51));
   EXPECT_TRUE(lies_outside(exact, 0.49));
-  EXPECT_FALSE(is_not_worse(Difference{.mean = -0.5, .standard_error = 0, .degrees = 2}, 0.5));
+  EXPECT_FALSE(is_not_worse(MeanDifference{.mean = -0.5, .standard_error = 0, .degrees = 2}, 0.5));
 }
 
 TEST(NotWorse, AsksForTheLowerEndAlone) {
   // ttest_1samp(b - a, -δ, alternative="greater"): 0.106, 0.038 for δ = 0.5, 0.59
   EXPECT_TRUE(is_not_worse(*paired_difference(seeds(kA), seeds(kB)), 0.01));
-  const Difference opposite = *paired_difference(seeds(kB), seeds(kA));
+  const MeanDifference opposite = *paired_difference(seeds(kB), seeds(kA));
   EXPECT_FALSE(is_not_worse(opposite, 0.5));
   EXPECT_TRUE(is_not_worse(opposite, 0.59));
 }

@@ -1,0 +1,91 @@
+#include "harness/grid/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "harness/grid/table_reader.h"
+
+namespace tearless::harness {
+namespace {
+
+using Method = Comparison::Method;
+
+void load_method(TableReader& reader, Comparison& test) {
+  constexpr Method kMethods[] = {Method::kRandomisation, Method::kBootstrap, Method::kSignFlip, Method::kT};
+  test.method = kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, 0)];
+  if (reader.text("compat")) {
+    reader.choice("compat", {"sacrebleu"}, 0);
+    if (test.method != Method::kBootstrap)
+      fail("{}: compat = \"sacrebleu\" is a form of method = \"bootstrap\"", reader.location("compat"));
+    test.method = Method::kSacrebleu;
+    test.sampling.samples = 1000;  // its default
+  }
+}
+
+/// A whole number from `least` to `most`; `otherwise` without the key.
+int64_t whole_number(TableReader& reader, const std::string& key, int64_t least, int64_t most, int64_t otherwise) {
+  const std::optional<double> number = reader.number(key);
+  if (!number) return otherwise;
+  if (*number != std::floor(*number) || *number < static_cast<double>(least) || *number > static_cast<double>(most))
+    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, least, most);
+  return static_cast<int64_t>(*number);
+}
+
+std::vector<double> load_levels(TableReader& reader) {
+  const toml::node* node = reader.any("level");
+  if (!node) return {0.05};
+  std::vector<double> levels;
+  const auto add = [&](const toml::node& one) {
+    const std::optional<double> level = one.is_number() ? one.value<double>() : std::nullopt;
+    levels.push_back(level && *level > 0 && *level < 1 ? *level : -1);
+  };
+  if (const toml::array* list = node->as_array()) {
+    for (const toml::node& one : *list) add(one);
+  } else {
+    add(*node);
+  }
+  const bool fall = levels.size() < 2 || levels[0] > levels[1];
+  if (levels.empty() || levels.size() > 2 || std::ranges::min(levels) < 0 || !fall) {
+    fail("{}: level must be a number between 0 and 1, or two of which the second is smaller, as in [0.05, 0.01]",
+         reader.location("level"));
+  }
+  return levels;
+}
+
+}  // namespace
+
+Comparison read_comparison(const toml::table& table, const std::string& file) {
+  constexpr int64_t kMostSamples = 10'000'000, kMostSeed = 1LL << 53;
+  TableReader reader(table, "[table.test]", file);
+  Comparison test;
+  load_method(reader, test);
+  test.levels = load_levels(reader);
+  test.is_corrected = reader.choice("correction", {"holm", "none"}, 0) == 0;
+  for (const char* key : {"samples", "seed"}) {
+    if (reader.has(key) && !test.draws_samples())
+      fail("{}: {} is of tests that draw samples, and method = \"t\" draws none", reader.location(key), key);
+  }
+  test.sampling.samples = whole_number(reader, "samples", 1, kMostSamples, test.sampling.samples);
+  test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMostSeed, 1));
+  const double least_p = 1 / static_cast<double>(test.sampling.samples + 1);
+  if (test.draws_samples() && least_p > test.levels.back()) {
+    fail("{}: {} samples have no p below {:.2g}, and level is {}; take more", reader.location("samples"),
+         test.sampling.samples, least_p, test.levels.back());
+  }
+  const auto flag = [&](const char* key) {
+    const toml::node* node = reader.any(key);
+    if (!node) return true;
+    const std::optional<bool> value = node->value_exact<bool>();
+    if (!value) fail("{}: {} must be true or false", reader.location(key), key);
+    return *value;
+  };
+  test.is_paired = flag("paired");
+  if (reader.has("paired") && test.method != Method::kT)
+    fail("{}: paired is of method = \"t\"; the others always pair by seed", reader.location("paired"));
+  test.is_bold = flag("bold");
+  reader.refuse_leftovers();
+  return test;
+}
+
+}  // namespace tearless::harness

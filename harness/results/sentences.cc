@@ -1,0 +1,59 @@
+#include "harness/results/sentences.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/score/measures.h"
+#include "harness/runs/measured.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+namespace {
+
+/// outputs/<set>.stats of the run whose score it is: that of "test.bleu", and of a derived run "beam8.test.bleu", is
+/// outputs/test.stats. Empty for a name without a set.
+std::filesystem::path stats_file(const Store& store, const Row& row, const std::string& score) {
+  const std::string own = row.is_trained() ? score : score.substr(std::min(score.size(), row.derivation.size() + 1));
+  const size_t dot = own.rfind('.');
+  if (dot == std::string::npos) return {};
+  return Workspace(store.root()).run(row.run.id).root() / "outputs" / (own.substr(0, dot) + ".stats");
+}
+
+bool is_made_of_sums(const std::string& score) {
+  return std::ranges::count(measure_names(), score.substr(score.rfind('.') + 1)) > 0;
+}
+
+/// Null: the run has none.
+std::shared_ptr<const SentenceStats> sentences_of(const Store& store, const Row& row, const std::string& score,
+                                                  double value) {
+  constexpr double kRounding = 1e-9;
+  const std::filesystem::path file = stats_file(store, row, score);
+  if (file.empty() || !std::filesystem::exists(file)) return nullptr;
+  auto stats = std::make_shared<const SentenceStats>(read_stats(read_file(file), file.string()));
+  const double again = score_of_sums(score, stats->columns, file.string())(stats->sum());
+  if (std::abs(again - value) > kRounding * std::max(1.0, std::abs(value))) {
+    fail("{}: it makes {} {}, but the run has {}: the file is of other outputs; to see what else is changed: tearless "
+         "verify",
+         file.string(), score, again, value);
+  }
+  return stats;
+}
+
+}  // namespace
+
+void read_sentences(ResultSet& results, const std::vector<std::string>& scores) {
+  if (!results.store) return;
+  for (Row& row : results.rows) {
+    for (const auto& [name, value] : row.result.scores) {
+      const bool is_asked_for = std::ranges::any_of(
+          scores, [&](const std::string& pattern) { return matches_score(pattern, name); });
+      if (!is_asked_for || !is_made_of_sums(name)) continue;
+      if (auto sentences = sentences_of(*results.store, row, name, value)) row.sentences.emplace(name, sentences);
+    }
+  }
+}
+
+}  // namespace tearless::harness
