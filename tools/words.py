@@ -49,6 +49,7 @@ WORDS.append((rf"(?<![.:])({BRITISH})(?![(:<\w])", "British spelling: -ise, -our
 # (file, text that is right there, reason)
 ALLOWED = [
     ("tools/make_golden_scores.py", r"tokenize[='\"]", "sacreBLEU's name of an argument"),
+    ("tools/make_golden_significance.py", r"tokenize[='\"]", "sacreBLEU's name of an argument"),
     ("tools/make_golden_tokenisers.py", r"tokenize[='\"]", "sacreBLEU's name of an argument"),
     ("engine/ops/dropout.cc", r"product", "Philox multiplies numbers"),
     ("tests/engine/cuda/", r"[Ss]um of products|the product and the sum", "arithmetic: a dot product, a multiply-add"),

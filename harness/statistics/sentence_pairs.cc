@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/utf8.h"
 #include "harness/statistics/rounding.h"
 
 namespace tearless::harness {
@@ -13,12 +14,15 @@ namespace {
 
 constexpr size_t kMinSentences = 2;
 
+std::string listed(const std::vector<std::string>& columns) {
+  return printable(fmt::format("{}", fmt::join(columns, ", ")));
+}
+
 }  // namespace
 
 std::string why_incomparable(const SentenceStats& one, const SentenceStats& other) {
   if (one.columns != other.columns) {
-    return fmt::format("one has the columns {}, the other {}", fmt::join(one.columns, ", "),
-                       fmt::join(other.columns, ", "));
+    return fmt::format("one has the columns {}, the other {}", listed(one.columns), listed(other.columns));
   }
   const size_t n = one.rows.size();
   if (n != other.rows.size()) return fmt::format("one has {} sentences, the other {}", n, other.rows.size());

@@ -93,6 +93,12 @@ TEST(PairedDifference, OfDifferencesThatAreEqualButForRoundingErrorsHasTheWidthZ
   EXPECT_EQ(d.p(), 0);
 }
 
+TEST(PairedDifference, OfDifferencesThatCancelButForRoundingErrorsHasTheMeanZero) {
+  const std::vector<double> a = {27.8, 30.1}, b = {27.7, 30.2};
+  ASSERT_NE(a[0] - b[0], b[1] - a[1]);
+  EXPECT_EQ(paired_difference(seeds(a), seeds(b))->mean, 0);
+}
+
 TEST(WelchDifference, AgreesWithSciPy) {
   const MeanDifference d = *welch_difference(kC, kD);
   // ttest_ind(c, d, equal_var=False), its df and confidence_interval(0.95) and (0.90)
