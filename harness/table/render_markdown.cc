@@ -35,6 +35,11 @@ std::vector<std::string> header_of(const Sheet& sheet) {
   return header;
 }
 
+std::string markdown_cell(const Sheet::Row& row, size_t cell) {
+  const auto [bold, rest] = Sheet::bold_and_rest(row, cell);
+  return (bold.empty() ? "" : fmt::format("**{}**", escape_markdown(bold))) + escape_markdown(rest);
+}
+
 }  // namespace
 
 std::string render_markdown(const Sheet& sheet) {
@@ -51,10 +56,10 @@ std::string render_markdown(const Sheet& sheet) {
     if (line.kind == HeaderLine::Kind::kAdded) text += add(texts);
   }
   for (const Sheet::Row& row : sheet.rows) {
-    std::vector<std::string> line;
-    for (const Name& label : row.labels) line.push_back(label.text);
-    line.insert(line.end(), row.cells.begin(), row.cells.end());
-    text += add(line);
+    text += "|";
+    for (const Name& label : row.labels) text += fmt::format(" {} |", escape_markdown(label.text));
+    for (size_t i = 0; i < row.cells.size(); ++i) text += fmt::format(" {} |", markdown_cell(row, i));
+    text += "\n";
   }
   text += "\n";
   for (const std::string& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note));

@@ -86,6 +86,12 @@ std::vector<Name> HeaderLine::one_a_column() const {
   return names;
 }
 
+std::pair<std::string, std::string> Sheet::bold_and_rest(const Row& row, size_t cell) {
+  const std::string& text = row.cells[cell];
+  const size_t bold = cell < row.bold.size() ? row.bold[cell] : 0;
+  return {text.substr(0, bold), text.substr(bold)};
+}
+
 Sheet sheet_of(const Table& table) {
   Sheet sheet{.title = table.title,
               .label = table.label,
