@@ -188,17 +188,18 @@ bool share_runs(const std::vector<Found>& cells) {
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
-/// The digits of the column, and more where an end of the interval that is not 0 would be printed as 0.
+/// Those of the column, or two significant ones of the interval's width where that is narrower; and more where an end
+/// of the interval that is not 0 would be printed as 0.
 Digits digits_of(const Finding& finding, ClaimKind::Form form, const Table::Column& column) {
   using Form = ClaimKind::Form;
   Digits digits{.decimals = form == Form::kShare ? 2 : 3};
   if (form == Form::kDifference) digits = column.digits;
-  if (!finding.interval || form == Form::kRatio || form == Form::kFit) return digits;
+  if (!finding.interval || (form != Form::kDifference && form != Form::kSlope)) return digits;
   const auto [low, high] = *finding.interval;
-  if (form == Form::kSlope) {
-    const double centre = (low + high) / 2, half = (high - low) / 2;
-    digits = Digits::of({&centre, 1}, {&half, 1});
-  }
+  const double centre = (low + high) / 2, half = (high - low) / 2;
+  const Digits own = Digits::of({&centre, 1}, {&half, 1});
+  if (form == Form::kSlope) digits = own;
+  if (half > 0 && !digits.is_given) digits.decimals = std::max(digits.decimals, own.decimals);
   const auto is_lost = [&](double end) {
     return end != 0 && number_text(end, 1, digits).find_first_of("123456789") == std::string::npos;
   };
@@ -218,6 +219,19 @@ std::string numbers_text(const Finding& finding, ClaimKind::Form form, const Tab
   };
   const std::string estimate = text(*finding.estimate);
   return finding.interval ? fmt::format("{} ({} … {})", estimate, text(low), text(high)) : estimate;
+}
+
+/// "within 0.3 bleu"; "" for kinds without a limit.
+std::string limit_text(const ClaimSpec& claim, const std::string& score) {
+  const Limits& limits = claim.limits;
+  const unsigned keys = claim.kind->keys;
+  if (keys & ClaimKind::kWithin) {
+    return limits.is_percent ? fmt::format("within {} %", limits.within)
+                             : fmt::format("within {} {}", limits.within, score.substr(score.rfind('.') + 1));
+  }
+  if (keys & ClaimKind::kBetween) return fmt::format("between {} and {}", limits.between.first, limits.between.second);
+  if (keys & ClaimKind::kR2) return fmt::format("R² ≥ {}", limits.r2);
+  return "";
 }
 
 // --- claims and cells ------------------------------------------------------------------------------------------------
@@ -248,6 +262,8 @@ void check_claim(const Grid& grid, const View& view, const Table& table, std::ve
     check.finding = check_claim(
         *claim.kind, samples,
         {.limits = claim.limits, .is_paired = check.is_paired, .highest_is_best = first->column->highest_is_best});
+    check.form = claim.kind->form;
+    check.limit = limit_text(claim, check.score);
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;
     check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
   }

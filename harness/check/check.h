@@ -25,6 +25,8 @@ struct Check {
   std::string name = {}, text = {};  // of the claim; of a cell: "", and its labels
   std::string source = {}, score = {};
   std::string kind = {};  // "better"; of a cell: "tolerance"
+  ClaimKind::Form form = ClaimKind::Form::kDifference;
+  std::string limit = {};  // "within 0.3 bleu"; "" for kinds without one
   Place place = {};
   size_t rank = 0;       // of the place among those of the table
   Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides

@@ -35,6 +35,7 @@ constexpr Field kFields[] = {
     {"source",   [](const Check& c) { return json(c.source); }},
     {"kind",     [](const Check& c) { return json(c.kind); }},
     {"score",    [](const Check& c) { return json(c.score); }},
+    {"limit",    [](const Check& c) { return json(c.limit); }},
     {"place",    place_of},
     {"verdict",  [](const Check& c) { return json(name_of(c.finding.verdict)); }},
     {"estimate", [](const Check& c) { return number(c.finding.estimate); }},

@@ -26,7 +26,10 @@ std::string title_of(const GridChecks& grid, const std::vector<std::string>& axe
   return fmt::format("Claims: {}{}", grid.title, axes.empty() ? "" : fmt::format(", by {}", fmt::join(names, ", ")));
 }
 
-std::string claim_text(const Check& check) { return check.name.empty() ? check.text : check.name + " " + check.text; }
+std::string claim_text(const Check& check) {
+  return (check.name.empty() ? "" : check.name + " ") + check.text +
+         (check.limit.empty() ? "" : fmt::format(" ({})", check.limit));
+}
 
 std::string place_text(const GridChecks& grid, const Place& place) {
   std::vector<std::string> labels;
@@ -62,7 +65,8 @@ void add_sources(const std::vector<const Check*>& checks, std::vector<std::strin
 void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
   std::map<bool, std::vector<std::string>> places;  // paired?
   for (const Check* check : checks) {
-    if (check->meaning.find("Wilson") != std::string::npos) continue;
+    using Form = ClaimKind::Form;
+    if (check->form != Form::kDifference && check->form != Form::kRatio) continue;
     std::vector<std::string>& own = places[check->is_paired];
     const std::string place = place_text(grid, check->place);
     if (std::ranges::find(own, place) == own.end()) own.push_back(place);
@@ -74,7 +78,11 @@ void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks
     notes.push_back(fmt::format("intervals are {}", places.begin()->first ? kPaired : kWelch));
     return;
   }
-  notes.push_back(fmt::format("intervals are {}; on {} they are {}", kPaired, fmt::join(places[false], ", "), kWelch));
+  const std::vector<std::string>&paired = places[true], &welch = places[false];
+  const bool are_both = std::ranges::any_of(
+      welch, [&](const std::string& place) { return std::ranges::find(paired, place) != paired.end(); });
+  notes.push_back(fmt::format("intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
+                              are_both ? ", where the cells have no runs in common" : ""));
 }
 
 void add_meanings(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
