@@ -65,6 +65,8 @@ const std::vector<Command> kCommands = [] {
       {"plot", "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
        command_plot, kFolderOrArchive, /*has_json=*/false},
       {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table, kFolderOrArchive},
+      {"check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted", command_check_table,
+       kFolderOrArchive},
       {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
        command_explain, kFolderOrArchive},
       {"diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff, kFolderOrArchive},

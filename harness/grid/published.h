@@ -1,7 +1,9 @@
 // The numbers that a paper published, as a table shows them beside measured ones.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,14 @@ struct PublishedNumber {
   std::string text = {};    // as the source prints it, marks included: "20.91‡*"; "": the number, with the digits of
                             // the others
   std::string source = {};  // "": that of the others
+  std::optional<double> tolerance = {};  // how far from it the measured mean may be; nullopt: it is not compared
 };
 
 /// The numbers of one score, or words in their place.
 struct Published {
   std::string source;                                // "TwT, Table 3"
   std::string score;                                 // "": the first of the table
+  std::map<std::string, double> tolerances;          // score or pattern → PublishedNumber::tolerance
   std::vector<std::vector<PublishedNumber>> values;  // [row][column] of the grid
 };
 

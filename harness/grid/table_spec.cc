@@ -221,6 +221,17 @@ void load_best(const toml::node& node, const TableReader& reader, TableSpec& spe
   });
 }
 
+/// How far measured means may be from published numbers: a number, or a table of score = number.
+void load_tolerances(const toml::node& node, const TableReader& reader, TableSpec& spec, Published& published) {
+  load_by_score(node, "published.tolerance", reader, spec, [&](const std::string& score, const toml::node& value) {
+    const std::optional<double> tolerance = value.is_number() ? value.value<double>() : std::nullopt;
+    if (!tolerance || !(*tolerance > 0) || !std::isfinite(*tolerance)) {
+      fail("{}: published.tolerance must be a number above 0, or a table of score = number", reader.location(value));
+    }
+    published.tolerances[score] = *tolerance;
+  });
+}
+
 /// One [table.published], or several [[table.published]].
 void load_published(const toml::table& table, const std::string& file, const Layout& layout, TableSpec& spec) {
   TableReader reader(table, "published", file);
@@ -239,6 +250,7 @@ void load_published(const toml::table& table, const std::string& file, const Lay
   published.score = score.value_or("");
   const bool has_other =
       std::ranges::any_of(spec.published, [&](const Published& other) { return other.score == published.score; });
+  if (const auto* tolerance = reader.any("tolerance")) load_tolerances(*tolerance, reader, spec, published);
   const toml::array* rows = reader.list("values");
   if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", reader.location());
   reader.refuse_leftovers();

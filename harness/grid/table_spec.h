@@ -22,6 +22,8 @@ class TableReader;
 /// The layout of the table and the content of its cells.
 struct TableSpec {
   static constexpr const char* kSection = "table";
+  static constexpr const char* kTitle = "caption";
+  static constexpr bool kHasDefaultTitle = true;  // that of the grid
 
   /// Model selection. Of the runs that differ on the axes `over` only, the table reports the best: the point with the
   /// best mean of the score `by` over the seeds. `by` is a score on the development set, so the reported test score

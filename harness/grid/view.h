@@ -5,14 +5,16 @@
 #include <string>
 #include <variant>
 
+#include "harness/grid/claim_spec.h"
 #include "harness/grid/table_spec.h"
 
 namespace tearless::harness {
 
-using ViewSpec = std::variant<TableSpec>;
+/// In this order: claims are about the tables.
+using ViewSpec = std::variant<TableSpec, ClaimSpec>;
 
 struct View {
-  std::string title;  // no other view of the grid has it
+  std::string title;  // no other view of its kind has it
   ViewSpec spec;
 
   const TableSpec& table() const { return std::get<TableSpec>(spec); }  ///< REQUIRES: it is a table

@@ -18,19 +18,22 @@ void for_each_kind(const F& use) {
   for_each_kind(use, std::make_index_sequence<std::variant_size_v<ViewSpec>>());
 }
 
-// `taken`: title → location of the view that has it.
+// `taken`: title → location of the view of this kind that has it.
 template <class Spec>
 void load_view(const toml::table& table, const std::string& file, std::map<std::string, std::string>& taken,
                Grid& grid) {
   TableReader reader(table, fmt::format("[{}]", Spec::kSection), file);
-  const std::string title = reader.text("caption").value_or(grid.title);
+  const std::optional<std::string> own_title = reader.text(Spec::kTitle);
+  if (!own_title && !Spec::kHasDefaultTitle)
+    fail("{}: a {} needs its {}", reader.location(), Spec::kSection, Spec::kTitle);
+  const std::string title = own_title.value_or(grid.title);
   Spec spec;
   read_view(reader, grid, spec);
   reader.refuse_leftovers();
   const auto [first, is_new] = taken.emplace(title, reader.location());
   if (!is_new) {
-    fail("{}: two {}s have the caption \"{}\" (the first at {}); each of several needs its own", reader.location(),
-         Spec::kSection, title, first->second);
+    fail("{}: two {}s have the {} \"{}\" (the first at {}); each of several needs its own", reader.location(),
+         Spec::kSection, Spec::kTitle, title, first->second);
   }
   grid.views.push_back({title, std::move(spec)});
 }
@@ -44,11 +47,11 @@ ViewSections view_sections(TableReader& root) {
 }
 
 void load_views(const ViewSections& sections, const std::string& file, Grid& grid) {
-  std::map<std::string, std::string> taken;
   for_each_kind([&]<class Spec>(const Spec&) {
+    std::map<std::string, std::string> taken;
     for (const toml::table* table : sections.at(Spec::kSection)) load_view<Spec>(*table, file, taken, grid);
+    if (grid.views.empty()) load_view<TableSpec>(toml::table(), file, taken, grid);
   });
-  if (grid.views.empty()) load_view<TableSpec>(toml::table(), file, taken, grid);
 }
 
 }  // namespace tearless::harness

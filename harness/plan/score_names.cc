@@ -78,7 +78,9 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
   std::vector<std::string> errors;
   const auto seen = known ? std::map<std::string, std::set<std::string>>() : scores_by_derivation(rows);
   std::vector<TableSpec::NamedScore> all = grid.named;
-  for (const View& view : grid.views) all.insert(all.end(), view.table().named.begin(), view.table().named.end());
+  for (const View& view : grid.views) {
+    std::visit([&](const auto& spec) { all.insert(all.end(), spec.named.begin(), spec.named.end()); }, view.spec);
+  }
   for (const TableSpec::NamedScore& named : all) {
     if (named.key == "select.by" && is_measured(named.name)) {
       errors.push_back(

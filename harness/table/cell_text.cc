@@ -21,9 +21,6 @@ std::string common_end(const Cell& cell) {
   return "";
 }
 
-/// A minus as print has it: the hyphen before a number becomes U+2212, that of an exponent stays.
-std::string with_minus(const std::string& number) { return number.starts_with('-') ? "−" + number.substr(1) : number; }
-
 /// What decides whether the mean and its difference are written with an exponent: a mean that is nearly 0 beside its
 /// spread is 0.00.
 double scale_of(const Cell& cell) { return std::max(std::abs(cell.mean().value_or(0)), cell.spread().value_or(0)); }

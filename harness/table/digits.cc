@@ -72,4 +72,6 @@ std::string signed_text(double value, double scale, const Digits& digits) {
   return text.starts_with('-') ? text : "+" + text;
 }
 
+std::string with_minus(const std::string& number) { return number.starts_with('-') ? "−" + number.substr(1) : number; }
+
 }  // namespace tearless::harness

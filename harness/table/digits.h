@@ -26,4 +26,7 @@ inline std::string number_text(double value, const Digits& digits) { return numb
 /// The same with its sign, also for zero: "+0.00".
 std::string signed_text(double value, double scale, const Digits& digits);
 
+/// A minus as print has it: the hyphen before a number becomes U+2212, that of an exponent stays.
+std::string with_minus(const std::string& number);
+
 }  // namespace tearless::harness

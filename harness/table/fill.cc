@@ -266,8 +266,11 @@ Base base_of(const Grid& grid, const TableSpec& spec, const Layout& layout, cons
         }
         for (const Published& published : spec.published) {
           const PublishedNumber& number = published.values[r][c];
-          if (score == (published.score.empty() ? first_scores[c] : published.score) && !number.value.is_null())
-            cell.published.push_back(number);
+          if (score != (published.score.empty() ? first_scores[c] : published.score) || number.value.is_null())
+            continue;
+          cell.published.push_back(number);
+          if (const double* tolerance = entry_of(published.tolerances, score))
+            cell.published.back().tolerance = *tolerance;
         }
       }
     }

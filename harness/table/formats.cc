@@ -33,12 +33,6 @@ std::string join_escaped(const std::vector<std::string>& texts, const char* sepa
   return fmt::format("{}", fmt::join(escaped, separator));
 }
 
-std::string escaped_cell(const Sheet::Row& row, size_t cell, const std::function<std::string(const std::string&)>& escape,
-                         const char* before, const char* after) {
-  const std::string measured = escape(row.measured[cell]);
-  return beside(row.bold[cell] ? before + measured + after : measured, escape(row.published[cell]));
-}
-
 size_t whole_digits(const std::string& text) {
   const std::string_view sign = text.starts_with("−") ? "−" : text.starts_with('+') ? "+" : "";
   const size_t start = sign.size();

@@ -30,10 +30,6 @@ std::string escaped(const std::string& raw, const Replacements& with);
 std::string join_escaped(const std::vector<std::string>& texts, const char* separator,
                          const std::function<std::string(const std::string&)>& escape);
 
-/// A cell whose two parts are escaped; what was measured is between `before` and `after` where it is bold.
-std::string escaped_cell(const Sheet::Row& row, size_t cell, const std::function<std::string(const std::string&)>& escape,
-                         const char* before, const char* after);
-
 /// The number of digits before the decimal point of a leading number, 0 if there is none. Cells are padded so that the
 /// points of a column align.
 size_t whole_digits(const std::string& text);

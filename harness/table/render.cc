@@ -11,24 +11,20 @@
 namespace tearless::harness {
 namespace {
 
-struct Options {
-  Formulas formulas;
-  size_t width;
-};
-
 struct Form {
   const char* name;
-  std::string (*render)(const Table&, const Options&);
-  std::array<std::string_view, 2> endings;  // of file names
+  std::string (*of_sheet)(const Sheet&, size_t width);  // for people, else null
+  std::string (*of_table)(const Table&, Formulas);      // for programs, else null
+  std::array<std::string_view, 2> endings;              // of file names
 };
 // In the order of TableFormat.
 constexpr Form kForms[] = {
-    {"text", [](const Table& t, const Options& o) { return render_text(sheet_of(t), o.width); }, {".txt", ""}},
-    {"markdown", [](const Table& t, const Options&) { return render_markdown(sheet_of(t)); }, {".md", ".markdown"}},
-    {"latex", [](const Table& t, const Options&) { return render_latex(sheet_of(t)); }, {".tex"}},
-    {"html", [](const Table& t, const Options&) { return render_html(sheet_of(t)); }, {".html", ".htm"}},
-    {"csv", [](const Table& t, const Options& o) { return render_csv(t, o.formulas); }, {".csv"}},
-    {"json", [](const Table& t, const Options&) { return json_text(json_of(t)); }, {".json"}},
+    {"text", render_text, nullptr, {".txt", ""}},
+    {"markdown", [](const Sheet& sheet, size_t) { return render_markdown(sheet); }, nullptr, {".md", ".markdown"}},
+    {"latex", [](const Sheet& sheet, size_t) { return render_latex(sheet); }, nullptr, {".tex"}},
+    {"html", [](const Sheet& sheet, size_t) { return render_html(sheet); }, nullptr, {".html", ".htm"}},
+    {"csv", nullptr, render_csv, {".csv"}},
+    {"json", nullptr, [](const Table& table, Formulas) { return json_text(json_of(table)); }, {".json"}},
 };
 
 }  // namespace
@@ -56,7 +52,8 @@ TableFormat table_format_of(const std::filesystem::path& file) {
 }
 
 std::string render(const Table& table, TableFormat format, Formulas formulas, size_t width) {
-  return kForms[static_cast<size_t>(format)].render(table, {formulas, width});
+  const Form& form = kForms[static_cast<size_t>(format)];
+  return form.of_table ? form.of_table(table, formulas) : form.of_sheet(sheet_of(table), width);
 }
 
 std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas, size_t width) {
@@ -69,6 +66,15 @@ std::string render(const std::vector<Table>& tables, TableFormat format, Formula
   for (const Table& table : tables) {
     if (!text.empty()) text += '\n';
     text += render(table, format, formulas, width);
+  }
+  return text;
+}
+
+std::string render(const std::vector<Sheet>& sheets, TableFormat format, size_t width) {
+  std::string text;
+  for (const Sheet& sheet : sheets) {
+    if (!text.empty()) text += '\n';
+    text += kForms[static_cast<size_t>(format)].of_sheet(sheet, width);
   }
   return text;
 }

@@ -29,8 +29,9 @@ std::string render_html(const Sheet& sheet) {
     text += "<tr>";
     for (const Name& label : row.labels) text += fmt::format("<th>{}</th>", escape_html(label.text));
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      text += fmt::format("<td title=\"{}\">{}</td>", join_escaped(row.runs[i], " ", escape_html),
-                          escaped_cell(row, i, escape_html, "<strong>", "</strong>"));
+      const auto [bold, rest] = Sheet::bold_and_rest(row, i);
+      text += fmt::format("<td title=\"{}\">{}{}</td>", join_escaped(row.runs[i], " ", escape_html),
+                          bold.empty() ? "" : fmt::format("<b>{}</b>", escape_html(bold)), escape_html(rest));
     }
     text += "</tr>\n";
   }

@@ -113,16 +113,17 @@ std::string latex_of(const Name& name) {
   return (name.latex.find_first_of("[*") == 0 ? "{}" : "") + name.latex;
 }
 
-/// With "2.5e-08" as $2.5\times10^{-8}$.
-std::string latex_of_numbers(const std::string& text) {
+/// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as digits before a number, so that the points of
+/// a column align. Its first `bold` bytes are bold.
+std::string latex_cell(const std::string& text, size_t widest, size_t bold) {
   static const std::regex kNumber(R"((?:\$(-)\$)?(\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
-  return std::regex_replace(escape_latex(text), kNumber, R"($$$1$2\times10^{$3$4}$$)");
-}
-
-/// Blanks as wide as digits, to stand before a number, so that the points of a column align.
-std::string padding(const std::string& text, size_t widest) {
   const size_t digits = whole_digits(text);
-  return digits > 0 && widest > digits ? fmt::format("\\phantom{{{}}}", std::string(widest - digits, '0')) : "";
+  const size_t missing = digits > 0 ? widest - digits : 0;
+  const auto set = [](const std::string& part) {
+    return std::regex_replace(escape_latex(part), kNumber, R"($$$1$2\times10^{$3$4}$$)");
+  };
+  return (missing > 0 ? fmt::format("\\phantom{{{}}}", std::string(missing, '0')) : "") +
+         (bold > 0 ? fmt::format("\\textbf{{{}}}", set(text.substr(0, bold))) : "") + set(text.substr(bold));
 }
 
 // --- size ------------------------------------------------------------------------------------------------------------
@@ -242,12 +243,13 @@ std::string header_line(const std::vector<HeaderCell>& line) {
   return fmt::format("{} \\\\{}\n", fmt::join(cells, " & "), rules);
 }
 
-std::string body_line(const std::vector<Name>& labels, const Sheet::Row& row, const std::vector<size_t>& widest) {
+/// `bold`: Sheet::Row::bold of these texts.
+std::string body_line(const std::vector<Name>& labels, const std::vector<std::string>& texts,
+                      const std::vector<size_t>& widest, const std::vector<size_t>& bold = {}) {
   std::vector<std::string> cells;
   std::ranges::transform(labels, std::back_inserter(cells), latex_of);
-  for (size_t i = 0; i < row.measured.size(); ++i) {
-    cells.push_back(padding(beside(row.measured[i], row.published[i]), widest[i]) +
-                    escaped_cell(row, i, latex_of_numbers, "\\textbf{", "}"));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    cells.push_back(latex_cell(texts[i], widest[i], i < bold.size() ? bold[i] : 0));
   }
   return fmt::format("{} \\\\", fmt::join(cells, " & "));
 }
@@ -255,14 +257,11 @@ std::string body_line(const std::vector<Name>& labels, const Sheet::Row& row, co
 std::string body_lines(const Sheet::Row& row, const std::vector<size_t>& widest, bool is_stacked) {
   const std::string space = row.begins_group ? "\\addlinespace\n" : "";
   const auto has_text = [](const std::string& text) { return !text.empty(); };
-  if (!is_stacked || std::ranges::none_of(row.published, has_text) || std::ranges::none_of(row.measured, has_text))
-    return space + body_line(row.labels, row, widest) + "\n";
-  Sheet::Row measured = row, published = row;
-  std::ranges::fill(measured.published, "");
-  std::ranges::fill(published.measured, "");
-  published.bold.assign(published.bold.size(), false);
-  return space + body_line(row.labels, measured, widest) + "\n" +
-         body_line(std::vector<Name>(row.labels.size()), published, widest) + "[2pt]\n";
+  if (!is_stacked || std::ranges::none_of(row.published, has_text))
+    return space + body_line(row.labels, row.cells, widest, row.bold) + "\n";
+  if (std::ranges::none_of(row.measured, has_text)) return space + body_line(row.labels, row.published, widest) + "\n";
+  return space + body_line(row.labels, row.measured, widest, row.bold) + "\n" +
+         body_line(std::vector<Name>(row.labels.size()), row.published, widest) + "[2pt]\n";
 }
 
 }  // namespace

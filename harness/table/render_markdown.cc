@@ -35,6 +35,11 @@ std::vector<std::string> header_of(const Sheet& sheet) {
   return header;
 }
 
+std::string markdown_cell(const Sheet::Row& row, size_t cell) {
+  const auto [bold, rest] = Sheet::bold_and_rest(row, cell);
+  return (bold.empty() ? "" : fmt::format("**{}**", escape_markdown(bold))) + escape_markdown(rest);
+}
+
 }  // namespace
 
 std::string render_markdown(const Sheet& sheet) {
@@ -53,8 +58,7 @@ std::string render_markdown(const Sheet& sheet) {
   for (const Sheet::Row& row : sheet.rows) {
     text += "|";
     for (const Name& label : row.labels) text += fmt::format(" {} |", escape_markdown(label.text));
-    for (size_t i = 0; i < row.cells.size(); ++i)
-      text += fmt::format(" {} |", escaped_cell(row, i, escape_markdown, "**", "**"));
+    for (size_t i = 0; i < row.cells.size(); ++i) text += fmt::format(" {} |", markdown_cell(row, i));
     text += "\n";
   }
   text += "\n";

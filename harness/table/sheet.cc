@@ -86,6 +86,12 @@ std::vector<Name> HeaderLine::one_a_column() const {
   return names;
 }
 
+std::pair<std::string, std::string> Sheet::bold_and_rest(const Row& row, size_t cell) {
+  const std::string& text = row.cells[cell];
+  const size_t bold = cell < row.bold.size() ? row.bold[cell] : 0;
+  return {text.substr(0, bold), text.substr(bold)};
+}
+
 Sheet sheet_of(const Table& table) {
   Sheet sheet{.title = table.title,
               .label = table.label,
@@ -108,7 +114,7 @@ Sheet sheet_of(const Table& table) {
       printed.measured.push_back(measured_text(table, column, row.cells[i]));
       printed.published.push_back(published_text(table, column, row.cells[i]));
       printed.cells.push_back(beside(printed.measured.back(), printed.published.back()));
-      printed.bold.push_back(row.cells[i].is_bold);
+      printed.bold.push_back(row.cells[i].is_bold ? printed.measured.back().size() : 0);
       printed.runs.push_back(row.cells[i].runs);
     }
     above = labels;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/grid/names.h"
@@ -33,26 +34,32 @@ struct Sheet {
     std::vector<Name> labels;                      // "" where the row above has the same one
     std::vector<std::string> measured, published;  // of each cell (table.h)
     std::vector<std::string> cells;                // the two beside each other
-    std::vector<bool> bold;                        // what was measured
     std::vector<std::vector<std::string>> runs;    // of each cell
+    std::vector<size_t> bold = {};                 // of each cell, how many bytes at its beginning; empty: none
     bool begins_group = false;                     // not the first row, and of another group than the one above
   };
 
   std::string title;
-  std::string label;  // in LaTeX
+  std::string label = {};  // in LaTeX
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   size_t label_columns = 0;  // the first columns, which have the labels of the rows
   // One line for each column axis, those that the grid file adds, then one with the scores if there are several. The
   // first cells of a line hold the names of the row axes (on the last line) and the name of the line (before its
   // labels, or above them where the names of the row axes stand there). Columns with the same label, under one cell of
   // the line above, have one cell together.
-  std::vector<HeaderLine> header;
-  std::vector<Row> rows;
-  std::vector<std::string> notes;
+  std::vector<HeaderLine> header = {};
+  std::vector<Row> rows = {};
+  std::vector<std::string> notes = {};
 
   size_t columns() const { return rows.empty() ? 0 : rows.front().cells.size(); }
+
+  /// The part of a cell that is bold, and the rest.
+  static std::pair<std::string, std::string> bold_and_rest(const Row& row, size_t cell);
 };
 
 Sheet sheet_of(const Table& table);
+
+/// Several sheets with an empty line between them. `width` as of render(). REQUIRES: a format for people.
+std::string render(const std::vector<Sheet>& sheets, TableFormat format, size_t width);
 
 }  // namespace tearless::harness

@@ -41,6 +41,12 @@ TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {
     EXPECT_THAT(page, HasSubstr(" table " + name + " --layout grids/" + name + ".toml --format markdown\n"));
   }
 
+  for (const std::string name : {"ada_small", "ada_small_xavier"}) {
+    const std::string layout = (test::source_root() / "grids" / (name + ".toml")).string();
+    EXPECT_THAT(page, HasSubstr(tearless({"check-table", name, "--layout", layout, "--format", "markdown"})));
+    EXPECT_THAT(page, HasSubstr(" check-table " + name + " --layout grids/" + name + ".toml --format markdown\n"));
+  }
+
   // The means once more, from the files as tar unpacks them.
   ASSERT_EQ(test::run({.arguments = {"/bin/tar", "xzf", committed.string(), "-C", folder.path().string()}}).code, 0);
   std::map<std::string, std::pair<double, int>> sums;

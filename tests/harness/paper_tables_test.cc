@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/hash.h"
@@ -36,6 +37,7 @@ class PaperTables : public RunTest {
   PaperTables() { fs::copy(test::source_root() / "grids", folder_ / "grids", fs::copy_options::recursive); }
 
   void of_table_3() const;
+  void of_all_parts() const;
 
   std::string output_of(std::vector<std::string> arguments) const {
     test::Command asked = command(std::move(arguments));
@@ -146,6 +148,147 @@ void PaperTables::of_table_3() const {
   EXPECT_THAT(latex, HasSubstr("published & {[}16.2{]} & {[}24.0{]} & {[}29.09{]}"));
   EXPECT_THAT(latex, HasSubstr("{[}20.91$^{\\ddagger}$$^{*}$, "));
   EXPECT_THAT(latex, testing::Not(HasSubstr("tearless")));
+}
+
+// --- the paper's claims ----------------------------------------------------------------------------------------------
+
+/// Student's t of probability 0.975 and 0.95 for two degrees of freedom: three seeds.
+constexpr double kT975 = 4.302652729911275, kT95 = 2.919985580353726;
+
+/// The values of a cell of a table's JSON, by seed; of an added one, too.
+std::map<std::string, double> values_at(const json& table, const std::map<std::string, std::string>& labels,
+                                        const std::string& score) {
+  for (const json& row : table.at("rows")) {
+    for (size_t c = 0; c < table.at("columns").size(); ++c) {
+      const json& column = table.at("columns").at(c);
+      std::map<std::string, std::string> own = row.at("labels");
+      own.merge(column.at("labels").get<std::map<std::string, std::string>>());
+      if (own == labels && column.at("score") == score) return row.at("cells").at(c).at("values");
+    }
+  }
+  return {};
+}
+
+std::map<std::string, double> minus(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
+  std::map<std::string, double> differences;
+  for (const auto& [seed, value] : a) differences[seed] = value - b.at(seed);
+  return differences;
+}
+
+/// What a claim compares: of what kind, the labels of the axis of its cells, the limit, and whether low is better.
+struct Expected {
+  std::string text, kind, axis;
+  std::vector<std::string> labels;
+  double delta = 0;
+  bool lowest = false;
+};
+
+TEST_F(PaperTables, HaveClaimsWithTheVerdictsOfTheirRuns) {
+  const std::string system = "system", schedule = "schedule", norm = "model.norm.kind";
+  const std::string fixed = "ScaleNorm (g=√d) + FixNorm (learned)";
+  const std::vector<std::string> of = {"(1) post + layer_norm", "(2) pre + layer_norm",
+                                       "(3) pre + fix_norm + layer_norm", "(4) pre + fix_norm + scale_norm"};
+  const std::map<std::string, std::vector<Expected>> expected = {
+      {"table3",
+       {{"PreNorm is as good as PostNorm or better", "not_worse", system, {of[1], of[0]}, 0.3},
+        {"FixNorm is as good as none or better", "not_worse", system, {of[2], of[1]}, 0.3},
+        {"FixNorm is better than none", "better", system, {of[2], of[1]}},
+        {"PreNorm is better on average", "better", system, {of[1], of[0]}},
+        {"ScaleNorm is better than LayerNorm", "better", system, {of[3], of[2]}},
+        {"ScaleNorm is as good as LayerNorm", "equivalent", system, {of[3], of[2]}, 0.5},
+        {"all three changes together are better", "better", system, {of[3], of[0]}}}},
+      {"table4",
+       {{"NoWarmup is worse than InvSqrtDecay", "worse", schedule, {"NoWarmup", "InvSqrtDecay"}},
+        {"ValDecay is as good as InvSqrtDecay", "equivalent", schedule, {"ValDecay", "InvSqrtDecay"}, 0.8}}},
+      {"table7",
+       {{"ScaleNorm is as good as RMSNorm or better",
+         "not_worse",
+         system,
+         {"ScaleNorm + FixNorm", "RMSNorm + FixNorm"},
+         0.3},
+        {"a fixed g is as good as a learned one", "equivalent", system, {fixed, "ScaleNorm + FixNorm"}, 0.3},
+        {"with a fixed g ValDecay collapses", "worse", system, {fixed + " + ValDecay", fixed}}}},
+      {"table8",
+       {{"with ScaleNorm the perplexity of train falls", "better", norm, {"ScaleNorm", "LayerNorm"}, 0, true},
+        {"with ScaleNorm the perplexity of test falls", "better", norm, {"ScaleNorm", "LayerNorm"}, 0, true}}}};
+  const std::set<std::string> not_claimed = {
+      "PreNorm is as good as PostNorm or better en→vi",  "PreNorm is better on average Δavg",
+      "ScaleNorm is as good as RMSNorm or better gl→en", "ScaleNorm is as good as RMSNorm or better sk→en",
+      "with a fixed g ValDecay collapses en→vi",         "with a fixed g ValDecay collapses en→he",
+      "with a fixed g ValDecay collapses ar→en"};
+  output_of({"run", "grids/twt.toml"});
+  std::map<std::string, int> verdicts;
+  size_t checked = 0;
+  for (const auto& [part, claims] : expected) {
+    const std::string grid = "grids/twt_" + part + ".toml";
+    test::Command asked = command({"check-table", grid, "--json"});
+    asked.environment["FAKE_SCORES"] = kScores;
+    const test::Finished finished = finish(asked);
+    const json table = json::parse(output_of({"table", grid, "--json"})), all = json::parse(finished.output);
+    EXPECT_EQ(finished.code, all.at("counts").at("claims").at("contradicted") > 0 ? 1 : 0);
+    for (const json& record : all.at("claims")) {
+      const auto claim = std::ranges::find(claims, record.at("text").get<std::string>(), &Expected::text);
+      if (claim == claims.end()) continue;
+      ++checked;
+      std::map<std::string, std::string> labels = record.at("place");
+      const std::string place = labels.at("corpus");
+      std::vector<std::map<std::string, double>> values;
+      for (const std::string& label : claim->labels) {
+        labels[claim->axis] = label;
+        values.push_back(values_at(table, labels, record.at("score")));
+      }
+      const bool turned = (claim->kind == "worse") != claim->lowest;
+      const Moments moments = moments_of(turned ? minus(values[1], values[0]) : minus(values[0], values[1]));
+      const bool is_order = claim->kind == "better" || claim->kind == "worse";
+      const double half = (is_order ? kT975 : kT95) * moments.spread / std::sqrt(3);
+      const double low = moments.mean - half, high = moments.mean + half;
+      SCOPED_TRACE(fmt::format("{} {}: {} … {}", claim->text, place, low, high));
+      EXPECT_NEAR(record.at("estimate"), moments.mean, 1e-9);
+      EXPECT_NEAR(record.at("low"), low, 1e-9);
+      EXPECT_NEAR(record.at("high"), high, 1e-9);
+      const double d = claim->delta;
+      const bool held = is_order ? low > 0 : claim->kind == "not_worse" ? low > -d : low > -d && high < d;
+      const bool contradicted = is_order ? high < 0 : high < -d || (claim->kind == "equivalent" && low > d);
+      const std::string verdict = not_claimed.contains(claim->text + " " + place) ? "not claimed"
+                                  : held                                          ? "held"
+                                  : contradicted                                  ? "contradicted"
+                                                                                  : "cannot tell";
+      EXPECT_EQ(record.at("verdict"), verdict);
+      ++verdicts[verdict];
+    }
+  }
+  // Table 3: 5 + 5 + 1 + 1 + 2 + 3 + 5, Table 4: 1 + 5, Table 7: 5 + 5 + 3, Table 8: 2 + 3.
+  EXPECT_EQ(checked, 22 + 6 + 13 + 5u);
+  EXPECT_GT(verdicts["cannot tell"], 0);
+  EXPECT_EQ(verdicts["not claimed"], 7);
+  of_all_parts();
+}
+
+// Every part with claims, and what three seeds, or one, cannot decide.
+void PaperTables::of_all_parts() const {
+  test::Command asked = command({"check-table", "grids/twt.toml", "--json"});
+  asked.environment["FAKE_SCORES"] = kScores;
+  const json all = json::parse(finish(asked).output);
+  std::set<std::string> names;
+  for (const json& record : all.at("claims")) {
+    names.insert(record.at("name"));
+    if (record.at("kind") == "trains" || record.at("kind") == "fails") {
+      EXPECT_EQ(record.at("verdict"), "cannot tell") << record;
+      EXPECT_EQ(record.at("reason"), record.at("text") == "twice the learning rate trains"
+                                         ? "InvSqrtDecay + 2×LR: 3 seeds cannot decide"
+                                         : "3 seeds cannot decide");
+      EXPECT_EQ(record.at("estimate"), record.at("kind") == "trains" ? 1 : 0);
+    }
+    if (record.at("name") == "T7" && record.at("verdict") != "not claimed") {
+      EXPECT_EQ(record.at("reason"), "1 seed cannot decide");
+    }
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T10", "T11", "T14"}));
+  for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
+    test::Command printed = command({"check-table", "grids/twt.toml", "--format", format});
+    printed.environment["FAKE_SCORES"] = kScores;
+    EXPECT_THAT(finish(printed).output, HasSubstr("cannot tell")) << format;
+  }
 }
 
 TEST_F(PaperTables, InATerminalAreNoWiderThanItAndWithFinalAdviseNothing) {

@@ -279,6 +279,92 @@ constexpr Mistake kMistakes[] = {
     {"comment of another language", "// a comment\n[axis]\na = [1]\n"},
     {"tag of two words", "tag = [\"first\", \"two words\"]\n[axis]\na = [1]\n"},
     {"note of two lines", "note = \"one\\ntwo\"\n[axis]\na = [1]\n"},
+    {"claim without a text", "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\nbetter = [\"x\", \"y\"]\n"},
+    {"two claims of one text",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\n[[claim]]\ntext = "
+     "\"t\"\nworse = [\"x\", \"y\"]\n"},
+    {"claim of no kind", "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\n"},
+    {"claim of two kinds",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nworse = [\"x\", "
+     "\"y\"]\n"},
+    {"claim with a key of another kind",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwithin = \"0.3 "
+     "bleu\"\n"},
+    {"claim about one cell", "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\"]\n"},
+    {"claim about an unknown table",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\ncaption = \"Norms\"\n[[claim]]\ntext = \"t\"\ntable = "
+     "\"Norm\"\nbetter = [\"x\", \"y\"]\n"},
+    {"claim about an unknown label",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"z\"]\n"},
+    {"claim about an unknown axis",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [{ c = \"x\" }, \"y\"]\n"},
+    {"claim about an unknown label of an axis",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [{ a = \"x\" }, { a = \"w\" }]\n"},
+    {"claim about a label of two axes",
+     "[axis]\na = [\"x\", \"y\"]\nb = [\"x\", \"z\"]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\n"},
+    {"claim about several cells",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", [\"y\", \"2\"]]\n"},
+    {"claim about cells that the table lacks",
+     "[axis]\na = [\"x\", \"y\"]\nb = [\"p\", \"q\"]\n[[exclude]]\nwhen = { a = \"x\", b = \"p\" }\nwhy = "
+     "\"w\"\n[table]\nrows = [\"a\", \"b\"]\n[[claim]]\ntext = \"t\"\nbetter = [[\"x\", \"p\"], [\"y\", \"p\"]]\n"},
+    {"claim about an unknown score",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nscore = \"test.blue\"\nbetter = [\"x\", \"y\"]\n"},
+    {"claim about several scores",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nscore = \"test.*\"\nbetter = [\"x\", \"y\"]\n"},
+    {"claim that compares two scores",
+     "[axis]\na = [\"x\", \"y\"]\nb = [\"p\", \"q\"]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores.b = { p = "
+     "\"test.acc\", q = \"test.bpc\" }\n[[claim]]\ntext = \"t\"\nbetter = [\"p\", \"q\"]\n"},
+    {"limit without a unit",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nequivalent = [\"x\", \"y\"]\nwithin = 0.3\n"},
+    {"limit without a number",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nequivalent = [\"x\", \"y\"]\nwithin = \"a bit\"\n"},
+    {"limit in the unit of another score",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nnot_worse = [\"x\", \"y\"]\nwithin = \"0.3 ter\"\n"},
+    {"limit of zero",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nnot_worse = [\"x\", \"y\"]\nwithin = \"0 bleu\"\n"},
+    {"claim without its limit",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nnot_worse = [\"x\", \"y\"]\n"},
+    {"limit where the runs decide on the score",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nnot_worse = [\"x\", \"y\"]\nwithin = \"0.3 "
+     "bleu\"\n"},
+    {"ratio without its limits",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nratio = [\"x\", \"y\"]\n"},
+    {"ratio with its limits exchanged",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nratio = [\"x\", \"y\"]\nbetween = [1.1, "
+     "0.9]\n"},
+    {"slope over labels that are not numbers",
+     "[axis]\na = [\"x\", \"y\"]\nb = [\"4k\", \"8k\"]\n[[claim]]\ntext = \"t\"\nslope = \"x\"\nover = "
+     "\"b\"\ndirection = \"up\"\n"},
+    {"slope without an axis",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nslope = \"x\"\ndirection = \"up\"\n"},
+    {"slope over the axis of its cell",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nslope = { b = 2 }\nover = \"b\"\ndirection = "
+     "\"up\"\n"},
+    {"slope without a direction",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nslope = \"x\"\nover = \"b\"\n"},
+    {"straight line through two points",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2]\n[[claim]]\ntext = \"t\"\nlinear = \"x\"\nover = \"b\"\nr2 = 0.9\n"},
+    {"straight line without its limit",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nlinear = \"x\"\nover = \"b\"\n"},
+    {"places of an axis that the cells fix",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwhere = { a = \"x\" "
+     "}\n"},
+    {"places of an unknown label",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nnot_claimed = { b = "
+     "[1, 4] }\n"},
+    {"places that are a text",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\npaired = "
+     "\"seed\"\n"},
+    {"tolerance of zero",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = 0, values = [[1, 2, 3], [4, 5, 6]] }\n"},
 };
 
 TEST(LoadGrid, NamesEveryMistakeGolden) {

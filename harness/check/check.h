@@ -1,0 +1,60 @@
+// What `tearless check-table` finds: the verdict of each claim at each of its places, and of each cell whose published
+// number has a tolerance. Pure, as tables are.
+//
+//   ClaimSpec, Table --check_claims()--> Check --sheets_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
+//                                          └────render_csv(), json_of()──────────> CSV, JSON
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/claims/claim.h"
+#include "harness/table/sheet.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+
+/// Axis, label: what tells a place of a claim from the others, in the order of the table's axes.
+using Place = std::vector<std::pair<std::string, std::string>>;
+
+struct Check {
+  std::string grid = {};             // its title
+  std::string name = {}, text = {};  // of the claim; of a cell: "", and its labels
+  std::string source = {}, score = {};
+  std::string kind = {};  // "better"; of a cell: "tolerance"
+  ClaimKind::Form form = ClaimKind::Form::kDifference;
+  std::string limit = {};  // "within 0.3 bleu"; "" for kinds without one
+  Place place = {};
+  size_t rank = 0;       // of the place among those of the table
+  Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides
+  bool is_paired = true;
+  std::string shown = {};                     // estimate and interval, with the digits of the table
+  std::string meaning = {};                   // of the kind
+  std::string measured = {}, published = {};  // of a cell
+};
+
+/// Of one grid.
+struct GridChecks {
+  std::string title;
+  Names names;
+  std::vector<Check> claims, cells;
+};
+
+/// `tables`: those of grid.views, in their order (fill()); empty ones where a view is no table.
+GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables);
+
+/// How many of them have each verdict.
+using VerdictCounts = std::array<size_t, kVerdicts>;
+VerdictCounts counts_of(const std::vector<Check>& checks);
+
+/// Claims with the same axes of places in one matrix, the cells outside of their tolerance, and the counts.
+std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all);
+
+/// A record for each claim and place, and for each cell with a tolerance.
+std::string render_csv(const std::vector<GridChecks>& all, Formulas formulas);
+nlohmann::json json_of(const std::vector<GridChecks>& all);
+
+}  // namespace tearless::harness

@@ -1,0 +1,210 @@
+// Checks for people: matrices of claims and places, the cells outside of their tolerance, and the counts.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/check/check.h"
+
+namespace tearless::harness {
+namespace {
+
+using Cells = std::vector<HeaderCell>;
+
+std::vector<std::string> axes_of(const Place& place) {
+  std::vector<std::string> axes;
+  for (const auto& [axis, label] : place) axes.push_back(axis);
+  return axes;
+}
+
+std::string title_of(const GridChecks& grid, const std::vector<std::string>& axes) {
+  std::vector<std::string> names;
+  for (const std::string& axis : axes) {
+    const std::string name = name_of(grid.names, axis).text;
+    names.push_back(name.empty() ? axis : name);
+  }
+  return fmt::format("Claims: {}{}", grid.title, axes.empty() ? "" : fmt::format(", by {}", fmt::join(names, ", ")));
+}
+
+std::string claim_text(const Check& check) {
+  return (check.name.empty() ? "" : check.name + " ") + check.text +
+         (check.limit.empty() ? "" : fmt::format(" ({})", check.limit));
+}
+
+std::string place_text(const GridChecks& grid, const Place& place) {
+  std::vector<std::string> labels;
+  for (const auto& [axis, label] : place) labels.push_back(name_of(grid.names, axis, label).text);
+  return fmt::format("{}", fmt::join(labels, ", "));
+}
+
+/// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
+std::string cell_text(const Check& check) {
+  std::vector<std::string> parts;
+  if (!check.shown.empty()) parts.push_back(check.shown);
+  if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
+  return std::string(name_of(check.finding.verdict)) +
+         (parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; ")));
+}
+
+bool is_decided(const Check& check) {
+  return check.finding.verdict == ClaimVerdict::kHeld || check.finding.verdict == ClaimVerdict::kContradicted;
+}
+
+/// Adds a line of equal words once: "A1: Xu et al. 2019, 3.1".
+void add_sources(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+  std::vector<std::string> sources;
+  for (const Check* check : checks) {
+    if (check->source.empty()) continue;
+    const std::string source = check->name.empty() ? check->source : fmt::format("{}: {}", check->name, check->source);
+    if (std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
+  }
+  if (!sources.empty()) notes.push_back(fmt::format("sources: {}", fmt::join(sources, "; ")));
+}
+
+/// How values were compared, where two are: by seed, or as independent ones; at which places, if it depends on these.
+void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+  std::map<bool, std::vector<std::string>> places;  // paired?
+  for (const Check* check : checks) {
+    using Form = ClaimKind::Form;
+    if (check->form != Form::kDifference && check->form != Form::kRatio) continue;
+    std::vector<std::string>& own = places[check->is_paired];
+    const std::string place = place_text(grid, check->place);
+    if (std::ranges::find(own, place) == own.end()) own.push_back(place);
+  }
+  constexpr const char* kPaired = "of the differences within seeds";
+  constexpr const char* kWelch = "Welch's, of independent means";
+  if (places.empty()) return;
+  if (places.size() == 1) {
+    notes.push_back(fmt::format("intervals are {}", places.begin()->first ? kPaired : kWelch));
+    return;
+  }
+  const std::vector<std::string>&paired = places[true], &welch = places[false];
+  const bool are_both = std::ranges::any_of(
+      welch, [&](const std::string& place) { return std::ranges::find(paired, place) != paired.end(); });
+  notes.push_back(fmt::format("intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
+                              are_both ? ", where the cells have no runs in common" : ""));
+}
+
+void add_meanings(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::string>> kinds;  // meaning, kinds
+  for (const Check* check : checks) {
+    const auto found = std::ranges::find(kinds, check->meaning, &std::pair<std::string, std::string>::first);
+    if (found == kinds.end()) {
+      kinds.emplace_back(check->meaning, check->kind);
+    } else if (found->second.find(check->kind) == std::string::npos) {
+      found->second += ", " + check->kind;
+    }
+  }
+  for (const auto& [meaning, kind] : kinds) notes.push_back(fmt::format("{}: {}", kind, meaning));
+}
+
+/// The claims whose places are on the same axes.
+Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, std::vector<const Check*> checks) {
+  Sheet sheet{.title = title_of(grid, axes), .label_columns = 1};
+  std::vector<std::pair<size_t, Place>> places;
+  std::vector<std::string> claims;
+  for (const Check* check : checks) {
+    const std::pair place(check->rank, check->place);
+    if (std::ranges::find(places, check->place, &std::pair<size_t, Place>::second) == places.end())
+      places.push_back(place);
+    if (std::ranges::find(claims, claim_text(*check)) == claims.end()) claims.push_back(claim_text(*check));
+  }
+  std::ranges::stable_sort(places, {}, &std::pair<size_t, Place>::first);
+  for (size_t axis = 0; axis < std::max<size_t>(axes.size(), 1); ++axis) {
+    const bool is_last = axis + 1 >= axes.size();
+    Cells line = {{Name{is_last ? "Claim" : ""}}};
+    for (const auto& [rank, place] : places) {
+      line.push_back({axes.empty() ? Name{"Verdict"} : name_of(grid.names, place[axis].first, place[axis].second)});
+    }
+    sheet.header.push_back({HeaderLine::Kind::kLabels, line});
+  }
+  for (const std::string& claim : claims) {
+    Sheet::Row& row = sheet.rows.emplace_back();
+    row.labels = {Name{claim}};
+    for (const auto& [rank, place] : places) {
+      const auto found = std::ranges::find_if(
+          checks, [&](const Check* check) { return claim_text(*check) == claim && check->place == place; });
+      const bool is_there = found != checks.end();
+      row.cells.push_back(is_there ? cell_text(**found) : "");
+      row.bold.push_back(is_there && is_decided(**found) ? std::string(name_of((*found)->finding.verdict)).size() : 0);
+    }
+    row.measured = row.cells;
+    row.published.resize(row.cells.size());
+    row.runs.resize(row.cells.size());
+  }
+  add_meanings(checks, sheet.notes);
+  add_pairing(grid, checks, sheet.notes);
+  add_sources(checks, sheet.notes);
+  return sheet;
+}
+
+/// A sheet of plain texts.
+Sheet sheet_of(std::string title, const std::vector<std::string>& header) {
+  Sheet sheet{.title = std::move(title), .label_columns = 1};
+  Cells line;
+  for (const std::string& text : header) line.push_back({Name{text}});
+  sheet.header.push_back({HeaderLine::Kind::kLabels, line});
+  return sheet;
+}
+
+void add_row(const std::string& label, std::vector<std::string> cells, Sheet& sheet) {
+  Sheet::Row& row = sheet.rows.emplace_back();
+  row.labels = {Name{label}};
+  row.measured = row.cells = std::move(cells);
+  row.published.resize(row.cells.size());
+  row.runs.resize(row.cells.size());
+}
+
+/// nullopt: none is.
+std::optional<Sheet> outside_of(const GridChecks& grid) {
+  Sheet sheet = sheet_of(fmt::format("Outside of their tolerance: {}", grid.title),
+                         {"Cell", "measured [published]", "tolerance"});
+  for (const Check& check : grid.cells) {
+    if (check.finding.verdict != ClaimVerdict::kContradicted) continue;
+    add_row(check.text, {beside(check.measured, check.published), fmt::format("{}", check.finding.interval->second)},
+            sheet);
+  }
+  return sheet.rows.empty() ? std::nullopt : std::optional(sheet);
+}
+
+Sheet counts_sheet(const std::vector<GridChecks>& all) {
+  std::vector<std::string> header = {""};
+  for (int i = 0; i < kVerdicts; ++i) header.emplace_back(name_of(static_cast<ClaimVerdict>(i)));
+  Sheet sheet = sheet_of("Verdicts", header);
+  const auto add = [&](const char* label, std::vector<Check> GridChecks::*checks) {
+    VerdictCounts counts{};
+    size_t total = 0;
+    for (const GridChecks& grid : all) {
+      const VerdictCounts own = counts_of(grid.*checks);
+      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+      total += (grid.*checks).size();
+    }
+    std::vector<std::string> cells;
+    for (const size_t count : counts) cells.push_back(std::to_string(count));
+    if (total > 0) add_row(label, std::move(cells), sheet);
+  };
+  add("claims", &GridChecks::claims);
+  add("cells with a tolerance", &GridChecks::cells);
+  return sheet;
+}
+
+}  // namespace
+
+std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all) {
+  std::vector<Sheet> sheets;
+  for (const GridChecks& grid : all) {
+    std::vector<std::pair<std::vector<std::string>, std::vector<const Check*>>> matrices;
+    for (const Check& check : grid.claims) {
+      const std::vector<std::string> axes = axes_of(check.place);
+      auto matrix = std::ranges::find_if(matrices, [&](const auto& one) { return one.first == axes; });
+      if (matrix == matrices.end()) matrix = matrices.insert(matrices.end(), {axes, {}});
+      matrix->second.push_back(&check);
+    }
+    for (const auto& [axes, checks] : matrices) sheets.push_back(matrix_of(grid, axes, checks));
+    if (const auto outside = outside_of(grid)) sheets.push_back(*outside);
+  }
+  sheets.push_back(counts_sheet(all));
+  return sheets;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,374 @@
+#include "harness/claims/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/words.h"
+#include "harness/statistics/difference.h"
+#include "harness/statistics/holm.h"
+#include "harness/statistics/proportion.h"
+#include "harness/statistics/stats.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr double kLevel = 0.05;
+constexpr double kOneSided = 0.9;  // the confidence of an interval whose ends are one-sided tests at the level
+constexpr size_t kMaxCells = 100;
+
+using Samples = std::span<const CellSample>;
+
+// --- two samples -----------------------------------------------------------------------------------------------------
+
+/// The difference of the means of two samples as far as it is known: with one pair there is an estimate alone.
+struct Estimate {
+  std::optional<double> mean;
+  std::optional<MeanDifference> difference;
+  std::vector<size_t> n;
+};
+
+Estimate estimate_of(const CellSample& a, const CellSample& b, bool is_paired) {
+  Estimate estimate;
+  const std::vector<double> of_a = numbers_of(a.values), of_b = numbers_of(b.values);
+  if (is_paired) {
+    estimate.difference = paired_difference(a.values, b.values);
+    const SeedPairs pairs = pairs_of(a.values, b.values);
+    estimate.mean = mean(pairs.differences());
+    estimate.n = {pairs.size()};
+  } else {
+    estimate.difference = welch_difference(of_a, of_b);
+    const std::optional<double> mean_a = mean(of_a), mean_b = mean(of_b);
+    if (mean_a && mean_b) estimate.mean = *mean_a - *mean_b;
+    estimate.n = {of_a.size(), of_b.size()};
+  }
+  if (estimate.difference) estimate.mean = estimate.difference->mean;
+  return estimate;
+}
+
+Finding finding_of(const Estimate& estimate, double confidence) {
+  Finding finding{.estimate = estimate.mean, .n = estimate.n};
+  if (estimate.difference) {
+    finding.interval = estimate.difference->interval(confidence);
+  } else {
+    const size_t least = std::ranges::min(estimate.n);
+    finding.reason =
+        least == 0 ? "no seed has a value of both" : fmt::format("{} cannot decide", counted(least, "seed"));
+  }
+  return finding;
+}
+
+// --- shares of failures ----------------------------------------------------------------------------------------------
+
+std::optional<Interval> failure_interval(const CellSample& sample) {
+  return wilson_interval(sample.failed, sample.runs);
+}
+
+std::string failures_text(const CellSample& sample) {
+  return fmt::format("{}/{} of {}", sample.failed, sample.runs, sample.name);
+}
+
+bool fail_alike(const CellSample& a, const CellSample& b) { return a.failed * b.runs == b.failed * a.runs; }
+
+/// What shares of failures say of a claim that `a` is better than `b`, in place of means, which are then over
+/// different seeds; nullopt where both have the same share and means can be compared.
+std::optional<Finding> better_by_failures(const CellSample& a, const CellSample& b) {
+  if (a.runs == 0 || b.runs == 0) return std::nullopt;
+  if (fail_alike(a, b) && (!a.values.empty() || a.failed < a.runs)) return std::nullopt;
+  const std::optional<Interval> of_a = failure_interval(a), of_b = failure_interval(b);
+  Finding finding{.reason = fmt::format("{} and {} failed", failures_text(a), failures_text(b))};
+  if (of_a->second < of_b->first) finding.verdict = ClaimVerdict::kHeld;
+  if (of_b->second < of_a->first) finding.verdict = ClaimVerdict::kContradicted;
+  return finding;
+}
+
+/// Of claims about sizes, which no share of failures decides.
+std::optional<Finding> undecided_by_failures(Samples samples) {
+  std::string text;
+  for (const CellSample& sample : samples) {
+    if (sample.failed > 0) text += (text.empty() ? "" : ", ") + failures_text(sample);
+  }
+  if (text.empty()) return std::nullopt;
+  return Finding{.reason = text + " failed"};
+}
+
+// --- several comparisons ---------------------------------------------------------------------------------------------
+
+/// All of them must hold: what decides is the first that is contradicted, else the first that is not held, else the
+/// smallest.
+Finding all_of(std::vector<std::pair<std::string, Finding>> parts) {
+  const auto rank = [](const std::pair<std::string, Finding>& part) {
+    const Finding& finding = part.second;
+    const double size = finding.estimate.value_or(std::numeric_limits<double>::infinity());
+    const int order = finding.verdict == ClaimVerdict::kContradicted ? 0
+                      : finding.verdict == ClaimVerdict::kHeld       ? 2
+                                                                     : 1;
+    return std::pair(order, order == 2 ? size : 0);
+  };
+  auto& [name, finding] = *std::ranges::min_element(parts, {}, rank);
+  if (parts.size() > 1) finding.reason = name + (finding.reason.empty() ? "" : ": " + finding.reason);
+  return std::move(finding);
+}
+
+std::string name_of_pair(const CellSample& a, const CellSample& b) { return fmt::format("{} and {}", a.name, b.name); }
+
+/// Each against the next.
+template <class F>
+Finding along(Samples samples, const F& find) {
+  std::vector<std::pair<std::string, Finding>> parts;
+  for (size_t i = 0; i + 1 < samples.size(); ++i)
+    parts.emplace_back(name_of_pair(samples[i], samples[i + 1]), find(samples[i], samples[i + 1]));
+  return all_of(std::move(parts));
+}
+
+// --- kinds -----------------------------------------------------------------------------------------------------------
+
+/// By how much `a` is better than `b`.
+Estimate advantage(const CellSample& a, const CellSample& b, const Comparison& comparison) {
+  return comparison.highest_is_best ? estimate_of(a, b, comparison.is_paired) : estimate_of(b, a, comparison.is_paired);
+}
+
+double delta_of(const Limits& limits, const CellSample& second) {
+  if (!limits.is_percent) return limits.within;
+  return limits.within / 100 * std::abs(mean(numbers_of(second.values)).value_or(0));
+}
+
+Finding find_order(const CellSample& a, const CellSample& b, const Comparison& comparison) {
+  if (auto failures = better_by_failures(a, b)) return *failures;
+  Finding finding = finding_of(advantage(a, b, comparison), 1 - kLevel);
+  if (!finding.interval) return finding;
+  if (finding.interval->first > 0) finding.verdict = ClaimVerdict::kHeld;
+  if (finding.interval->second < 0) finding.verdict = ClaimVerdict::kContradicted;
+  return finding;
+}
+
+Finding find_better(Samples samples, const Comparison& comparison) {
+  return along(samples, [&](const CellSample& a, const CellSample& b) { return find_order(a, b, comparison); });
+}
+
+Finding find_worse(Samples samples, const Comparison& comparison) {
+  return along(samples, [&](const CellSample& a, const CellSample& b) { return find_order(b, a, comparison); });
+}
+
+Finding find_not_worse(Samples samples, const Comparison& comparison) {
+  return along(samples, [&](const CellSample& a, const CellSample& b) {
+    if (auto failures = better_by_failures(a, b)) return *failures;
+    const Estimate estimate = advantage(a, b, comparison);
+    Finding finding = finding_of(estimate, kOneSided);
+    if (!estimate.difference) return finding;
+    const double delta = delta_of(comparison.limits, b);
+    if (is_not_worse(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kHeld;
+    if (finding.interval->second < -delta) finding.verdict = ClaimVerdict::kContradicted;
+    return finding;
+  });
+}
+
+/// Each with each.
+Finding find_equivalent(Samples samples, const Comparison& comparison) {
+  std::vector<std::pair<std::string, Finding>> parts;
+  const auto find = [&](const CellSample& a, const CellSample& b) {
+    if (auto failures = better_by_failures(a, b)) {
+      if (failures->verdict == ClaimVerdict::kHeld) failures->verdict = ClaimVerdict::kContradicted;
+      return *failures;
+    }
+    const Estimate estimate = estimate_of(a, b, comparison.is_paired);
+    Finding finding = finding_of(estimate, kOneSided);
+    const double delta = delta_of(comparison.limits, b);
+    if (!estimate.difference || delta == 0) return finding;
+    if (lies_within(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kHeld;
+    if (lies_outside(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kContradicted;
+    return finding;
+  };
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (size_t j = i + 1; j < samples.size(); ++j)
+      parts.emplace_back(name_of_pair(samples[i], samples[j]), find(samples[i], samples[j]));
+  }
+  return all_of(std::move(parts));
+}
+
+/// Of each, that most of its runs fail, or with `trains` that most do not.
+Finding find_share(Samples samples, bool trains) {
+  std::vector<std::pair<std::string, Finding>> parts;
+  for (const CellSample& sample : samples) {
+    const size_t count = trains ? sample.runs - sample.failed : sample.failed;
+    Finding finding{.interval = wilson_interval(count, sample.runs), .n = {sample.runs}};
+    if (finding.interval) {
+      finding.estimate = static_cast<double>(count) / static_cast<double>(sample.runs);
+      if (finding.interval->first > 0.5) finding.verdict = ClaimVerdict::kHeld;
+      if (finding.interval->second < 0.5) finding.verdict = ClaimVerdict::kContradicted;
+    }
+    if (finding.verdict == ClaimVerdict::kCannotTell && (count == 0 || count == sample.runs))
+      finding.reason = fmt::format("{} cannot decide", counted(static_cast<int64_t>(sample.runs), "seed"));
+    parts.emplace_back(sample.name, finding);
+  }
+  return all_of(std::move(parts));
+}
+Finding find_fails(Samples samples, const Comparison&) { return find_share(samples, /*trains=*/false); }
+Finding find_trains(Samples samples, const Comparison&) { return find_share(samples, /*trains=*/true); }
+
+/// The first, of all of them. Its number is the one against the strongest of the others; p is corrected for all.
+Finding find_best(Samples samples, const Comparison& comparison) {
+  std::vector<double> p;
+  std::vector<Finding> findings;
+  for (const CellSample& other : samples.subspan(1)) {
+    if (const auto failures = better_by_failures(samples[0], other)) {
+      findings.push_back(*failures);
+      p.push_back(failures->verdict == ClaimVerdict::kCannotTell ? 1 : 0);
+      continue;
+    }
+    const Estimate estimate = advantage(samples[0], other, comparison);
+    findings.push_back(finding_of(estimate, 1 - kLevel));
+    p.push_back(estimate.difference ? estimate.difference->p() : 1);
+    if (estimate.difference)
+      findings.back().verdict = *estimate.mean > 0 ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+  }
+  const std::vector<double> adjusted = holm(p);
+  std::vector<std::pair<std::string, Finding>> parts;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    if (adjusted[i] > kLevel) findings[i].verdict = ClaimVerdict::kCannotTell;
+    parts.emplace_back("against " + samples[i + 1].name, findings[i]);
+  }
+  // Of those that do not decide, the strongest of the others.
+  std::ranges::stable_sort(parts, {}, [](const auto& part) {
+    return part.second.estimate.value_or(-std::numeric_limits<double>::infinity());
+  });
+  return all_of(std::move(parts));
+}
+
+/// Of two, by the differences of their logarithms.
+Finding find_ratio(Samples samples, const Comparison& comparison) {
+  if (auto failures = undecided_by_failures(samples)) return *failures;
+  std::vector<CellSample> logs(samples.begin(), samples.end());
+  for (CellSample& sample : logs) {
+    for (SeedValue& one : sample.values) {
+      if (one.value <= 0) return {.reason = fmt::format("{} has a value that is not above 0", sample.name)};
+      one.value = std::log(one.value);
+    }
+  }
+  Finding finding = finding_of(estimate_of(logs[0], logs[1], comparison.is_paired), 1 - kLevel);
+  if (finding.estimate) finding.estimate = std::exp(*finding.estimate);
+  if (!finding.interval) return finding;
+  finding.interval = {std::exp(finding.interval->first), std::exp(finding.interval->second)};
+  const auto& [low, high] = comparison.limits.between;
+  if (finding.interval->first >= low && finding.interval->second <= high) finding.verdict = ClaimVerdict::kHeld;
+  if (finding.interval->first > high || finding.interval->second < low) finding.verdict = ClaimVerdict::kContradicted;
+  return finding;
+}
+
+/// Least squares through the values of a seed: slope and R².
+struct Line {
+  double slope, r2;
+};
+Line line_through(const std::vector<std::pair<double, double>>& points) {
+  const auto n = static_cast<double>(points.size());
+  double x_mean = 0, y_mean = 0, xx = 0, xy = 0, yy = 0;
+  for (const auto& [x, y] : points) {
+    x_mean += x / n;
+    y_mean += y / n;
+  }
+  for (const auto& [x, y] : points) {
+    xx += (x - x_mean) * (x - x_mean);
+    xy += (x - x_mean) * (y - y_mean);
+    yy += (y - y_mean) * (y - y_mean);
+  }
+  return {xy / xx, yy > 0 ? xy * xy / (xx * yy) : 0};
+}
+
+/// The mean over seeds of one of a line's numbers.
+Finding find_line(Samples samples, double Line::*number) {
+  if (auto failures = undecided_by_failures(samples)) return *failures;
+  std::map<int64_t, std::vector<std::pair<double, double>>> points;
+  for (const CellSample& sample : samples) {
+    for (const SeedValue& one : sample.values) points[one.seed].emplace_back(sample.at, one.value);
+  }
+  CellSample lines, zeros;
+  for (const auto& [seed, own] : points) {
+    if (own.size() < samples.size()) continue;
+    lines.values.push_back({seed, line_through(own).*number});
+    zeros.values.push_back({seed, 0});
+  }
+  return finding_of(estimate_of(lines, zeros, /*is_paired=*/true), 1 - kLevel);
+}
+
+Finding find_slope(Samples samples, const Comparison& comparison) {
+  Finding finding = find_line(samples, &Line::slope);
+  if (!finding.interval) return finding;
+  if (finding.interval->first > 0)
+    finding.verdict = comparison.limits.falls ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld;
+  if (finding.interval->second < 0)
+    finding.verdict = comparison.limits.falls ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+  return finding;
+}
+
+Finding find_linear(Samples samples, const Comparison& comparison) {
+  Finding finding = find_line(samples, &Line::r2);
+  if (!finding.interval) return finding;
+  if (finding.interval->first >= comparison.limits.r2) finding.verdict = ClaimVerdict::kHeld;
+  if (finding.interval->second < comparison.limits.r2) finding.verdict = ClaimVerdict::kContradicted;
+  return finding;
+}
+
+using Form = ClaimKind::Form;
+// clang-format off
+constexpr ClaimKind kKinds[] = {
+    {"better", 2, kMaxCells, 0, true, Form::kDifference,
+     "by how much it is better, with its 95 % interval", find_better},
+    {"worse", 2, kMaxCells, 0, true, Form::kDifference,
+     "by how much it is worse, with its 95 % interval", find_worse},
+    {"not_worse", 2, kMaxCells, ClaimKind::kWithin, true, Form::kDifference,
+     "by how much it is better, with its 90 % interval, which must not reach as far down as the claim's limit",
+     find_not_worse},
+    {"equivalent", 2, kMaxCells, ClaimKind::kWithin, true, Form::kDifference,
+     "the difference with its 90 % interval, which must be inside the claim's limits", find_equivalent},
+    {"fails", 1, kMaxCells, 0, false, Form::kShare,
+     "the share of runs that failed, with Wilson's 95 % interval, which must be above one half", find_fails},
+    {"trains", 1, kMaxCells, 0, false, Form::kShare,
+     "the share of runs that did not fail, with Wilson's 95 % interval, which must be above one half", find_trains},
+    {"best", 1, 1, ClaimKind::kOf, true, Form::kDifference,
+     "by how much it is better than the strongest other, with its 95 % interval; its p against each of them, corrected "
+     "by Holm, must be at most 0.05", find_best},
+    {"ratio", 2, 2, ClaimKind::kBetween, false, Form::kRatio,
+     "the ratio, the geometric mean over seeds, with its 95 % interval", find_ratio},
+    {"slope", 1, 1, ClaimKind::kOver | ClaimKind::kDirection, false, Form::kSlope,
+     "the slope of least squares, the mean over seeds, with its 95 % interval", find_slope},
+    {"linear", 1, 1, ClaimKind::kOver | ClaimKind::kR2, false, Form::kFit,
+     "R² of a straight line, the mean over seeds, with its 95 % interval", find_linear},
+};
+// clang-format on
+
+}  // namespace
+
+const char* name_of(ClaimVerdict verdict) {
+  constexpr std::array<const char*, kVerdicts> kNames = {"held", "contradicted", "cannot tell", "not tested",
+                                                         "not claimed"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::span<const ClaimKind> claim_kinds() { return kKinds; }
+
+Finding check_claim(const ClaimKind& kind, std::span<const CellSample> samples, const Comparison& comparison) {
+  std::string missing;
+  std::vector<CellSample> there(samples.begin(), samples.end());
+  bool has_numbers = true;
+  for (CellSample& sample : there) {
+    if (sample.runs == 0)
+      return {.verdict = ClaimVerdict::kNotTested, .reason = fmt::format("the grid has no run of {}", sample.name)};
+    if (sample.missing == 0) continue;
+    missing += fmt::format("{}{}/{} of {}", missing.empty() ? "" : ", ", sample.missing, sample.runs, sample.name);
+    sample.runs -= sample.missing;
+    has_numbers &= sample.runs > 0;
+  }
+  Finding finding = has_numbers ? kind.find(there, comparison) : Finding();
+  if (missing.empty()) return finding;
+  finding.verdict = ClaimVerdict::kNotTested;
+  finding.reason = missing + " missing";
+  return finding;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,63 @@
+// `tearless check-table [GRID | SWEEP]`: prints the verdicts of a grid's claims, and the cells that are further from
+// their published numbers than the grid file tolerates. The exit code says whether all is as claimed.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "base/error.h"
+#include "base/print.h"
+#include "harness/check/check.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/table_options.h"
+
+namespace tearless::harness {
+namespace {
+
+struct CheckOptions : TableOptions {
+  bool is_strict = false;
+};
+
+GridChecks checks_of(const GridState& state) {
+  std::vector<Table> tables;
+  for (const View& view : state.grid.views) {
+    const auto* spec = std::get_if<TableSpec>(&view.spec);
+    tables.push_back(spec ? fill(state.grid, view.title, *spec, state.results.rows) : Table());
+  }
+  return check_grid(state.grid, tables);
+}
+
+int check_table(const CheckOptions& options, const Globals& globals) {
+  const TableFormat format = options.chosen_format(globals);
+  const std::vector<GridState> states = options.states(globals);
+  std::vector<GridChecks> all;
+  VerdictCounts counts{};
+  for (const GridState& state : states) {
+    const GridChecks& checks = all.emplace_back(checks_of(state));
+    for (const auto* some : {&checks.claims, &checks.cells}) {
+      const VerdictCounts own = counts_of(*some);
+      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+    }
+  }
+  if (std::ranges::all_of(counts, [](size_t count) { return count == 0; })) {
+    fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
+         states.front().grid.file.string());
+  }
+  options.write(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
+                : format == TableFormat::kJson ? json_text(json_of(all))
+                                               : render(sheets_of(all), format, options.width()));
+  const auto has = [&](ClaimVerdict verdict) { return counts[static_cast<size_t>(verdict)] > 0; };
+  const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested);
+  return has(ClaimVerdict::kContradicted) || (options.is_strict && is_open) ? kSomethingFailed : kOk;
+}
+
+}  // namespace
+
+Action command_check_table(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<CheckOptions>();
+  options->add_to(app);
+  app.add_flag("--strict", options->is_strict, "exit with 1 also if a claim cannot be decided or was not tested");
+  return [options, &globals] { return check_table(*options, globals); };
+}
+
+}  // namespace tearless::harness

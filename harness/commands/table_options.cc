@@ -1,0 +1,75 @@
+#include "harness/commands/table_options.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "harness/commands/csv_option.h"
+#include "harness/commands/submission_options.h"
+#include "harness/grid/paper.h"
+#include "harness/screen/screen.h"
+
+namespace tearless::harness {
+
+void TableOptions::add_to(CLI::App& app) {
+  app.add_option("what", words,
+                 "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was "
+                 "submitted, without the training "
+                 "program; default: last");
+  add_part_option(app, parts);
+  app.add_option("--layout", layout,
+                 "lay the tables of this grid file, as it is now, over the runs of the sweep, without the training "
+                 "program or data; it has the sweep's axes and labels")
+      ->type_name("GRID");
+  app.add_option("--format", format,
+                 "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
+                 ".tex, .html, .csv, .json; else text)");
+  app.add_option("--out", out, "write to this file instead of standard output");
+  add_formulas_option(app, formulas);
+}
+
+TableFormat TableOptions::chosen_format(const Globals& globals) const {
+  TableFormat chosen;
+  if (format.empty()) {
+    chosen = globals.json ? TableFormat::kJson : table_format_of(out);
+  } else {
+    chosen = table_format(format);
+    if (globals.json && chosen != TableFormat::kJson)
+      fail("--json and --format {} contradict each other; omit one of them", format);
+  }
+  require_csv(formulas, chosen == TableFormat::kCsv, "--format csv");
+  return chosen;
+}
+
+std::vector<GridState> TableOptions::states(const Globals& globals) const {
+  const std::optional<std::filesystem::path> file =
+      words.size() == 1 && layout.empty() ? grid_as_it_is_now(words) : std::nullopt;
+  std::vector<GridState> states;
+  if (file) {
+    states = look_up_all(grids_in(*file, parts), {}, globals, WithoutProgram::kUseSweep);
+  } else {
+    if (!parts.empty()) fail("--part {}: name the file that lists the grids, too", parts.front());
+    states.push_back(look_up_sweep(words, globals, layout));
+  }
+  for (const GridState& state : states) {
+    if (!state.errors.empty()) throw UserError(state.errors.front());
+  }
+  return states;
+}
+
+size_t TableOptions::width() const {
+  return out.empty() && ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : 0;
+}
+
+void TableOptions::write(const std::string& text) const {
+  if (out.empty()) {
+    std::cout << text;
+  } else {
+    write_atomically(out, text);
+  }
+}
+
+}  // namespace tearless::harness

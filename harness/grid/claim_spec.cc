@@ -1,0 +1,440 @@
+#include "harness/grid/claim_spec.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/words.h"
+#include "harness/grid/layout.h"
+#include "harness/grid/sections.h"
+#include "harness/grid/table_reader.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kMaxWords = 12;  // in one sentence
+
+// --- the table -------------------------------------------------------------------------------------------------------
+
+/// The rows and columns of the claim's table, those that the grid file adds included, by their labels.
+struct TableLines {
+  const Grid& grid;
+  const View& view;
+  std::vector<std::string> axes = {};  // of the rows, then of the columns
+  std::vector<CellLabels> rows = {}, columns = {};
+
+  TableLines(const Grid& of, const View& table) : grid(of), view(table) {
+    const TableSpec& spec = view.table();
+    const Layout layout = layout_of(grid, spec);
+    rows = lines_of(spec.rows, layout.rows, spec.added_rows);
+    columns = lines_of(spec.columns, layout.columns, spec.added_columns);
+  }
+
+  bool has_axis(const std::string& name) const { return std::ranges::find(axes, name) != axes.end(); }
+
+  std::vector<std::string> labels_on(const std::string& axis) const {
+    std::vector<std::string> labels;
+    for (const auto* lines : {&rows, &columns}) {
+      for (const CellLabels& line : *lines) {
+        const auto found = line.find(axis);
+        if (found != line.end() && std::ranges::find(labels, found->second) == labels.end())
+          labels.push_back(found->second);
+      }
+    }
+    return labels;
+  }
+
+  /// The cells have labels on axes of both, or of one.
+  bool has(const CellLabels& cell) const {
+    const auto some_line = [&](const std::vector<CellLabels>& lines) {
+      return std::ranges::any_of(lines, [&](const CellLabels& line) {
+        return std::ranges::all_of(cell, [&](const auto& entry) {
+          const auto found = line.find(entry.first);
+          return found == line.end() || found->second == entry.second;
+        });
+      });
+    };
+    return some_line(rows) && some_line(columns);
+  }
+
+ private:
+  std::vector<CellLabels> lines_of(const std::vector<size_t>& own, const std::vector<Coordinates>& layout,
+                                   const std::vector<TableSpec::AddedLine>& added) {
+    for (const size_t axis : own) axes.push_back(grid.axes[axis].name);
+    std::vector<CellLabels> lines;
+    for (const Coordinates& line : layout) {
+      CellLabels& labels = lines.emplace_back();
+      for (size_t i = 0; i < own.size(); ++i) labels[grid.axes[own[i]].name] = grid.axes[own[i]].points[line[i]].label;
+    }
+    for (const TableSpec::AddedLine& line : added) {
+      CellLabels& labels = lines.emplace_back();
+      for (size_t i = 0; i < own.size(); ++i) labels[grid.axes[own[i]].name] = line.labels[i].text;
+    }
+    return lines;
+  }
+};
+
+const View& table_named(const std::optional<std::string>& caption, const TableReader& reader, const Grid& grid) {
+  std::vector<std::string> captions;
+  for (const View& view : grid.views) {
+    if (!std::holds_alternative<TableSpec>(view.spec)) continue;
+    if (!caption || view.title == *caption) return view;
+    captions.push_back(view.title);
+  }
+  fail("{}: the grid has no table with the caption \"{}\"{}; it has: {}", reader.location("table"),
+       caption.value_or(""), did_you_mean(caption.value_or(""), captions), some_of(captions, kMaxWords));
+}
+
+std::string text_of(const CellLabels& cell) {
+  std::vector<std::string> labels;
+  for (const auto& [axis, label] : cell) labels.push_back(label);
+  return fmt::format("{}", fmt::join(labels, ", "));
+}
+
+// --- cells -----------------------------------------------------------------------------------------------------------
+
+/// Reads what names the cells of one key of a claim.
+class CellReader {
+ public:
+  CellReader(const TableLines& lines, const TableReader& reader, std::string key)
+      : lines_(lines), reader_(reader), key_(std::move(key)) {}
+
+  /// A label, a list of labels, or { axis = label }.
+  CellLabels cell(const toml::node& node) const {
+    CellLabels cell;
+    if (const toml::table* table = node.as_table()) {
+      for (const auto& [name, value] : *table) cell.insert(label_on(std::string(name.str()), value));
+    } else {
+      for (const std::string& word : labels_in(node, key_, reader_.file())) cell.insert(label_called(word, node));
+    }
+    if (!lines_.has(cell)) fail("{}: the table has no cell with the labels {}", at(node), text_of(cell));
+    return cell;
+  }
+
+  /// A list of these, of which one may stand by itself where one is enough.
+  std::vector<CellLabels> cells(const toml::node& node, const ClaimKind& kind) const {
+    std::vector<CellLabels> all;
+    const toml::array* list = kind.max_cells > 1 ? node.as_array() : nullptr;
+    if (!list) {
+      all.push_back(cell(node));
+    } else {
+      for (const toml::node& one : *list) all.push_back(cell(one));
+    }
+    if (all.size() < kind.min_cells || all.size() > kind.max_cells) {
+      fail("{} needs {}, each a label or labels of a row or a column, and has {}", at(node),
+           kind.min_cells == kind.max_cells ? counted(static_cast<int64_t>(kind.min_cells), "cell")
+                                            : fmt::format("a list of {} or more cells", kind.min_cells),
+           all.size());
+    }
+    return all;
+  }
+
+  /// { axis = label or [labels] }, or true or false: at all places or at none.
+  PlaceFilter places(const toml::node& node) const {
+    if (const auto all = node.value_exact<bool>()) return {.all = *all};
+    const toml::table* table = node.as_table();
+    if (!table) fail("{} must be true, false or places, as in {{ corpus = [\"a\", \"b\"] }}", at(node));
+    PlaceFilter filter;
+    for (const auto& [name, value] : *table) {
+      const std::string axis(name.str());
+      require_axis(axis, value);
+      for (const std::string& label : labels_in(value, axis, reader_.file())) {
+        require_label(axis, label, value);
+        filter.labels[axis].insert(label);
+      }
+    }
+    return filter;
+  }
+
+  void require_axis(const std::string& axis, const toml::node& node) const {
+    if (lines_.has_axis(axis)) return;
+    fail("{}: the table \"{}\" has no axis {} in its rows or columns{}; it has: {}", at(node), lines_.view.title, axis,
+         did_you_mean(axis, lines_.axes), fmt::join(lines_.axes, ", "));
+  }
+
+ private:
+  using Entry = std::pair<std::string, std::string>;  // axis, label
+
+  std::string at(const toml::node& node) const { return fmt::format("{}: {}", reader_.location(node), key_); }
+
+  void require_label(const std::string& axis, const std::string& label, const toml::node& node) const {
+    const std::vector<std::string> known = lines_.labels_on(axis);
+    if (std::ranges::find(known, label) != known.end()) return;
+    fail("{}: the table has no \"{}\" on its axis {}{}; it has: {}", at(node), label, axis, did_you_mean(label, known),
+         some_of(known, kMaxWords));
+  }
+
+  Entry label_on(const std::string& axis, const toml::node& node) const {
+    require_axis(axis, node);
+    const std::vector<std::string> labels = labels_in(node, axis, reader_.file());
+    if (labels.size() != 1) fail("{}: {} needs one label here, and has {}", at(node), axis, labels.size());
+    require_label(axis, labels.front(), node);
+    return {axis, labels.front()};
+  }
+
+  /// By its label or its name in print, whichever axis it is of.
+  Entry label_called(const std::string& word, const toml::node& node) const {
+    std::vector<Entry> found;
+    std::vector<std::string> known;
+    for (const std::string& axis : lines_.axes) {
+      for (const std::string& label : lines_.labels_on(axis)) {
+        const std::string in_print = name_of(lines_.grid.names, axis, label).text;
+        if (label == word || in_print == word) found.emplace_back(axis, label);
+        known.push_back(label);
+        if (in_print != label) known.push_back(in_print);
+      }
+    }
+    if (found.size() == 1) return found.front();
+    if (found.size() > 1) {
+      fail("{}: \"{}\" is a label of {} and of {}; write {{ axis = label }}", at(node), word, found[0].first,
+           found[1].first);
+    }
+    fail("{}: the table \"{}\" has no row or column \"{}\"{}; it has: {}", at(node), lines_.view.title, word,
+         did_you_mean(word, known), some_of(known, kMaxWords));
+  }
+
+  const TableLines& lines_;
+  const TableReader& reader_;
+  std::string key_;
+};
+
+std::set<std::string> axes_of(const CellLabels& cell) {
+  std::set<std::string> axes;
+  for (const auto& [axis, label] : cell) axes.insert(axis);
+  return axes;
+}
+
+/// What one cell fixes and another leaves open would be several cells at each place.
+void require_same_axes(const ClaimSpec& spec, const std::string& location) {
+  for (const CellLabels& cell : spec.cells) {
+    for (const CellLabels& other : spec.cells) {
+      for (const std::string& axis : axes_of(other)) {
+        if (cell.contains(axis)) continue;
+        fail("{}: {}: \"{}\" names several cells, one for each label of {}, which \"{}\" fixes; add its label to both",
+             location, spec.kind->name, text_of(cell), axis, text_of(other));
+      }
+    }
+  }
+}
+
+void require_open(const PlaceFilter& filter, const ClaimSpec& spec, const std::string& key, const TableReader& reader) {
+  for (const auto& [axis, labels] : filter.labels) {
+    if (!spec.cells.front().contains(axis) && axis != spec.over) continue;
+    fail("{}: {}: the claim's cells have a label of {} themselves; its places are those of the other axes",
+         reader.location(key), key, axis);
+  }
+}
+
+// --- scores and limits -----------------------------------------------------------------------------------------------
+
+bool may_be_several(const std::string& score) { return score.find('*') != std::string::npos; }
+
+void load_score(TableReader& reader, const TableSpec& table, ClaimSpec& spec) {
+  const std::optional<std::string> score = reader.text("score");
+  if (!score) return;
+  const std::string location = reader.location("score");
+  spec.score = *score;
+  spec.named.push_back({*score, "claim.score", location});
+  if (may_be_several(*score)) fail("{}: score: a claim is about one score, and {} may be several", location, *score);
+  if (table.scores.empty() || std::ranges::any_of(table.scores, may_be_several)) return;  // the runs decide
+  std::vector<std::string> known = table.scores;
+  for (const TableSpec::AddedLine& column : table.added_columns) known.push_back(column.score);
+  if (std::ranges::find(known, *score) == known.end()) {
+    fail("{}: score: the table does not show {}{}; its scores are {}", location, *score, did_you_mean(*score, known),
+         fmt::join(table.scores, ", "));
+  }
+}
+
+/// The scores that the claim is about, as far as the grid file says it: several where columns have scores of their own.
+std::vector<std::string> scores_of(const ClaimSpec& spec, const TableSpec& table) {
+  if (!spec.score.empty()) return {spec.score};
+  std::vector<std::string> scores;
+  for (const auto& [label, own] : table.scores_of_label) {
+    if (!own.empty()) scores.push_back(own.front());
+  }
+  if (scores.empty() && !table.scores.empty()) scores.push_back(table.scores.front());
+  if (std::ranges::any_of(scores, may_be_several)) scores.clear();
+  return scores;
+}
+
+/// Cells of columns whose scores differ have nothing in common to compare.
+void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid& grid, const std::string& location) {
+  if (!table.scores_axis || !spec.score.empty()) return;
+  const std::string& axis = grid.axes[*table.scores_axis].name;
+  const std::string* first = nullptr;
+  for (const CellLabels& cell : spec.cells) {
+    const auto label = cell.find(axis);
+    const auto own = label == cell.end() ? table.scores_of_label.end() : table.scores_of_label.find(label->second);
+    if (own == table.scores_of_label.end() || own->second.empty()) continue;
+    if (first && *first != own->second.front()) {
+      fail("{}: {}: {} and {} are different scores, which no claim compares", location, spec.kind->name, *first,
+           own->second.front());
+    }
+    first = &own->second.front();
+  }
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool is_unit_of(const std::string& unit, const std::string& score, const Names& names) {
+  const std::string last = score.substr(score.rfind('.') + 1), own = lower(unit);
+  return own == lower(score) || own == lower(last) || own == lower(name_of(names, score).text);
+}
+
+/// within = "0.3 BLEU", or "2 %" of the mean of the second.
+void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, ClaimSpec& spec) {
+  const std::vector<std::string> scores = scores_of(spec, table);
+  const std::string example = scores.empty() ? "bleu" : scores.front().substr(scores.front().rfind('.') + 1);
+  const toml::node* node = reader.any("within");
+  const std::string at = reader.location("within") + ": within";
+  if (!node) {
+    fail("{}: {} needs its limit and the limit's unit, as in within = \"0.3 {}\"", reader.location(), spec.kind->name,
+         example);
+  }
+  const std::string text = node->value_exact<std::string>().value_or("");
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), spec.limits.within);
+  std::string unit(error == std::errc() ? end : text.data(), text.data() + text.size());
+  unit.erase(0, unit.find_first_not_of(' '));
+  if (error != std::errc() || unit.empty() || !(spec.limits.within > 0) || !std::isfinite(spec.limits.within)) {
+    fail("{} must be a number above 0 and its unit, that of the score or % of the second's mean: within = \"0.3 {}\"",
+         at, example);
+  }
+  spec.limits.is_percent = unit == "%";
+  if (spec.limits.is_percent) return;
+  if (scores.empty()) fail("{}: the runs decide which score the table shows; write the claim's score = \"…\"", at);
+  for (const std::string& score : scores) {
+    if (!is_unit_of(unit, score, grid.names))
+      fail("{}: {} is not the unit of the claim's score, {}; write \"{} {}\", or a percentage", at, unit, score,
+           text.substr(0, static_cast<size_t>(end - text.data())), score.substr(score.rfind('.') + 1));
+  }
+}
+
+void load_between(TableReader& reader, ClaimSpec& spec) {
+  const toml::array* list = reader.list("between");
+  const auto number = [&](size_t i) {
+    const toml::node* node = list && list->size() == 2 ? list->get(i) : nullptr;
+    return node && node->is_number() ? node->value<double>().value_or(0) : 0;
+  };
+  spec.limits.between = {number(0), number(1)};
+  const auto& [low, high] = spec.limits.between;
+  if (!(low >= 0 && high > low && std::isfinite(high))) {
+    fail("{}: a ratio needs between = [low, high], two numbers of which the first is smaller, as in [0.9, 1.0]",
+         reader.location("between"));
+  }
+}
+
+void load_over(TableReader& reader, const TableLines& lines, const CellReader& cells, ClaimSpec& spec) {
+  spec.over = reader.text("over").value_or("");
+  const std::string location = reader.location("over");
+  if (spec.over.empty()) fail("{}: {} needs over = \"…\", an axis of numbers", location, spec.kind->name);
+  cells.require_axis(spec.over, *reader.any("over"));
+  if (spec.cells.front().contains(spec.over))
+    fail("{}: over: {} fixes a label of {}, over which the line is drawn", location, spec.kind->name, spec.over);
+  std::set<double> numbers;
+  for (const auto* all : {&lines.rows, &lines.columns}) {
+    for (const CellLabels& line : *all) {
+      const auto label = line.find(spec.over);
+      if (label == line.end()) continue;
+      const std::optional<double> number = number_of_label(label->second);
+      if (!number) fail("{}: over: the label \"{}\" of {} is not a number", location, label->second, spec.over);
+      numbers.insert(*number);
+    }
+  }
+  const size_t needed = spec.kind->keys & ClaimKind::kR2 ? 3 : 2;  // any two points are on a line
+  if (numbers.size() < needed)
+    fail("{}: over: {} has {}, and a line needs {} or more", location, spec.over,
+         counted(static_cast<int64_t>(numbers.size()), "number"), needed);
+}
+
+void load_keys(TableReader& reader, const TableLines& lines, const CellReader& cells, ClaimSpec& spec) {
+  const unsigned keys = spec.kind->keys;
+  if (keys & ClaimKind::kWithin) load_within(reader, lines.view.table(), lines.grid, spec);
+  if (keys & ClaimKind::kBetween) load_between(reader, spec);
+  if (keys & ClaimKind::kOver) load_over(reader, lines, cells, spec);
+  if (keys & ClaimKind::kDirection) {
+    if (!reader.has("direction")) fail("{}: a slope needs direction = \"up\" or \"down\"", reader.location());
+    spec.limits.falls = reader.choice("direction", {"up", "down"}, 0) == 1;
+  }
+  if (keys & ClaimKind::kR2) {
+    spec.limits.r2 = reader.number("r2").value_or(0);
+    if (!(spec.limits.r2 > 0 && spec.limits.r2 <= 1))
+      fail("{}: {} needs r2 above 0 and up to 1, as in r2 = 0.9", reader.location("r2"), spec.kind->name);
+  }
+  if (keys & ClaimKind::kOf) {
+    const toml::array* others = reader.list("of");
+    spec.among_all = !others;
+    for (const toml::node& other : others ? *others : toml::array())
+      spec.cells.push_back(CellReader(lines, reader, "of").cell(other));
+    std::erase_if(spec.cells,
+                  [&](const CellLabels& cell) { return &cell != &spec.cells.front() && cell == spec.cells[0]; });
+  }
+}
+
+/// Reads which of the kinds the claim is.
+const ClaimKind& load_kind(TableReader& reader) {
+  const ClaimKind* chosen = nullptr;
+  std::vector<std::string_view> names;
+  for (const ClaimKind& kind : claim_kinds()) {
+    names.push_back(kind.name);
+    if (!reader.any(std::string(kind.name))) continue;
+    if (chosen) {
+      fail("{}: a claim is one sentence: it has either {} or {}, not both", reader.location(std::string(kind.name)),
+           chosen->name, kind.name);
+    }
+    chosen = &kind;
+  }
+  if (!chosen)
+    fail("{}: the claim says nothing of its cells; write one of: {}", reader.location(), fmt::join(names, ", "));
+  return *chosen;
+}
+
+}  // namespace
+
+bool PlaceFilter::has(const CellLabels& place) const {
+  if (labels.empty()) return all;
+  return std::ranges::all_of(labels, [&](const auto& entry) {
+    const auto label = place.find(entry.first);
+    return label != place.end() && entry.second.contains(label->second);
+  });
+}
+
+std::optional<double> number_of_label(const std::string& label) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
+  if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {
+  spec.name = reader.text("name").value_or("");
+  spec.source = reader.text("source").value_or("");
+  const View& view = table_named(reader.text("table"), reader, grid);
+  spec.table = static_cast<size_t>(&view - grid.views.data());
+  const TableLines lines(grid, view);
+  load_score(reader, view.table(), spec);
+  spec.kind = &load_kind(reader);
+  const std::string key(spec.kind->name);
+  const CellReader cells(lines, reader, key);
+  spec.cells = cells.cells(*reader.any(key), *spec.kind);
+  load_keys(reader, lines, cells, spec);
+  require_same_axes(spec, reader.location(key));
+  require_one_score(spec, view.table(), grid, reader.location(key));
+  for (const auto& [name, filter] : {std::pair("where", &spec.where), std::pair("not_claimed", &spec.not_claimed),
+                                     std::pair("paired", &spec.paired)}) {
+    const toml::node* node = reader.any(name);
+    if (!node) continue;
+    *filter = CellReader(lines, reader, name).places(*node);
+    require_open(*filter, spec, name, reader);
+  }
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,59 @@
+// A view that is a claim about the cells of one of the grid's tables: the sections [[claim]] of a grid file.
+//
+//   [[claim]]
+//   name   = "T4"
+//   text   = "ScaleNorm is better than LayerNorm"
+//   better = ["scale_norm", "layer_norm"]             # rows, columns, or { axis = label, … } of both
+//
+// The axes of the table that its cells leave open are its places: it has a verdict at each.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/claims/claim.h"
+#include "harness/grid/table_spec.h"
+
+namespace tearless::harness {
+
+/// CellLabels by the names of their axes.
+using CellLabels = std::map<std::string, std::string>;
+
+/// Some of the places of a claim: all, none, or those with certain labels.
+struct PlaceFilter {
+  bool all = false;
+  std::map<std::string, std::set<std::string>> labels = {};  // axis → labels; all axes must agree
+
+  bool has(const CellLabels& place) const;
+};
+
+struct ClaimSpec {
+  static constexpr const char* kSection = "claim";
+  static constexpr const char* kTitle = "text";
+  static constexpr bool kHasDefaultTitle = false;
+
+  std::string name;    // "T4"; "": none. Several claims may have it
+  std::string source;  // "Nguyen and Salazar 2019, 3.2"
+  size_t table = 0;    // index into Grid::views
+  std::string score;   // "": the first of each column
+  const ClaimKind* kind = nullptr;
+  std::vector<CellLabels> cells;  // each names one cell at a place
+  bool among_all = false;         // of `best`: the others are all that have other labels on these axes of the rows
+  std::string over;               // of a slope: the axis, whose labels are numbers
+  Limits limits;
+  PlaceFilter where = {.all = true};
+  PlaceFilter not_claimed;
+  PlaceFilter paired = {.all = true};  // elsewhere by independent means
+  std::vector<TableSpec::NamedScore> named;
+};
+
+/// UserError with file and line for every mistake. REQUIRES: the rest of `grid`, its tables included, is complete.
+void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec);
+
+/// The number that the label of a point of a slope is; nullopt: it is none.
+std::optional<double> number_of_label(const std::string& label);
+
+}  // namespace tearless::harness

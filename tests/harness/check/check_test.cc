@@ -1,0 +1,329 @@
+// Claims in a grid file, over tables with known values: which cells and places they are about, what is printed of them
+// in each format, and cells with a tolerance.
+#include "harness/check/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "harness/grid/expand.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::check_test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+using Coordinates = std::map<std::string, std::string>;  // axis → label, and "seed"
+using Fill = std::function<void(const Coordinates& at, Row& row)>;
+
+constexpr const char* kGrid = R"(
+title = "T"
+seeds = 5
+[axis]
+norm = ["a", "b", "c"]
+task = ["p", "q", "r"]
+depth = [1, 2, 4]
+[names]
+a = "Alpha"
+[table]
+rows = ["norm", "depth"]
+columns = "task"
+scores = ["bleu", "ter"]
+best = { ter = "lowest" }
+fail_below = 1
+[[table.row]]
+label = ["gain", "1"]
+difference = [["a", 1], ["b", 1]]
+[[table.row]]
+label = ["loss", "1"]
+difference = [["b", 1], ["c", 1]]
+[[table.column]]
+label = "mean"
+mean = true
+)";
+
+/// a is above b by 1, 2, 3, 4, 5 on p, by as much below on q, and equal on r; depth adds 10 to each; ter is minus bleu.
+double score_of(const Coordinates& at) {
+  const int seed = std::stoi(at.at("seed"));
+  const double own = at.at("norm") == "a" ? seed : 0;
+  const double sign = at.at("task") == "p" ? 1 : at.at("task") == "q" ? -1 : 0;
+  return 100 + 10 * seed + sign * own + 10 * std::stod(at.at("depth"));
+}
+
+class Checks : public testing::Test {
+ protected:
+  GridChecks check(
+      const std::string& claims, const Fill& fill_row = [](const Coordinates&, Row&) {},
+      const std::string& grid_text = kGrid) {
+    test::write_text(folder_ / "grid.toml", grid_text + claims);
+    const Grid grid = load_grid(folder_ / "grid.toml");
+    std::vector<Row> rows;
+    for (const Combination& point : runs_of(grid)) {
+      Row& row = rows.emplace_back();
+      Coordinates at = {{"seed", std::to_string(point.seed)}};
+      for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+        row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+        at.insert(row.run.coordinates.back());
+      }
+      row.run.id = row.trained = row.result.id = describe_combination(grid, point);
+      row.run.seed = point.seed;
+      row.result.state = RunState::kDone;
+      row.result.scores = {{"bleu", score_of(at)}, {"ter", -score_of(at)}};
+      fill_row(at, row);
+    }
+    std::vector<Table> tables;
+    for (const View& view : grid.views) {
+      const auto* spec = std::get_if<TableSpec>(&view.spec);
+      tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
+    }
+    return check_grid(grid, tables);
+  }
+
+  /// "p, 2: held".
+  static std::vector<std::string> verdicts(const GridChecks& checks) {
+    std::vector<std::string> all;
+    for (const Check& one : checks.claims) {
+      std::string place;
+      for (const auto& [axis, label] : one.place) place += (place.empty() ? "" : ", ") + label;
+      all.push_back(place + ": " + name_of(one.finding.verdict));
+    }
+    return all;
+  }
+
+  static std::string text(const GridChecks& checks, TableFormat format) {
+    return render(sheets_of({checks}), format, 0);
+  }
+
+  test::TempFolder folder_;
+};
+
+std::string claim(const std::string& lines, const std::string& text = "t") {
+  return "[[claim]]\ntext = \"" + text + "\"\n" + lines;
+}
+
+TEST_F(Checks, HaveAVerdictAtEachPlaceThatTheCellsLeaveOpen) {
+  EXPECT_THAT(verdicts(check(claim("better = [\"a\", \"b\"]\nwhere = { depth = 2 }\n"))),
+              ElementsAre("2, p: held", "2, q: contradicted", "2, r: cannot tell"));
+  EXPECT_THAT(verdicts(check(claim("better = [\"a\", \"b\"]\nwhere = { task = [\"q\", \"p\"], depth = [1, 4] }\n"))),
+              ElementsAre("1, p: held", "1, q: contradicted", "4, p: held", "4, q: contradicted"));
+  EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"))),
+              ElementsAre("p: held", "q: contradicted", "r: cannot tell"));
+  EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 2, \"p\"], [\"a\", 1, \"p\"]]\n"))), ElementsAre(": held"));
+}
+
+TEST_F(Checks, NameCellsByLabelsByNamesInPrintAndByAxes) {
+  const std::vector<std::string> one = verdicts(check(claim("better = [\"a\", \"b\"]\n")));
+  EXPECT_EQ(verdicts(check(claim("better = [\"Alpha\", \"b\"]\n"))), one);
+  EXPECT_EQ(verdicts(check(claim("better = [{ norm = \"a\" }, { norm = \"b\" }]\n"))), one);
+  EXPECT_EQ(verdicts(check(claim("better = [{ depth = 2, norm = \"a\" }, { depth = 2, norm = \"b\" }]\n"))),
+            verdicts(check(claim("better = [[2, \"a\"], [\"b\", \"2\"]]\n"))));
+}
+
+TEST_F(Checks, AreAboutAddedLinesOnlyWhereTheClaimSpeaksOfThem) {
+  EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 1], [\"b\", 1]]\nwhere = { task = [\"p\", \"mean\"] }\n"))),
+              ElementsAre("p: held", "mean: cannot tell"));
+  // gain − loss is 1 … 5 on p: b and c are equal.
+  const GridChecks gains = check(claim("better = [[\"gain\", 1], [\"loss\", 1]]\npaired = false\n"));
+  EXPECT_THAT(verdicts(gains), ElementsAre("p: held", "q: contradicted", "r: cannot tell"));
+  EXPECT_TRUE(gains.claims[0].is_paired) << "both have runs of b";
+  EXPECT_THAT(gains.claims[0].finding.n, ElementsAre(5));
+}
+
+TEST_F(Checks, AreAboutTheScoreAndTheTableThatTheClaimNames) {
+  const std::string where = "where = { task = \"p\", depth = 1 }\n";
+  EXPECT_EQ(check(claim("better = [\"a\", \"b\"]\n" + where)).claims[0].score, "bleu");
+  const GridChecks lowest = check(claim("score = \"ter\"\nbetter = [\"a\", \"b\"]\n" + where));
+  EXPECT_EQ(lowest.claims[0].score, "ter");
+  EXPECT_EQ(lowest.claims[0].finding.verdict, ClaimVerdict::kHeld) << "a has the lower ter";
+  const std::string turned =
+      "[[table]]\ncaption = \"first\"\nrows = \"task\"\nscores = \"ter\"\n"
+      "[[table]]\ncaption = \"second\"\nrows = \"norm\"\nscores = \"bleu\"\n";
+  const std::string axes = "seeds = 5\n[axis]\nnorm = [\"a\", \"b\"]\ntask = [\"p\"]\ndepth = [1]\n";
+  const GridChecks second = check(
+      claim("table = \"second\"\nbetter = [\"a\", \"b\"]\n"), [](const Coordinates&, Row&) {}, axes + turned);
+  EXPECT_EQ(second.claims[0].score, "bleu");
+  EXPECT_EQ(second.claims[0].finding.verdict, ClaimVerdict::kHeld);
+}
+
+TEST_F(Checks, ArePairedBySeedUnlessTheClaimSaysWhereNot) {
+  // Seeds differ by 10: only within them does the difference show.
+  EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 1], [\"b\", 1]]\npaired = false\n"))),
+              ElementsAre("p: cannot tell", "q: cannot tell", "r: cannot tell"));
+  const GridChecks some = check(claim("better = [[\"a\", 1], [\"b\", 1]]\npaired = { task = \"p\" }\n"));
+  EXPECT_THAT(verdicts(some), ElementsAre("p: held", "q: cannot tell", "r: cannot tell"));
+  EXPECT_THAT(some.claims[1].finding.n, ElementsAre(5, 5));
+  EXPECT_THAT(
+      text(some, TableFormat::kText),
+      HasSubstr("intervals are of the differences within seeds; on q, r they are Welch's, of independent means\n"));
+}
+
+TEST_F(Checks, ShowNumbersWhereNothingIsClaimed) {
+  const GridChecks checks =
+      check(claim("better = [[\"a\", 1], [\"b\", 1]]\nnot_claimed = { task = [\"q\", \"r\"] }\n"));
+  EXPECT_THAT(verdicts(checks), ElementsAre("p: held", "q: not claimed", "r: not claimed"));
+  EXPECT_EQ(checks.claims[1].shown, "−3.0 (−5.0 … −1.0)");
+  EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 1], [\"b\", 1]]\nnot_claimed = true\n"))),
+              ElementsAre("p: not claimed", "q: not claimed", "r: not claimed"));
+}
+
+TEST_F(Checks, CountFailedRunsAndSayWhichAreMissing) {
+  const auto behave = [](const Coordinates& at, Row& row) {
+    if (at.at("norm") != "b" || at.at("depth") != "1") return;
+    if (at.at("task") == "p") row.result.scores["bleu"] = 0;  // below fail_below
+    if (at.at("task") == "q") row.result.state = RunState::kDiverged;
+    if (at.at("task") == "r" && at.at("seed") == "3") row.result.state.reset();
+  };
+  EXPECT_THAT(verdicts(check(claim("fails = [[\"b\", 1]]\n"), behave)),
+              ElementsAre("p: held", "q: held", "r: not tested"));
+  EXPECT_THAT(verdicts(check(claim("trains = [[\"a\", 1]]\n"), behave)), ElementsAre("p: held", "q: held", "r: held"));
+  const GridChecks order = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"), behave);
+  EXPECT_THAT(verdicts(order), ElementsAre("p: held", "q: held", "r: not tested"));
+  EXPECT_EQ(order.claims[0].finding.reason, "0/5 of Alpha, 1 and 5/5 of b, 1 failed");
+  EXPECT_EQ(order.claims[2].finding.reason, "1/5 of b, 1 missing");
+  const auto crash = [](const Coordinates& at, Row& row) {
+    if (at.at("norm") == "b") row.result.state = RunState::kFailed;
+  };
+  EXPECT_THAT(verdicts(check(claim("fails = [[\"b\", 1]]\n"), crash)),
+              ElementsAre("p: not tested", "q: not tested", "r: not tested"))
+      << "a run that crashed says nothing of the network";
+}
+
+TEST_F(Checks, OfTheBestCompareAllRowsOrSome) {
+  const auto raise = [](const Coordinates& at, Row& row) {
+    if (at.at("norm") == "c") row.result.scores["bleu"] += 50;
+  };
+  EXPECT_THAT(verdicts(check(claim("best = \"a\"\nwhere = { depth = 1, task = \"p\" }\n"), raise)),
+              ElementsAre("1, p: contradicted"));
+  EXPECT_THAT(verdicts(check(claim("best = \"a\"\nof = [\"b\"]\nwhere = { depth = 1, task = \"p\" }\n"), raise)),
+              ElementsAre("1, p: held"));
+  EXPECT_THAT(verdicts(check(claim("best = \"c\"\nwhere = { depth = 1, task = \"p\" }\n"), raise)),
+              ElementsAre("1, p: held"));
+}
+
+TEST_F(Checks, OfALineTakeTheLabelsOfAnAxisAsNumbers) {
+  const GridChecks slope = check(claim("slope = \"a\"\nover = \"depth\"\ndirection = \"up\"\n"));
+  EXPECT_THAT(verdicts(slope), ElementsAre("p: held", "q: held", "r: held"));
+  EXPECT_NEAR(*slope.claims[0].finding.estimate, 10, 1e-9);
+  EXPECT_THAT(verdicts(check(claim("slope = \"a\"\nover = \"depth\"\ndirection = \"down\"\n"))),
+              ElementsAre("p: contradicted", "q: contradicted", "r: contradicted"));
+  EXPECT_THAT(verdicts(check(claim("linear = \"a\"\nover = \"depth\"\nr2 = 0.99\n"))),
+              ElementsAre("p: held", "q: held", "r: held"));
+  const auto jump = [](const Coordinates& at, Row& row) {
+    if (at.at("depth") == "2") row.result.scores["bleu"] += 1000;
+  };
+  EXPECT_THAT(verdicts(check(claim("linear = \"a\"\nover = \"depth\"\nr2 = 0.99\n"), jump)),
+              ElementsAre("p: contradicted", "q: contradicted", "r: contradicted"));
+  EXPECT_EQ(verdicts(check(claim("ratio = [[\"a\", 1], [\"b\", 1]]\nbetween = [0.9, 1.1]\n"))).front(), "p: held");
+}
+
+TEST_F(Checks, ArePrintedAsAMatrixOfClaimsAndPlaces) {
+  const GridChecks checks =
+      check(claim("name = \"K1\"\nsource = \"paper, 2\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better") +
+            claim("worse = [[\"a\", 1], [\"b\", 1]]\nwhere = { task = [\"r\", \"q\"] }\n", "a is worse") +
+            claim("equivalent = [[\"a\", 2, \"p\"], [\"b\", 2, \"p\"]]\nwithin = \"0.5 BLEU\"\n", "a_b *same*"));
+  EXPECT_EQ(text(checks, TableFormat::kText), R"(Claims: T, by task
+
+Claim            p                          q                                  r
+────────────────────────────────────────────────────────────────────────────────────────────────────────
+K1 a is better   held: +3.0 (+1.0 … +5.0)   contradicted: −3.0 (−5.0 … −1.0)   cannot tell: +0 (+0 … +0)
+a is worse                                  held: +3.0 (+1.0 … +5.0)           cannot tell: +0 (+0 … +0)
+────────────────────────────────────────────────────────────────────────────────────────────────────────
+better: by how much it is better, with its 95 % interval
+worse: by how much it is worse, with its 95 % interval
+intervals are of the differences within seeds
+sources: K1: paper, 2
+
+Claims: T
+
+Claim                          Verdict
+───────────────────────────────────────────────────────────────
+a_b *same* (within 0.5 bleu)   contradicted: +3.0 (+1.5 … +4.5)
+───────────────────────────────────────────────────────────────
+equivalent: the difference with its 90 % interval, which must be inside the claim's limits
+intervals are of the differences within seeds
+
+Verdicts
+
+         held   contradicted   cannot tell   not tested   not claimed
+─────────────────────────────────────────────────────────────────────
+claims   2      2              2             0            0
+─────────────────────────────────────────────────────────────────────
+)");
+}
+
+TEST_F(Checks, HaveBoldVerdictsWhereTheFormatHasBoldText) {
+  const GridChecks checks = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"));
+  EXPECT_THAT(text(checks, TableFormat::kMarkdown),
+              HasSubstr("| t | **held**: +3.0 (+1.0 … +5.0) | **contradicted**: −3.0"));
+  EXPECT_THAT(text(checks, TableFormat::kMarkdown), HasSubstr(" | cannot tell: +0 (+0 … +0) |"));
+  EXPECT_THAT(text(checks, TableFormat::kLatex),
+              HasSubstr("t & \\textbf{held}: +3.0 (+1.0 \\dots{} +5.0) & \\textbf{contradicted}: $-$3.0"));
+  EXPECT_THAT(text(checks, TableFormat::kHtml), HasSubstr("<td title=\"\"><b>held</b>: +3.0 (+1.0 … +5.0)</td>"));
+  EXPECT_THAT(text(checks, TableFormat::kText), Not(HasSubstr("*")));
+}
+
+TEST_F(Checks, AreARecordForEachClaimAndPlaceInCsvAndJson) {
+  const GridChecks checks = check(claim("name = \"K1\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better, by far"));
+  const std::string csv = render_csv({checks}, Formulas::kAsTheyAre);
+  EXPECT_THAT(csv, HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,reason\n"
+                             "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
+  const json all = json_of({checks});
+  ASSERT_EQ(all.at("claims").size(), 3u);
+  const json& first = all.at("claims").at(0);
+  EXPECT_EQ(first.at("place"), json({{"task", "p"}}));
+  EXPECT_EQ(first.at("verdict"), "held");
+  EXPECT_NEAR(first.at("low"), 3 - 1.9632, 1e-3);
+  EXPECT_EQ(first.at("n"), json({5}));
+  EXPECT_EQ(all.at("counts").at("claims"),
+            json({{"held", 1}, {"contradicted", 1}, {"cannot tell", 1}, {"not tested", 0}, {"not claimed", 0}}));
+}
+
+TEST_F(Checks, NameCellsThatAreOutsideOfTheirTolerance) {
+  // Means on p at depth 1: a 100 + 30 + 3 + 10, b 140.
+  const std::string grid =
+      "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\", \"b\"]\ntask = [\"p\"]\ndepth = [1]\n"
+      "[table]\nrows = \"norm\"\nscores = [\"bleu\", \"ter\"]\n";
+  const auto nothing = [](const Coordinates&, Row&) {};
+  const auto published = [](const std::string& tolerance, const std::string& score, double sign) {
+    return "[[table.published]]\nsource = \"s\"\nscore = \"" + score + "\"\ntolerance = " + tolerance +
+           "\nvalues = [[" + std::to_string(sign * 143.5) + "], [" + std::to_string(sign * 141.5) + "]]\n";
+  };
+  const GridChecks checks = check(published("1", "bleu", 1), nothing, grid);
+  EXPECT_EQ(counts_of(checks.cells), (VerdictCounts{1, 1, 0, 0, 0}));
+  EXPECT_THAT(text(checks, TableFormat::kText),
+              HasSubstr("Outside of their tolerance: T\n\nCell         measured [published]   tolerance\n"));
+  EXPECT_THAT(text(checks, TableFormat::kText), HasSubstr("T: b, p, 1   140 ± 16 [141.5, −2]   1\n"));
+  EXPECT_THAT(text(checks, TableFormat::kText), Not(HasSubstr("T: a")));
+  EXPECT_EQ(json_of({checks}).at("cells").at(1).at("estimate"), -1.5);
+  EXPECT_EQ(counts_of(check(published("2", "bleu", 1), nothing, grid).cells), (VerdictCounts{2, 0, 0, 0, 0}));
+  EXPECT_EQ(counts_of(check(published("{ ter = 0.6, bleu = 0.1 }", "ter", -1), nothing, grid).cells),
+            (VerdictCounts{1, 1, 0, 0, 0}));
+  EXPECT_EQ(counts_of(check(published("{ bleu = 0.1 }", "ter", -1), nothing, grid).cells), VerdictCounts{});
+  const auto missing = [](const Coordinates& at, Row& row) {
+    if (at.at("seed") == "1") row.result.state.reset();
+  };
+  EXPECT_EQ(counts_of(check(published("1", "bleu", 1), missing, grid).cells), (VerdictCounts{0, 0, 0, 2, 0}));
+}
+
+TEST_F(Checks, OfAFrozenGridAreThoseOfItsFile) {
+  test::write_text(folder_ / "grid.toml",
+                   kGrid + claim("better = [\"Alpha\", \"b\"]\nnot_claimed = { task = \"q\" }\nsource = \"§ 3\"\n"));
+  const Grid grid = load_grid(folder_ / "grid.toml");
+  const Grid again = parse_grid(grid.merged, folder_ / "grid.toml");
+  ASSERT_EQ(again.views.size(), 2u);
+  const auto &left = std::get<ClaimSpec>(grid.views[1].spec), &right = std::get<ClaimSpec>(again.views[1].spec);
+  EXPECT_EQ(left.cells, right.cells);
+  EXPECT_EQ(left.not_claimed.labels, right.not_claimed.labels);
+  EXPECT_EQ(left.source, right.source);
+  EXPECT_EQ(left.kind, right.kind);
+}
+
+}  // namespace
+}  // namespace tearless::harness::check_test

@@ -1,0 +1,204 @@
+// Each kind of claim against intervals worked by hand: t(0.975) is 4.303, 3.182 and 2.776 for 2, 3 and 4 degrees,
+// t(0.95) 2.920 and 2.132 for 2 and 4.
+#include "harness/claims/claim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tearless::harness::claim_test {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+CellSample sample(const std::string& name, const std::vector<double>& values, size_t failed = 0, size_t missing = 0) {
+  CellSample sample{
+      .name = name, .values = {}, .runs = values.size() + failed + missing, .failed = failed, .missing = missing};
+  for (size_t i = 0; i < values.size(); ++i) sample.values.push_back({static_cast<int64_t>(i) + 1, values[i]});
+  return sample;
+}
+
+Finding find(const std::string& kind, const std::vector<CellSample>& samples, const Comparison& comparison = {}) {
+  const auto found = std::ranges::find(claim_kinds(), kind, &ClaimKind::name);
+  return check_claim(*found, samples, comparison);
+}
+
+void expect_numbers(const Finding& finding, double estimate, double half) {
+  ASSERT_TRUE(finding.estimate && finding.interval);
+  EXPECT_NEAR(*finding.estimate, estimate, 1e-9);
+  EXPECT_NEAR(finding.interval->first, estimate - half, 2e-4);
+  EXPECT_NEAR(finding.interval->second, estimate + half, 2e-4);
+}
+
+// Differences 1, 2, 3, 4, 5: mean 3, deviation √2.5, half 2.776 √(2.5/5) = 1.9632.
+const CellSample kLow = sample("low", {10, 20, 30, 40, 50}), kHigh = sample("high", {11, 22, 33, 44, 55});
+
+TEST(Claims, OfAnOrderHoldWhereTheIntervalExcludesZeroInTheClaimedDirection) {
+  const Finding held = find("better", {kHigh, kLow});
+  EXPECT_EQ(held.verdict, ClaimVerdict::kHeld);
+  expect_numbers(held, 3, 1.9632);
+  EXPECT_THAT(held.n, ElementsAre(5));
+  EXPECT_EQ(find("better", {kLow, kHigh}).verdict, ClaimVerdict::kContradicted);
+  const Finding worse = find("worse", {kLow, kHigh});
+  EXPECT_EQ(worse.verdict, ClaimVerdict::kHeld);
+  expect_numbers(worse, 3, 1.9632);
+  const Finding lowest = find("better", {kLow, kHigh}, {.highest_is_best = false});
+  EXPECT_EQ(lowest.verdict, ClaimVerdict::kHeld);
+  expect_numbers(lowest, 3, 1.9632);
+  // Welch's: deviations √250 and √302.5 of 5 each, ν = 7.93; far too wide.
+  const Finding unpaired = find("better", {kHigh, kLow}, {.is_paired = false});
+  EXPECT_EQ(unpaired.verdict, ClaimVerdict::kCannotTell);
+  EXPECT_NEAR(*unpaired.estimate, 3, 1e-9);
+  EXPECT_THAT(unpaired.n, ElementsAre(5, 5));
+}
+
+TEST(Claims, OfAnOrderOfSeveralAreAsGoodAsTheWeakestOfNeighbours) {
+  const CellSample lowest = sample("lowest", {0, 1, 2, 3, 4});
+  EXPECT_EQ(find("better", {kHigh, kLow, lowest}).verdict, ClaimVerdict::kHeld);
+  const Finding broken = find("better", {kHigh, lowest, kLow});
+  EXPECT_EQ(broken.verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(broken.reason, "lowest and low");
+  const CellSample near = sample("near", {11, 21, 33, 45, 54});
+  const Finding open = find("better", {kHigh, near, lowest});
+  EXPECT_EQ(open.verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(open.reason, "high and near");
+}
+
+TEST(Claims, OneSeedDecidesNothingAndMissingRunsAreNoTest) {
+  const Finding one = find("better", {sample("a", {2}), sample("b", {1})});
+  EXPECT_EQ(one.verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(one.reason, "1 seed cannot decide");
+  EXPECT_EQ(one.estimate, 1);
+  EXPECT_FALSE(one.interval);
+  const Finding missing = find("better", {kHigh, sample("b", {10, 20, 30, 40}, 0, 1)});
+  EXPECT_EQ(missing.verdict, ClaimVerdict::kNotTested);
+  EXPECT_EQ(missing.reason, "1/5 of b missing");
+  EXPECT_NEAR(*missing.estimate, 2.5, 1e-9) << "of those that are there";
+  EXPECT_EQ(find("fails", {sample("a", {}, 2, 3)}).verdict, ClaimVerdict::kNotTested);
+  EXPECT_EQ(find("better", {kHigh, sample("b", {})}).reason, "the grid has no run of b");
+}
+
+TEST(Claims, AboutCellsWithDifferentSharesOfFailuresAreDecidedByTheSharesAlone) {
+  const CellSample five = sample("five", {}, 5), one = sample("one", {90, 91, 92, 93}, 1);
+  for (const char* kind : {"better", "not_worse", "equivalent"}) {
+    const Comparison comparison{.limits = {.within = 1}};
+    const Finding apart = find(kind, {kLow, five}, comparison);
+    EXPECT_EQ(apart.verdict, kind == std::string("equivalent") ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld);
+    EXPECT_THAT(apart.reason, HasSubstr("0/5 of low and 5/5 of five failed"));
+    EXPECT_EQ(find(kind, {five, kLow}, comparison).verdict, ClaimVerdict::kContradicted);
+    const Finding open = find(kind, {one, kLow}, comparison);
+    EXPECT_EQ(open.verdict, ClaimVerdict::kCannotTell) << "whatever the means are";
+    EXPECT_EQ(open.reason, "1/5 of one and 0/5 of low failed");
+    EXPECT_EQ(find(kind, {five, five}, comparison).verdict, ClaimVerdict::kCannotTell);
+  }
+  EXPECT_EQ(find("worse", {five, kLow}).verdict, ClaimVerdict::kHeld);
+  // Of three runs Wilson's intervals meet: 0 … 0.56 and 0.44 … 1.
+  EXPECT_EQ(find("better", {sample("a", {1, 2, 3}), sample("b", {}, 3)}).verdict, ClaimVerdict::kCannotTell);
+  // The same share: means are compared, of the seeds that both have.
+  EXPECT_EQ(find("better", {sample("a", {11, 12, 13}, 1), sample("b", {1, 2.5, 3}, 1)}).verdict, ClaimVerdict::kHeld);
+  for (const char* kind : {"ratio", "slope", "linear"})
+    EXPECT_EQ(find(kind, {one, kLow}).reason, "1/5 of one failed") << kind;
+}
+
+TEST(Claims, OfEquivalenceHoldWhereTheNinetyPercentIntervalIsInsideTheLimits) {
+  // Differences 0.1, −0.1, 0.2, −0.2, 0.25: mean 0.05, deviation 0.19365, half 2.1318 · 0.19365/√5 = 0.18462.
+  const std::vector<double> base = {10, 20, 30, 40, 50};
+  const CellSample a = sample("a", {10.1, 19.9, 30.2, 39.8, 50.25}), b = sample("b", base);
+  const auto within = [](double delta) { return Comparison{.limits = {.within = delta}}; };
+  const Finding held = find("equivalent", {a, b}, within(0.24));
+  EXPECT_EQ(held.verdict, ClaimVerdict::kHeld);
+  expect_numbers(held, 0.05, 0.1846);
+  EXPECT_EQ(find("equivalent", {a, b}, within(0.22)).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("equivalent", {kHigh, kLow}, within(1.4)).verdict, ClaimVerdict::kContradicted) << "1.49 … 4.51";
+  EXPECT_EQ(find("equivalent", {kHigh, kLow}, within(1.6)).verdict, ClaimVerdict::kCannotTell);
+  // Per cent of the second's mean, 30.
+  Comparison percent{.limits = {.within = 0.8, .is_percent = true}};
+  EXPECT_EQ(find("equivalent", {a, b}, percent).verdict, ClaimVerdict::kHeld) << "within 0.24";
+  percent.limits.within = 0.7;
+  EXPECT_EQ(find("equivalent", {a, b}, percent).verdict, ClaimVerdict::kCannotTell) << "within 0.21";
+  // Of three each with each: a ≈ b ≈ c does not make a ≈ c.
+  const CellSample c = sample("c", {10.2, 19.8, 30.4, 39.6, 50.5});
+  EXPECT_EQ(find("equivalent", {b, a, c}, within(0.24)).reason, "b and c");
+}
+
+TEST(Claims, OfNotWorseHoldWhereTheLowerEndIsAboveTheLimit) {
+  const auto within = [](double delta) { return Comparison{.limits = {.within = delta}}; };
+  // low − high: −3 ± 2.1318 √0.5 = −4.5075 … −1.4925.
+  EXPECT_EQ(find("not_worse", {kLow, kHigh}, within(4.6)).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("not_worse", {kLow, kHigh}, within(4.4)).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("not_worse", {kLow, kHigh}, within(1.4)).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("not_worse", {kHigh, kLow}, within(0.1)).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("not_worse", {kLow, kHigh}, {.limits = {.within = 0.1}, .highest_is_best = false}).verdict,
+            ClaimVerdict::kHeld);
+}
+
+TEST(Claims, OfFailuresNeedWilsonsIntervalBeyondOneHalf) {
+  const Finding all = find("fails", {sample("a", {}, 4)});
+  EXPECT_EQ(all.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(all.estimate, 1);
+  EXPECT_NEAR(all.interval->first, 0.5101, 1e-4);  // 4/(4 + 1.96²)
+  const Finding three = find("fails", {sample("a", {}, 3)});
+  EXPECT_EQ(three.verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(three.reason, "3 seeds cannot decide");
+  EXPECT_EQ(find("fails", {sample("a", {1, 2, 3, 4})}).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("trains", {sample("a", {1, 2, 3, 4})}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("trains", {sample("a", {}, 4)}).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("trains", {sample("a", {1, 2}, 2)}).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("trains", {sample("a", {1, 2, 3, 4}), sample("b", {}, 4)}).reason, "b");
+}
+
+TEST(Claims, OfTheBestCorrectForTheNumberOfOthers) {
+  const CellSample lowest = sample("lowest", {0, 1, 2, 3, 4});
+  const Finding held = find("best", {kHigh, kLow, lowest});
+  EXPECT_EQ(held.verdict, ClaimVerdict::kHeld);
+  expect_numbers(held, 3, 1.9632);  // against the strongest of the others
+  EXPECT_EQ(held.reason, "against low");
+  EXPECT_EQ(find("best", {kLow, kHigh, lowest}).verdict, ClaimVerdict::kContradicted);
+  // p of high against low is 0.0132: four such others are too many (4 · 0.0132 > 0.05).
+  EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow, kLow}).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("best", {kHigh, sample("five", {}, 5)}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {kHigh, sample("one", {1, 2, 3, 4}, 1)}).verdict, ClaimVerdict::kCannotTell);
+}
+
+TEST(Claims, OfARatioCompareLogarithms) {
+  // Logarithms of ratios: ln 0.9, ln 1, ln 1.1.
+  const CellSample a = sample("a", {90, 200, 330}), b = sample("b", {100, 200, 300});
+  const auto between = [](double low, double high) { return Comparison{.limits = {.between = {low, high}}}; };
+  const Finding finding = find("ratio", {a, b}, between(0.7, 1.4));
+  EXPECT_NEAR(*finding.estimate, std::cbrt(0.99), 1e-9);
+  EXPECT_NEAR(finding.interval->first, 0.9967 * std::exp(-0.24952), 1e-3);
+  EXPECT_EQ(finding.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("ratio", {a, b}, between(0.9, 1.4)).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("ratio", {a, b}, between(1.3, 1.4)).verdict, ClaimVerdict::kContradicted);
+  EXPECT_THAT(find("ratio", {sample("a", {0, 1}), b}).reason, HasSubstr("not above 0"));
+}
+
+TEST(Claims, OfASlopeAndOfAStraightLineAreMeansOverSeeds) {
+  // Slopes of the seeds: 1, 2, 3 (mean 2, half 4.303/√3 = 2.484) through places 0, 1, 2.
+  std::vector<CellSample> samples = {sample("0", {0, 0, 0}), sample("1", {1, 2, 3}), sample("2", {2, 4, 6})};
+  for (size_t i = 0; i < 3; ++i) samples[i].at = static_cast<double>(i);
+  const Finding open = find("slope", samples);
+  expect_numbers(open, 2, 2.4842);
+  EXPECT_EQ(open.verdict, ClaimVerdict::kCannotTell);
+  samples[1].values[0].value = 2;
+  samples[2].values[0].value = 4;  // slopes 2, 2, 3
+  expect_numbers(find("slope", samples), 7.0 / 3, 1.4342);
+  EXPECT_EQ(find("slope", samples).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("slope", samples, {.limits = {.falls = true}}).verdict, ClaimVerdict::kContradicted);
+  const auto at_least = [](double r2) { return Comparison{.limits = {.r2 = r2}}; };
+  EXPECT_EQ(find("linear", samples, at_least(0.99)).verdict, ClaimVerdict::kHeld);
+  for (SeedValue& one : samples[1].values) one.value = 0;  // 0, 0, y: R² is 3/4 of each seed
+  EXPECT_NEAR(*find("linear", samples, at_least(0.9)).estimate, 0.75, 1e-12);
+  EXPECT_EQ(find("linear", samples, at_least(0.9)).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("linear", samples, at_least(0.7)).verdict, ClaimVerdict::kHeld);
+  for (CellSample& one : samples) one.at *= one.at;  // at 0, 1, 4 the same values are nearly on a line
+  EXPECT_GT(*find("linear", samples, at_least(0.9)).estimate, 0.9);
+}
+
+}  // namespace
+}  // namespace tearless::harness::claim_test
