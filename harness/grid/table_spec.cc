@@ -277,11 +277,12 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
 void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
-  spec.test = read_comparison(table, reader.file());
+  spec.test = read_significance_test(table, reader.file());
   if (!spec.baseline && !spec.test->is_bold) {
-    fail("{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "
-         "best of it; write one of them",
-         reader.location(table));
+    fail(
+        "{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "
+        "best of it; write one of them",
+        reader.location(table));
   }
 }
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/grid/comparison.h"
 #include "harness/grid/names.h"
 #include "harness/grid/published.h"
 #include "harness/grid/show.h"
+#include "harness/grid/significance.h"
 
 namespace tearless::harness {
 
@@ -81,8 +81,8 @@ struct TableSpec {
   std::optional<double> fail_below;  // a done run whose first score is lower counts as failed, in every column
   bool count_diverged = false;       // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
-  std::optional<size_t> baseline;   // the layout's row that others are compared with
-  std::optional<Comparison> test;   // which differences are marked, and what is bold
+  std::optional<size_t> baseline;        // the layout's row that others are compared with
+  std::optional<SignificanceTest> test;  // which differences are marked, and what is bold
   std::vector<Published> published;
   std::vector<AddedLine> added_rows, added_columns;
   std::vector<HeaderLine> header;

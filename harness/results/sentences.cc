@@ -35,9 +35,10 @@ std::shared_ptr<const SentenceStats> sentences_of(const Store& store, const Row&
   auto stats = std::make_shared<const SentenceStats>(read_stats(read_file(file), file.string()));
   const double again = score_of_sums(score, stats->columns, file.string())(stats->sum());
   if (std::abs(again - value) > kRounding * std::max(1.0, std::abs(value))) {
-    fail("{}: it makes {} {}, but the run has {}: the file is of other outputs; to see what else is changed: tearless "
-         "verify",
-         file.string(), score, again, value);
+    fail(
+        "{}: it makes {} {}, but the run has {}: the file is of other outputs; to see what else is changed: tearless "
+        "verify",
+        file.string(), score, again, value);
   }
   return stats;
 }
@@ -48,8 +49,8 @@ void read_sentences(ResultSet& results, const std::vector<std::string>& scores) 
   if (!results.store) return;
   for (Row& row : results.rows) {
     for (const auto& [name, value] : row.result.scores) {
-      const bool is_asked_for = std::ranges::any_of(
-          scores, [&](const std::string& pattern) { return matches_score(pattern, name); });
+      const bool is_asked_for =
+          std::ranges::any_of(scores, [&](const std::string& pattern) { return matches_score(pattern, name); });
       if (!is_asked_for || !is_made_of_sums(name)) continue;
       if (auto sentences = sentences_of(*results.store, row, name, value)) row.sentences.emplace(name, sentences);
     }

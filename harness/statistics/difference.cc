@@ -52,12 +52,12 @@ std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, st
   const std::vector<double> differences = pairs.differences();
   const double deviation = without_rounding(*sample_deviation(differences), pairs.rounding());
   return MeanDifference{.mean = without_rounding(*mean(differences), pairs.rounding()),
-                    .standard_error = deviation / std::sqrt(static_cast<double>(n)),
-                    .degrees = static_cast<double>(n - 1),
-                    .n_first = n,
-                    .n_second = n,
-                    .is_paired = true,
-                    .correlation = correlation_of(pairs.first, pairs.second)};
+                        .standard_error = deviation / std::sqrt(static_cast<double>(n)),
+                        .degrees = static_cast<double>(n - 1),
+                        .n_first = n,
+                        .n_second = n,
+                        .is_paired = true,
+                        .correlation = correlation_of(pairs.first, pairs.second)};
 }
 
 std::optional<MeanDifference> welch_difference(std::span<const double> a, std::span<const double> b) {
@@ -68,11 +68,12 @@ std::optional<MeanDifference> welch_difference(std::span<const double> a, std::s
   const double error = error_a + error_b;  // squared
   const double rounding = kRounding * std::max(greatest_magnitude(a), greatest_magnitude(b));
   return MeanDifference{.mean = without_rounding(*mean(a) - *mean(b), rounding),
-                    .standard_error = std::sqrt(error),
-                    .degrees = error == 0 ? degrees_a + degrees_b  // Welch and Satterthwaite have 0/0
-                                          : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b),
-                    .n_first = a.size(),
-                    .n_second = b.size()};
+                        .standard_error = std::sqrt(error),
+                        .degrees = error == 0
+                                       ? degrees_a + degrees_b  // Welch and Satterthwaite have 0/0
+                                       : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b),
+                        .n_first = a.size(),
+                        .n_second = b.size()};
 }
 
 bool lies_within(const MeanDifference& difference, double delta) {

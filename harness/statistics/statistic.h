@@ -17,7 +17,7 @@ struct CellValues {
   std::span<const SeedValue> baseline = {};  // of the cell with which it is compared
   bool is_paired = true;                     // the two, by seed
   bool highest_is_best = true;
-  std::optional<double> p = {};             // of the table's test, corrected
+  std::optional<double> p = {};            // of the table's test, corrected
   std::optional<TwoSources> sources = {};  // of the difference from the baseline
 };
 

@@ -52,7 +52,7 @@ std::string probability_text(double value, const ShownPart& part) {
 
 /// One statistic; nullopt: it has no value.
 std::optional<std::string> statistic_text(const Table& table, const ShownPart& part, const Table::Column& column,
-                                         const Cell& cell) {
+                                          const Cell& cell) {
   if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
   const std::optional<double> value = value_of(table, part, column, cell);
   if (!value) return std::nullopt;
@@ -145,8 +145,9 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
   if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
-  return shown_text(table, column, cell) + kLevels[cell.level] + (cell.stale > 0 ? "*" : "") + (cell.mixed() > 0 ? "°" : "") +
-         count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) + chosen_text(table, cell);
+  return shown_text(table, column, cell) + kLevels[cell.level] + (cell.stale > 0 ? "*" : "") +
+         (cell.mixed() > 0 ? "°" : "") + count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) +
+         chosen_text(table, cell);
 }
 
 std::string published_text(const Table& table, const Table::Column& column, const Cell& cell) {

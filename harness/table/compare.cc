@@ -13,7 +13,7 @@
 namespace tearless::harness {
 namespace {
 
-using Method = Comparison::Method;
+using Method = SignificanceTest::Method;
 
 /// Of one cell against another.
 struct Outcome {
@@ -27,7 +27,7 @@ bool fail_alike(const Cell& a, const Cell& b) {
   return a.failures() * (b.n() + b.failures()) == b.failures() * (a.n() + a.failures());
 }
 
-Outcome over_seeds(const Comparison& test, const Cell& a, const Cell& b) {
+Outcome over_seeds(const SignificanceTest& test, const Cell& a, const Cell& b) {
   const std::vector<double> first = numbers_of(a.values), second = numbers_of(b.values);
   const SeedPairs pairs = pairs_of(a.values, b.values);
   Outcome outcome{.difference = *a.mean() - *b.mean()};
@@ -37,8 +37,8 @@ Outcome over_seeds(const Comparison& test, const Cell& a, const Cell& b) {
     if (pairs.size() == 0) {
       outcome.why = "no seed in common";
     } else if (least > test.levels.front()) {
-      outcome.why = fmt::format("{} cannot decide: the least p is {:.3g}", counted(std::ssize(pairs.first), "seed"),
-                                least);
+      outcome.why =
+          fmt::format("{} cannot decide (the least p is {:.3g})", counted(std::ssize(pairs.first), "seed"), least);
     }
     return outcome;
   }
@@ -77,12 +77,11 @@ std::optional<SentencePairs> pairs_of_sentences(const Cell& a, const Cell& b, co
   const std::vector<SentencePairs::Runs> runs = sentences_of(a, b, why);
   if (runs.empty()) return std::nullopt;
   const ScoreOfSums score = score_of_sums(column.score, runs.front().a.columns, column.score);
-  return SentencePairs(runs, [score, factor = column.factor](std::span<const int64_t> sums) {
-    return factor * score(sums);
-  });
+  return SentencePairs(runs,
+                       [score, factor = column.factor](std::span<const int64_t> sums) { return factor * score(sums); });
 }
 
-Outcome over_sentences(const Comparison& test, const Cell& a, const Cell& b, const Table::Column& column) {
+Outcome over_sentences(const SignificanceTest& test, const Cell& a, const Cell& b, const Table::Column& column) {
   Outcome outcome;
   const std::optional<SentencePairs> pairs = pairs_of_sentences(a, b, column, outcome.why);
   if (!pairs) return outcome;
@@ -93,27 +92,26 @@ Outcome over_sentences(const Comparison& test, const Cell& a, const Cell& b, con
   return outcome;
 }
 
-Outcome compare(const Comparison& test, const Cell& a, const Cell& b, const Table::Column& column) {
+Outcome compare(const SignificanceTest& test, const Cell& a, const Cell& b, const Table::Column& column) {
   if (a.n() == 0 || b.n() == 0) return {};
   if (!fail_alike(a, b)) return {.why = "other shares of runs failed"};
   return test.is_over_sentences() ? over_sentences(test, a, b, column) : over_seeds(test, a, b);
 }
 
 /// The outcomes with a p, corrected where the test says so.
-std::vector<double> corrected(const Comparison& test, const std::vector<double>& p) {
+std::vector<double> corrected(const SignificanceTest& test, const std::vector<double>& p) {
   return test.is_corrected ? holm(p) : p;
 }
 
 Table::Row* find_row(Table& table, const std::vector<std::string>& labels) {
-  const auto found = std::ranges::find_if(
-      table.rows, [&](const Table::Row& row) { return !row.is_added && row.labels == labels; });
+  const auto found =
+      std::ranges::find_if(table.rows, [&](const Table::Row& row) { return !row.is_added && row.labels == labels; });
   return found == table.rows.end() ? nullptr : &*found;
 }
 
 bool shows_sources(const Show& show) {
-  return std::ranges::any_of(show.parts, [](const ShownPart& part) {
-    return part.statistic->needs == Statistic::Needs::kSentences;
-  });
+  return std::ranges::any_of(
+      show.parts, [](const ShownPart& part) { return part.statistic->needs == Statistic::Needs::kSentences; });
 }
 
 /// Of the columns of a mean. Differences in both directions are no statement about all.
@@ -129,7 +127,7 @@ std::optional<double> p_on_all_columns(const std::vector<Outcome>& outcomes, con
   return agree ? p_on_all(p) : std::optional(1.0);
 }
 
-void compare_with_baseline(const Comparison& test, const std::vector<std::vector<size_t>>& means, Table& table,
+void compare_with_baseline(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table,
                            Compared& compared) {
   const Table::Row* baseline = find_row(table, table.baseline);
   if (!baseline) return;
@@ -162,20 +160,22 @@ void compare_with_baseline(const Comparison& test, const std::vector<std::vector
   const std::vector<double> all = corrected(test, p);
   for (size_t i = 0; i < cells.size(); ++i) {
     cells[i]->corrected_p = all[i];
-    cells[i]->level = static_cast<int>(std::ranges::count_if(test.levels, [&](double level) { return all[i] <= level; }));
+    cells[i]->level =
+        static_cast<int>(std::ranges::count_if(test.levels, [&](double level) { return all[i] <= level; }));
   }
 }
 
 /// The best cell of each column, and those that the test cannot tell from it. A column whose cells have no p is left
 /// alone.
-void embolden(const Comparison& test, Table& table, Compared& compared) {
+void embolden(const SignificanceTest& test, Table& table, Compared& compared) {
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const Table::Column& column = table.columns[i];
     Cell* best = nullptr;
     for (Table::Row& row : table.rows) {
       Cell& cell = row.cells[i];
       if (row.is_added || cell.n() == 0 || cell.is_difference) continue;
-      const bool is_better = !best || (column.highest_is_best ? *cell.mean() > *best->mean() : *cell.mean() < *best->mean());
+      const bool is_better =
+          !best || (column.highest_is_best ? *cell.mean() > *best->mean() : *cell.mean() < *best->mean());
       if (is_better) best = &cell;
     }
     std::vector<Cell*> cells;
@@ -198,7 +198,7 @@ void embolden(const Comparison& test, Table& table, Compared& compared) {
 
 }  // namespace
 
-Compared compare_cells(const Comparison& test, const std::vector<std::vector<size_t>>& means, Table& table) {
+Compared compare_cells(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table) {
   Compared compared;
   compare_with_baseline(test, means, table, compared);
   if (test.is_bold) embolden(test, table, compared);

@@ -460,10 +460,9 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   mark_repeated_cells(table);
   if (spec.baseline) {
     table.baseline = row_lines[*spec.baseline].front().labels;
-    set_baseline(
-        *std::ranges::find_if(table.rows,
-                              [&](const Table::Row& row) { return !row.is_added && row.labels == table.baseline; }),
-        table);
+    set_baseline(*std::ranges::find_if(
+                     table.rows, [&](const Table::Row& row) { return !row.is_added && row.labels == table.baseline; }),
+                 table);
   }
   for (const TableSpec::HeaderLine& line : spec.header) add_header_line(spec, line, table);
   for (size_t i = 0; i < table.columns.size(); ++i) {

@@ -247,15 +247,15 @@ void add_show_notes(const NoteContext& context, Table& table) {
   }
 }
 
-const char* method_in_words(const Comparison& test) {
+const char* method_in_words(const SignificanceTest& test) {
   switch (test.method) {
-    case Comparison::Method::kRandomisation:
+    case SignificanceTest::Method::kRandomisation:
       return "approximate randomisation over sentences";
-    case Comparison::Method::kBootstrap:
+    case SignificanceTest::Method::kBootstrap:
       return "paired bootstrap over sentences";
-    case Comparison::Method::kSacrebleu:
+    case SignificanceTest::Method::kSacrebleu:
       return "paired bootstrap over sentences as sacreBLEU does it, which rejects equal systems about twice too often";
-    case Comparison::Method::kSignFlip:
+    case SignificanceTest::Method::kSignFlip:
       return "sign-flip test over seeds";
     default:
       return test.is_paired ? "paired t test over seeds" : "Welch's t test over seeds";
@@ -265,25 +265,28 @@ const char* method_in_words(const Comparison& test) {
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
   if (!context.spec.test) return;
-  const Comparison& test = *context.spec.test;
+  const SignificanceTest& test = *context.spec.test;
   std::string how = method_in_words(test);
   if (test.draws_samples()) how += fmt::format(" ({} samples, seed {})", test.sampling.samples, test.sampling.seed);
-  if (context.spec.baseline) {
-    std::vector<std::string> marks;
-    for (size_t i = 0; i < test.levels.size(); ++i) marks.push_back(fmt::format("{} p ≤ {}", i == 0 ? "†" : "‡", test.levels[i]));
-    const std::string family =
-        !test.is_corrected ? fmt::format(", not corrected for {}", counted(static_cast<int64_t>(context.compared.family), "comparison"))
-                           : fmt::format(", corrected for {} (Holm)", counted(static_cast<int64_t>(context.compared.family), "comparison"));
-    table.notes.push_back(fmt::format("{}: different from the baseline, {}{}", fmt::join(marks, ", "), how, family));
+  const bool has_marks = context.compared.family > 0;
+  if (has_marks) {
+    const std::string family = counted(static_cast<int64_t>(context.compared.family), "comparison");
+    const auto& levels = test.levels;
+    table.notes.push_back(fmt::format("† p ≤ {}{}: different from the baseline, {}, {}{}", levels[0],
+                                      levels.size() > 1 ? fmt::format(", ‡ p ≤ {}", levels[1]) : "", how,
+                                      test.is_corrected ? fmt::format("corrected for {} (Holm)", family)
+                                                        : fmt::format("not corrected for {}", family),
+                                      test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.is_bold; })) {
-    table.notes.push_back(fmt::format("bold: the best of the column, and what is not different from it with p ≤ {}{}{}", test.levels.front(),
-                                      test.is_corrected ? " (Holm, over the column)" : "",
-                                      context.spec.baseline ? "" : ": " + how));
+    table.notes.push_back(fmt::format("bold: the best of the column, and what is not different from it with p ≤ {}{}{}",
+                                      test.levels.front(), test.is_corrected ? " (Holm, over the column)" : "",
+                                      has_marks ? "" : ": " + how));
   }
   std::vector<std::string> without;
   for (const auto& [why, count] : context.compared.without) without.push_back(fmt::format("{} ({})", why, count));
-  if (!without.empty()) table.notes.push_back(fmt::format("comparisons without a p that can decide: {}", fmt::join(without, "; ")));
+  if (!without.empty())
+    table.notes.push_back(fmt::format("comparisons that are not decided: {}", fmt::join(without, "; ")));
 }
 
 // The difference between two cells that these numbers of seeds could have found, of each column.
@@ -311,8 +314,9 @@ void add_power_notes(Table& table) {
   }
   if (parts.empty()) return;
   const std::string seeds = counts.size() == 1 ? counted(static_cast<int64_t>(*counts.begin()), "seed") : "these seeds";
-  table.notes.push_back(fmt::format("power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
-                                    seeds, some_of(parts, kMaxColumns, "; ")));
+  table.notes.push_back(fmt::format(
+      "power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
+      seeds, some_of(parts, kMaxColumns, "; ")));
 }
 
 // Failures of cells, with the interval of their share.
@@ -327,10 +331,12 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
   std::vector<std::string> parts;
   for (const auto& [failed, of] : shares) {
     const auto interval = wilson_interval(static_cast<size_t>(failed), static_cast<size_t>(of));
-    parts.push_back(fmt::format("{}/{} is {:.0f} to {:.0f} %", failed, of, 100 * interval->first, 100 * interval->second));
+    parts.push_back(
+        fmt::format("{}/{} is {:.0f} to {:.0f} %", failed, of, 100 * interval->first, 100 * interval->second));
   }
   if (!parts.empty())
-    notes.push_back(fmt::format("share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
+    notes.push_back(
+        fmt::format("share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {

@@ -41,14 +41,14 @@ struct Cell {
 
   /// Why a seed has no value, the gravest first: a sum has that of the gravest of its cells.
   enum class End { kDiverged, kFailed, kBelow, kScoreless };
-  std::map<int64_t, End> ends;             // of the seeds whose runs have ended without a value
-  std::vector<SeedValue> values;           // of the runs that are done and have the score; statistics are over these
-  std::vector<SeedValue> baseline;         // the values of the baseline's cell in the column
+  std::map<int64_t, End> ends;      // of the seeds whose runs have ended without a value
+  std::vector<SeedValue> values;    // of the runs that are done and have the score; statistics are over these
+  std::vector<SeedValue> baseline;  // the values of the baseline's cell in the column
   std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences;  // by seed, of the score
-  std::optional<double> p, corrected_p;     // of the table's test against the baseline
-  std::optional<TwoSources> sources;        // of the difference from the baseline, where `show` has them
-  int level = 0;                            // 1: † (p is at most the first level), 2: ‡ (the second)
-  bool is_bold = false;                     // the best of its column, or not to be told from it
+  std::optional<double> p, corrected_p;                               // of the table's test against the baseline
+  std::optional<TwoSources> sources;       // of the difference from the baseline, where `show` has them
+  int level = 0;                           // 1: † (p is at most the first level), 2: ‡ (the second)
+  bool is_bold = false;                    // the best of its column, or not to be told from it
   std::vector<PublishedNumber> published;  // of each source that has this score
   std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
   std::string chosen_in_print = {};                  // the same, by their names in print

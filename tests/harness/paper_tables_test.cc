@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -27,9 +29,21 @@ constexpr const char* kScores =
     "g.encoder.1.self_attention,g.decoder.1.self_attention,g.decoder.1.cross_attention,g.encoder.1.ffn,g.decoder.1.ffn,"
     "g.decoder.final,atat.test.multi_bleu";
 
-// The same as in tests/support/fake_engine.cc.
+constexpr int64_t kSentences = 100;
+
+// The next two: the same as in tests/support/fake_engine.cc.
 double score_of(const std::string& name, const std::string& id) {
   return 10 + std::stoi(sha256(name + " " + id).substr(0, 6), nullptr, 16) % 1000 / 100.0;
+}
+
+// Right words of each sentence, of a thousand: BLEU of some sentences is a tenth of their mean.
+std::vector<double> right_words_of(double score, const std::string& id) {
+  const int64_t right = std::llround(score / 100 * 1000 * kSentences);
+  const int64_t first = std::stoi(sha256(id).substr(0, 6), nullptr, 16);
+  std::vector<double> words;
+  for (int64_t i = 0; i < kSentences; ++i)
+    words.push_back(static_cast<double>(right / kSentences + ((i + first) % kSentences < right % kSentences)));
+  return words;
 }
 
 class PaperTables : public RunTest {
@@ -37,11 +51,13 @@ class PaperTables : public RunTest {
   PaperTables() { fs::copy(test::source_root() / "grids", folder_ / "grids", fs::copy_options::recursive); }
 
   void of_table_3() const;
+  void of_marks() const;
   void of_all_parts() const;
 
   std::string output_of(std::vector<std::string> arguments) const {
     test::Command asked = command(std::move(arguments));
     asked.environment["FAKE_SCORES"] = kScores;
+    asked.environment["FAKE_SENTENCES"] = std::to_string(kSentences);
     const test::Finished finished = finish(asked);
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
     return finished.output;
@@ -122,6 +138,78 @@ TEST_F(PaperTables, HaveInEveryCellTheMeanAndSpreadOfItsRuns) {
   // The row of the published results and the column of differences of Table 3, and the published row of Table 6.
   EXPECT_EQ(added, 6 + 4 + 1u);
   of_table_3();
+  of_marks();
+}
+
+// The differences of the mean over three seeds in the words right of each sentence: BLEU is linear in them, so the
+// bootstrap of Table 3 draws sentences of these.
+double bootstrap_p(const std::vector<double>& differences, std::mt19937_64& random) {
+  constexpr int kSamples = 10'000;
+  const double n = static_cast<double>(differences.size());
+  const double delta = std::accumulate(differences.begin(), differences.end(), 0.0) / n;
+  int as_far = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    double sum = 0;
+    for (size_t k = 0; k < differences.size(); ++k) sum += differences[random() % differences.size()];
+    as_far += std::abs(sum / n - delta) >= std::abs(delta) - 1e-9;
+  }
+  return (as_far + 1.0) / (kSamples + 1);
+}
+
+// Every cell of a table with a baseline has a p, that of Table 3 is computed again, and marks and bold follow from it.
+void PaperTables::of_marks() const {
+  for (const std::string name : {"table3", "table4", "table6", "table7"}) {
+    SCOPED_TRACE(name);
+    const json table = json::parse(output_of({"table", fmt::format("grids/twt_{}.toml", name), "--json"}));
+    size_t without = 0, bold = 0;
+    for (const json& row : table.at("rows")) {
+      for (const json& cell : row.at("cells")) {
+        without += cell.at("p").is_null() && cell.at("n") > 0;
+        bold += cell.at("bold").get<bool>();
+      }
+    }
+    // Without: the baseline's cells; of Table 3 the column of differences.
+    EXPECT_EQ(without, name == "table3" ? 5 + 4u : table.at("columns").size());
+    EXPECT_GE(bold, name == "table3" ? 5 : table.at("columns").size());
+  }
+
+  std::mt19937_64 random(7);
+  const json part = json::parse(output_of({"plan", "grids/twt_table3.toml", "--json"}));
+  const Ids ids = ids_of(part.contains("parts") ? part.at("parts").at(0) : part);
+  const json table = json::parse(output_of({"table", "grids/twt_table3.toml", "--json"}));
+  const auto words_of = [&](const json& row, size_t c) {
+    std::map<std::string, std::string> labels = row.at("labels");
+    labels.merge(table.at("columns").at(c).at("labels").get<std::map<std::string, std::string>>());
+    std::vector<double> sum(kSentences);
+    for (const auto& [seed, id] : ids.at(labels)) {
+      const std::vector<double> words = right_words_of(score_of("test.bleu", id), id);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += words[i] / 3;
+    }
+    return sum;
+  };
+  std::vector<double> p;
+  for (size_t r = 2; r < 5; ++r) {
+    for (size_t c = 0; c < 5; ++c) {
+      std::vector<double> differences = words_of(table.at("rows").at(r), c);
+      const std::vector<double> baseline = words_of(table.at("rows").at(1), c);
+      for (size_t i = 0; i < differences.size(); ++i) differences[i] -= baseline[i];
+      p.push_back(table.at("rows").at(r).at("cells").at(c).at("p"));
+      const double again = bootstrap_p(differences, random);
+      EXPECT_NEAR(p.back(), again, 5 * std::sqrt(2 * std::max(again, 1e-4) / 10'000)) << r << " " << c;
+    }
+  }
+  std::ranges::sort(p);
+  // Holm: a cell is marked if its p, times how many are as large or larger, and those of all smaller ones are at most
+  // 0.01.
+  size_t marked = 0;
+  while (marked < p.size() && p[marked] * static_cast<double>(p.size() - marked) <= 0.01) ++marked;
+  const std::string text = output_of({"table", "grids/twt_table3.toml", "--final"});
+  size_t marks = 0;
+  for (size_t at = text.find("†"); at != std::string::npos; at = text.find("†", at + 1)) ++marks;
+  EXPECT_EQ(marks, marked + 2) << "one is the paper's own, one is in the note";
+  EXPECT_THAT(text,
+              HasSubstr("† p ≤ 0.01: different from the baseline, paired bootstrap over sentences (10000 samples, "
+                        "seed 1), corrected for 15 comparisons (Holm)"));
 }
 
 // The column Δavg, and the table as a paper has it.

@@ -24,6 +24,7 @@
 // $FAKE_SCORES="test.bleu,beam8.test.bleu": it takes any settings, needs no files and makes one update, and its runs
 // have these scores, each made of its name and the run's id (fake_score()); derived runs those that begin with their
 // name.
+// $FAKE_SENTENCES=N: of those that are BLEU, the sums of N sentences too, in outputs/<set>.stats.
 // Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
@@ -98,6 +99,24 @@ std::vector<std::string> asked_scores() {
 /// Between 10 and 20, with two digits after the point.
 double fake_score(const std::string& name, const std::string& id) {
   return 10 + std::stoi(sha256(name + " " + id).substr(0, 6), nullptr, 16) % 1000 / 100.0;
+}
+
+/// The statistics of N sentences of 1,000 words each whose BLEU is that score: all four precisions are score / 100.
+/// Which sentences have the words that are too many for equal shares depends on the run.
+std::string fake_sentences(double score, int64_t count, const std::string& id) {
+  constexpr int64_t kWords = 1000;
+  const int64_t right = std::llround(score / 100 * static_cast<double>(kWords * count));
+  const int64_t first = std::stoi(sha256(id).substr(0, 6), nullptr, 16);
+  std::string text =
+      "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_"
+      "length\treference_length\n";
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t own = right / count + ((i + first) % count < right % count);
+    for (int n = 0; n < 4; ++n) text += std::to_string(own) + "\t";
+    for (int n = 0; n < 5; ++n) text += std::to_string(kWords) + "\t";
+    text += std::to_string(kWords) + "\n";
+  }
+  return text;
 }
 
 json refuse(const std::string& key, const std::string& why) { return {{"error", why}, {"key", key}}; }
@@ -264,10 +283,25 @@ class Run {
       if (asked.starts_with(name + ".")) scores[asked] = fake_score(asked, files_.id());
     }
     write_atomically(files_.scores(), scores.dump(2) + "\n");
+    write_sentences(scores, name + ".");
     write_atomically(files_.attempt(attempt_) / "measured.json", sealed({{"seconds", 2.0}, {"updates", 0}}));
     write_done(files_, "done", 0, "derived", {"scores.json", "outputs/test.hyp"},
                {{origin().id() + "/scores.json", sha256_of_file(origin().scores())}});
     return kExitDone;
+  }
+
+  // Of the scores whose names begin so, those of $FAKE_SENTENCES.
+  void write_sentences(const json& scores, const std::string& prefix) const {
+    const char* count = std::getenv("FAKE_SENTENCES");
+    if (!count) return;
+    make_folders(files_.outputs());
+    for (const auto& [name, score] : scores.items()) {
+      const size_t dot = name.rfind('.');
+      if (!name.starts_with(prefix) || dot == std::string::npos || name.find("bleu", dot) == std::string::npos)
+        continue;
+      write_atomically(files_.outputs() / (name.substr(prefix.size(), dot - prefix.size()) + ".stats"),
+                       fake_sentences(score, std::stoll(count), files_.id()));
+    }
   }
 
   // A number that depends on every setting, between 0 and 1.
@@ -376,6 +410,7 @@ class Run {
       if (key.starts_with(kScorePrefix)) scores[key.substr(kScorePrefix.size())] = value;
     }
     write_atomically(files_.scores(), scores.dump(2) + "\n");
+    write_sentences(scores, "");
     write_done(files_, "done", step, "max_updates", {"scores.json", "metrics.jsonl"});
     return kExitDone;
   }

@@ -6,9 +6,8 @@
 
 #include <functional>
 
-#include "harness/grid/expand.h"
 #include "harness/table/table.h"
-#include "tests/support/paths.h"
+#include "tests/harness/table/example_table.h"
 
 namespace tearless::harness::combined_keys_test {
 namespace {
@@ -19,53 +18,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Grid load_text(std::string_view text) {
-  const test::TempFolder folder;
-  test::write_text(folder / "grid.toml", text);
-  Grid grid = load_grid(folder / "grid.toml");
-  grid.file = "grids/example.toml";
-  return grid;
-}
-
-using Scores = std::map<std::string, double>;
-/// What became of the run with these labels, axis → label, and this seed.
-using OutcomeOf = std::function<RunResult(std::map<std::string, std::string> labels, int64_t seed)>;
-
-RunResult done(Scores scores) { return {.state = RunState::kDone, .scores = std::move(scores)}; }
-RunResult ended(RunState state) { return {.state = state}; }
-
-std::vector<Row> rows_of(const Grid& grid, const OutcomeOf& outcome_of) {
-  std::vector<Row> rows;
-  for (const Combination& combination : runs_of(grid)) {
-    std::map<std::string, std::string> labels;
-    Run run{.id = fmt::format("{:016x}", rows.size()), .settings = "", .seed = combination.seed};
-    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-      const std::string& label = grid.axes[axis].points[combination.index[axis]].label;
-      labels[grid.axes[axis].name] = label;
-      run.coordinates.emplace_back(grid.axes[axis].name, label);
-    }
-    RunResult result = outcome_of(labels, combination.seed);
-    result.id = run.id;
-    rows.push_back({.run = run, .trained = run.id, .result = result});
-  }
-  return rows;
-}
-
-Table table_of(std::string_view text, const OutcomeOf& outcome_of, Notes notes = Notes::kAll) {
-  const Grid grid = load_text(text);
-  const View& view = grid.views.at(0);
-  return fill(grid, view.title, view.table(), rows_of(grid, outcome_of), "", ResumeNote::kIfDifferent, notes);
-}
-
-/// The texts of all cells: a list for each row, labels first.
-std::vector<std::vector<std::string>> texts_of(const Table& table) {
-  std::vector<std::vector<std::string>> texts;
-  for (const Table::Row& row : table.rows) {
-    std::vector<std::string>& line = texts.emplace_back(row.labels);
-    for (size_t i = 0; i < row.cells.size(); ++i) line.push_back(cell_text(table, table.columns[i], row.cells[i]));
-  }
-  return texts;
-}
+using example::done;
+using example::ended;
+using example::load_text;
+using example::OutcomeOf;
+using example::rows_of;
+using example::Scores;
+using example::table_of;
+using example::texts_of;
 
 constexpr const char* kInitAndPlace = R"--(
 seeds = 2

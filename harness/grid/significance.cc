@@ -1,4 +1,4 @@
-#include "harness/grid/comparison.h"
+#include "harness/grid/significance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 namespace tearless::harness {
 namespace {
 
-using Method = Comparison::Method;
+using Method = SignificanceTest::Method;
 
-void load_method(TableReader& reader, Comparison& test) {
+void load_method(TableReader& reader, SignificanceTest& test) {
   constexpr Method kMethods[] = {Method::kRandomisation, Method::kBootstrap, Method::kSignFlip, Method::kT};
   test.method = kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, 0)];
   if (reader.text("compat")) {
@@ -55,10 +55,10 @@ std::vector<double> load_levels(TableReader& reader) {
 
 }  // namespace
 
-Comparison read_comparison(const toml::table& table, const std::string& file) {
-  constexpr int64_t kMostSamples = 10'000'000, kMostSeed = 1LL << 53;
+SignificanceTest read_significance_test(const toml::table& table, const std::string& file) {
+  constexpr int64_t kMaxSamples = 10'000'000, kMaxSeed = 1LL << 53;
   TableReader reader(table, "[table.test]", file);
-  Comparison test;
+  SignificanceTest test;
   load_method(reader, test);
   test.levels = load_levels(reader);
   test.is_corrected = reader.choice("correction", {"holm", "none"}, 0) == 0;
@@ -66,8 +66,8 @@ Comparison read_comparison(const toml::table& table, const std::string& file) {
     if (reader.has(key) && !test.draws_samples())
       fail("{}: {} is of tests that draw samples, and method = \"t\" draws none", reader.location(key), key);
   }
-  test.sampling.samples = whole_number(reader, "samples", 1, kMostSamples, test.sampling.samples);
-  test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMostSeed, 1));
+  test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples, test.sampling.samples);
+  test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed, 1));
   const double least_p = 1 / static_cast<double>(test.sampling.samples + 1);
   if (test.draws_samples() && least_p > test.levels.back()) {
     fail("{}: {} samples have no p below {:.2g}, and level is {}; take more", reader.location("samples"),

@@ -15,20 +15,20 @@
 
 namespace tearless::harness {
 
-struct Comparison {
+struct SignificanceTest {
   enum class Method { kRandomisation, kBootstrap, kSacrebleu, kSignFlip, kT };
   Method method = Method::kRandomisation;
-  Sampling sampling = {};              // of all but kT
+  Sampling sampling = {};               // of all but kT
   std::vector<double> levels = {0.05};  // one, or two of which the second is smaller
-  bool is_corrected = true;            // by Holm's, over the comparisons of the table
-  bool is_paired = true;               // kT: by seed; otherwise Welch's
-  bool is_bold = true;                 // the best cell of a column is, and what cannot be told from it
+  bool is_corrected = true;             // by Holm's, over the comparisons of the table
+  bool is_paired = true;                // kT: by seed; otherwise Welch's
+  bool is_bold = true;                  // the best cell of a column is, and what cannot be told from it
 
   bool is_over_sentences() const { return method <= Method::kSacrebleu; }
   bool draws_samples() const { return method != Method::kT; }
 };
 
 /// UserError with file and line for every mistake.
-Comparison read_comparison(const toml::table& table, const std::string& file);
+SignificanceTest read_significance_test(const toml::table& table, const std::string& file);
 
 }  // namespace tearless::harness

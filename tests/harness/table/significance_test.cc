@@ -1,0 +1,284 @@
+// Marks and bold numbers of [table.test], the statistics of differences that `show` composes, and the notes on power
+// and failures.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "harness/table/table.h"
+#include "tests/harness/table/example_table.h"
+
+namespace tearless::harness::significance_test {
+namespace {
+
+using example::done;
+using example::ended;
+using example::load_text;
+using example::rows_of;
+using example::table_of;
+using example::texts_of;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Norms in rows: each has a value of "s" for each seed.
+std::string grid_of(int seeds, const std::string& norms, const std::string& table) {
+  return fmt::format(
+      "seeds = {}\n[axis]\nnorm = [{}]\n[table]\nrows = \"norm\"\nscores = \"s\"\nshow = \"{{mean:.1f}}\"\n{}", seeds,
+      norms, table);
+}
+
+using Values = std::map<std::string, std::vector<double>>;  // by norm, of each seed; NaN: it diverged
+Table filled(const std::string& grid, const Values& values) {
+  return table_of(grid, [&](auto labels, int64_t seed) {
+    const double value = values.at(labels["norm"])[static_cast<size_t>(seed - 1)];
+    return std::isnan(value) ? ended(RunState::kDiverged) : done({{"s", value}});
+  });
+}
+std::vector<std::string> column_of(const Table& table, size_t column = 0) {
+  std::vector<std::string> texts;
+  for (const auto& line : texts_of(table)) texts.push_back(line.at(1 + column));
+  return texts;
+}
+std::vector<bool> bold_of(const Table& table, size_t column = 0) {
+  std::vector<bool> bold;
+  for (const Table::Row& row : table.rows) bold.push_back(row.cells.at(column).is_bold);
+  return bold;
+}
+std::string note_with(const Table& table, const std::string& part) {
+  for (const std::string& note : table.notes) {
+    if (note.find(part) != std::string::npos) return note;
+  }
+  return "";
+}
+
+// --- over seeds
+// --------------------------------------------------------------------------------------------------------
+
+// All six differences have one sign: p = 2 / 2^6 = 0.03125.
+const Values kSixSeeds = {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {2, 3, 4, 5, 6, 7.5}}, {"c", {1, 2, 3, 4, 5, 6.5}}};
+
+TEST(Marks, AreOfThePCorrectedForTheFamily) {
+  const std::string two = "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\nlevel = [0.05, 0.04]\n";
+  const Table alone = filled(grid_of(6, "\"a\", \"b\"", two), kSixSeeds);
+  EXPECT_THAT(column_of(alone), ElementsAre("3.5", "4.6‡"));
+  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].p, 0.03125);
+  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].corrected_p, 0.03125);
+  EXPECT_FALSE(alone.rows[0].cells[0].p) << "the baseline";
+  EXPECT_THAT(note_with(alone, "†"), AllOf(HasSubstr("† p ≤ 0.05, ‡ p ≤ 0.04"), HasSubstr("sign-flip test over seeds"),
+                                           HasSubstr("corrected for 1 comparison (Holm)")));
+  // c differs from a in one seed alone: p = 1. Of two comparisons the smallest p is doubled: 0.0625.
+  const Table both = filled(grid_of(6, "\"a\", \"b\", \"c\"", two), kSixSeeds);
+  EXPECT_THAT(column_of(both), ElementsAre("3.5", "4.6", "3.6"));
+  EXPECT_DOUBLE_EQ(*both.rows[1].cells[0].corrected_p, 0.0625);
+  EXPECT_THAT(note_with(both, "† p"), HasSubstr("corrected for 2 comparisons (Holm)"));
+  const Table uncorrected = filled(grid_of(6, "\"a\", \"b\", \"c\"", two + "correction = \"none\"\n"), kSixSeeds);
+  EXPECT_THAT(column_of(uncorrected), ElementsAre("3.5", "4.6‡", "3.6"));
+  EXPECT_THAT(note_with(uncorrected, "† p"), HasSubstr("not corrected for 2 comparisons"));
+  const Table one_level =
+      filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), kSixSeeds);
+  EXPECT_THAT(column_of(one_level), ElementsAre("3.5", "4.6†"));
+}
+
+TEST(Marks, OfFewSeedsSayThatTheseCannotDecide) {
+  const Values values = {{"a", {1, 2, 3}}, {"b", {11, 12, 13}}};
+  const Table table =
+      filled(grid_of(3, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
+  EXPECT_THAT(column_of(table), ElementsAre("2.0", "12.0"));
+  EXPECT_THAT(note_with(table, "cannot decide"), HasSubstr("3 seeds cannot decide (the least p is 0.25)"));
+}
+
+// Welch's t of 1, 2, 3, 4, 5, 6 and 4, 5, 6, 7, 8, 10: means 3.5 and 6.6667, variances 3.5 and 4.6667, t = 2.714,
+// ν = 9.80, p = 0.0222 (scipy 1.15: ttest_ind(…, equal_var=False)). Paired, all differences are 3 or 4: p is tiny.
+TEST(Marks, OfTheTTestPairBySeedUnlessToldNotTo) {
+  const Values values = {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {4, 5, 6, 7, 8, 10}}};
+  const auto p_of = [&](const std::string& paired) {
+    const std::string test = "baseline = \"a\"\n[table.test]\nmethod = \"t\"\nlevel = [0.05, 0.001]\n" + paired;
+    return filled(grid_of(6, "\"a\", \"b\"", test), values);
+  };
+  EXPECT_THAT(column_of(p_of("")), ElementsAre("3.5", "6.7‡"));
+  EXPECT_THAT(column_of(p_of("paired = false\n")), ElementsAre("3.5", "6.7†"));
+  EXPECT_NEAR(*p_of("paired = false\n").rows[1].cells[0].p, 0.0222, 0.0002);
+  EXPECT_THAT(p_of("paired = false\n").notes, Contains(HasSubstr("Welch's t test over seeds")));
+}
+
+TEST(Marks, AreLeftOutWhereOtherSharesOfRunsFailed) {
+  const Values values = {{"a", {1, 2, 3, 4, 5, 6, 7}}, {"b", {2, 3, 4, 5, 6, 7.5, NAN}}};
+  const Table table =
+      filled(grid_of(7, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
+  EXPECT_THAT(column_of(table), ElementsAre("4.0", "4.6, 1/7 div."));
+  EXPECT_THAT(note_with(table, "other shares of runs failed"), HasSubstr("1"));
+  // Wilson's interval of 1 of 7: centre (1/7 + 1.9208/7) / (1 + 3.8415/7), half-width by the formula.
+  const double z2 = 3.8414588, p = 1.0 / 7;
+  const double centre = (p + z2 / 14) / (1 + z2 / 7),
+               half = std::sqrt(z2 * (p * (1 - p) / 7 + z2 / 196)) / (1 + z2 / 7);
+  EXPECT_THAT(note_with(table, "Wilson"),
+              HasSubstr(fmt::format("1/7 is {:.0f} to {:.0f} %", 100 * (centre - half), 100 * (centre + half))));
+}
+
+// --- over sentences
+// ------------------------------------------------------------------------------------------------------
+
+/// Accuracy of 100 sentences, the first `correct` of them right.
+std::shared_ptr<const SentenceStats> first_right(int64_t correct, int64_t sentences = 100) {
+  SentenceStats stats{.columns = accuracy_columns()};
+  for (int64_t i = 0; i < sentences; ++i) stats.rows.push_back({i < correct ? 1 : 0, 1});
+  return std::make_shared<const SentenceStats>(stats);
+}
+
+/// Norms in rows and data sets in columns, two seeds: correct answers of 100.
+Table of_sentences(const std::string& test, const std::map<std::string, std::map<std::string, int64_t>>& correct,
+                   const std::string& more = "", bool has_sentences = true) {
+  const Grid grid = load_text(fmt::format(
+      "seeds = 2\n[axis]\nnorm = [\"a\", \"b\", \"c\"]\nset = [\"x\", \"y\"]\n[table]\nrows = \"norm\"\ncolumns = "
+      "\"set\"\n"
+      "scores = \"test.accuracy\"\nbaseline = \"a\"\n{}\n[table.test]\n{}{}",
+      more.empty() ? "show = \"{mean:.0f}\"" : more, test, "\n[[table.column]]\nlabel = \"all\"\nmean = true\n"));
+  std::vector<Row> rows = rows_of(grid, [&](auto labels, int64_t) {
+    return done({{"test.accuracy", static_cast<double>(correct.at(labels["norm"]).at(labels["set"]))}});
+  });
+  for (Row& row : rows) {
+    const std::string norm = row.run.coordinates[0].second, set = row.run.coordinates[1].second;
+    if (has_sentences) row.sentences["test.accuracy"] = first_right(correct.at(norm).at(set));
+  }
+  return fill(grid, "t", grid.views[0].table(), rows);
+}
+
+// b is right on 30 sentences more than a on both sets, c on one of two: 30 swapped the same way by chance has the
+// probability 2^-59 with two seeds, so no sample does, and p = 1 / (R + 1).
+TEST(SentenceMarks, AreOfThePOverSentencesAndOfAMeanTheLargest) {
+  const std::map<std::string, std::map<std::string, int64_t>> correct = {
+      {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 70}, {"y", 40}}}};
+  const Table table = of_sentences("samples = 1000\nlevel = [0.05, 0.01]", correct);
+  EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70‡", "70‡"));
+  EXPECT_THAT(column_of(table, 1), ElementsAre("40", "70‡", "40"));
+  EXPECT_THAT(column_of(table, 2), ElementsAre("40", "70‡", "55"));
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].p, 1.0 / 1001);
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].p, 1.0 / 1001) << "the largest of its columns";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[1].p, 1) << "equal";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].p, 1);
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].corrected_p, 6.0 / 1001) << "the least of a family of six";
+  EXPECT_THAT(
+      note_with(table, "† p"),
+      HasSubstr("approximate randomisation over sentences (1000 samples, seed 1), corrected for 6 comparisons"));
+  EXPECT_THAT(column_of(of_sentences("samples = 100", correct), 0), ElementsAre("40", "70", "70"))
+      << "6 / 101 is above 0.05";
+  EXPECT_THAT(column_of(of_sentences("method = \"bootstrap\"\nsamples = 1000", correct), 0),
+              ElementsAre("40", "70†", "70†"));
+  EXPECT_THAT(of_sentences("method = \"bootstrap\"\ncompat = \"sacrebleu\"", correct).notes,
+              Contains(AllOf(HasSubstr("as sacreBLEU does it"), HasSubstr("1000 samples"), HasSubstr("too often"))));
+}
+
+TEST(SentenceMarks, OfAMeanSayNothingWhereItsColumnsDisagree) {
+  const std::map<std::string, std::map<std::string, int64_t>> correct = {
+      {"a", {{"x", 40}, {"y", 70}}}, {"b", {{"x", 70}, {"y", 40}}}, {"c", {{"x", 70}, {"y", 99}}}};
+  const Table table = of_sentences("samples = 1000", correct);
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].p, 1) << "better on x, worse on y";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].p, 1.0 / 1001) << "better on both";
+}
+
+TEST(SentenceMarks, DependOnTheSeedOfTheTestAlone) {
+  const std::map<std::string, std::map<std::string, int64_t>> correct = {
+      {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 44}, {"y", 70}}}, {"c", {{"x", 41}, {"y", 40}}}};
+  const auto p_of = [&](const char* seed) { return *of_sentences(seed, correct).rows[1].cells[0].p; };
+  EXPECT_EQ(p_of("seed = 3"), p_of("seed = 3"));
+  EXPECT_NE(p_of("seed = 3"), p_of("seed = 4"));
+  // Of 8 signs (4 sentences, 2 seeds) all alike: 2 / 2^8.
+  EXPECT_NEAR(p_of("seed = 3"), 2.0 / 256, 0.003);
+}
+
+TEST(SentenceMarks, NeedStatisticsOfSentences) {
+  const Table table =
+      of_sentences("", {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 7}, {"y", 4}}}}, "",
+                   /*has_sentences=*/false);
+  EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70", "7"));
+  EXPECT_EQ(note_with(table, "† p"), "") << "nothing is marked";
+  EXPECT_THAT(note_with(table, "no statistics of sentences"), HasSubstr("4"));
+}
+
+// a and b have 40 and 70 right of the same 100 sentences, both seeds alike. The difference of a sentence is 1 with the
+// share 0.3: its variance over test sets is 0.3 · 0.7 / 100, in percent points √(0.0021) · 100 = 4.58.
+TEST(SentenceMarks, ShowBothSourcesOfSpread) {
+  const Table table =
+      of_sentences("", {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}},
+                   "show = \"{delta:.0f} {se:.1f} {se_seeds:.1f} {se_sentences:.1f}\"");
+  EXPECT_THAT(column_of(table, 0),
+              ElementsAre(testing::_, testing::MatchesRegex(R"(\+30 4\.[4-8] 0\.0 4\.[4-8])"), "+0 0.0 0.0 0.0"));
+}
+
+// --- bold ------------------------------------------------------------------------------------------------------------
+
+TEST(Bold, IsTheBestAndWhatCannotBeToldFromIt) {
+  const Values values = {
+      {"a", {10, 11, 12, 13, 14, 15}}, {"b", {11, 12, 13, 14, 15, 16.5}}, {"c", {11, 12, 13, 14, 15, 16}}};
+  const std::string test = "[table.test]\nmethod = \"sign-flip\"\ncorrection = \"none\"\n";
+  EXPECT_THAT(bold_of(filled(grid_of(6, "\"a\", \"b\", \"c\"", test), values)), ElementsAre(false, true, true));
+  EXPECT_THAT(bold_of(filled(grid_of(6, "\"a\", \"b\", \"c\"", "best = \"lowest\"\n" + test), values)),
+              ElementsAre(true, false, false));
+  EXPECT_THAT(bold_of(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n" + test + "bold = false\n"), values)),
+              ElementsAre(false, false));
+  // Of two comparisons in the column the least p, 0.03125, is doubled: nothing can be told from the best.
+  EXPECT_THAT(bold_of(filled(grid_of(6, "\"a\", \"b\", \"c\"", "[table.test]\nmethod = \"sign-flip\"\n"), values)),
+              ElementsAre(true, true, true));
+  const Table table = filled(grid_of(6, "\"a\", \"b\", \"c\"", test), values);
+  EXPECT_THAT(table.notes,
+              Contains(AllOf(HasSubstr("bold: the best of the column"), HasSubstr("sign-flip test over seeds"))));
+}
+
+TEST(Bold, StandsInEveryFormatThatHasIt) {
+  const Values values = {{"a", {10, 11, 12, 13, 14, 15}}, {"b", {11, 12, 13, 14, 15, 16.5}}};
+  const Table table =
+      filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
+  EXPECT_THAT(render(table, TableFormat::kMarkdown), AllOf(HasSubstr("| a | 12.5 |"), HasSubstr("| b | **13.6†** |")));
+  EXPECT_THAT(render(table, TableFormat::kHtml), AllOf(HasSubstr(">12.5</td>"), HasSubstr("<b>13.6†</b></td>")));
+  EXPECT_THAT(render(table, TableFormat::kLatex),
+              AllOf(HasSubstr("a & 12.5 \\\\"), HasSubstr("b & \\textbf{13.6$^{\\dagger}$} \\\\")));
+  EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("b      13.6†\n"));
+  const auto cells = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows").at(1).at("cells").at(0);
+  EXPECT_EQ(cells.at("bold"), true);
+  EXPECT_EQ(cells.at("p"), 0.03125);
+  EXPECT_EQ(cells.at("corrected_p"), 0.03125);
+}
+
+// --- statistics of a difference
+// ------------------------------------------------------------------------------------------
+
+// b − a: 1, 1, 4 of the seeds 1 to 3: mean 2, deviation √3, half-width 4.302653 · √3 / √3 = 4.3027. The correlation of
+// 1, 2, 3 with 2, 3, 7: covariance 2.5, deviations 1 and √7: 0.9449. Of nine pairs b is higher in 7, equal in 2 (2 and
+// 2, 3 and 3): 8 / 9. Welch: means 2 and 4, variances 1 and 7, ν = (8/3)² / ((1/9 + 49/9) / 2) = 2.56.
+TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
+  const Values values = {{"a", {1, 2, 3}}, {"b", {2, 3, 7}}};
+  const auto shown = [&](const std::string& show, const std::string& test = "") {
+    const std::string grid = fmt::format(
+        "seeds = 3\n[axis]\nnorm = [\"a\", \"b\"]\n[table]\nrows = \"norm\"\nscores = \"s\"\nbaseline = \"a\"\nshow = "
+        "\"{}\"\n{}",
+        show, test);
+    return column_of(filled(grid, values)).at(1);
+  };
+  EXPECT_EQ(shown("{delta:.2f} ± {delta_ci95:.4f}"), "+2.00 ± 4.3027");
+  EXPECT_EQ(shown("{r:.4f}"), "0.9449");
+  EXPECT_EQ(shown("{better:.4f}"), "0.8889");
+  // t of all three differences: 2 / (√3 / √3) = 2, two degrees: p = 0.1835.
+  EXPECT_EQ(shown("{p}", "[table.test]\nmethod = \"t\"\n"), "0.184");
+  // Welch's: standard error √(8/3) = 1.633, t(0.975, 2.56) = 3.517.
+  EXPECT_EQ(shown("{delta:.1f} ± {delta_ci95:.1f}", "[table.test]\nmethod = \"t\"\npaired = false\n"), "+2.0 ± 5.7");
+}
+
+// --- notes -----------------------------------------------------------------------------------------------------------
+
+// Pooled: (4 + 16) / 2 → s = √10 with n = 3: (t(0.975, 4) + t(0.8, 4)) s √(2/3) = (2.776445 + 0.940965) · 3.162278 ·
+// 0.816497 = 9.598.
+TEST(Power, IsTheDifferenceThatSoManySeedsCouldHaveFound) {
+  const Table table = filled(grid_of(3, "\"a\", \"b\"", "decimals = 2\n"), {{"a", {0, 2, 4}}, {"b", {0, 4, 8}}});
+  EXPECT_THAT(note_with(table, "power"), AllOf(HasSubstr("3 seeds"), HasSubstr(": 9.60")));
+  EXPECT_EQ(note_with(filled(grid_of(1, "\"a\", \"b\"", ""), {{"a", {0}}, {"b", {4}}}), "power"), "")
+      << "one seed has no spread";
+  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\"", ""), {{"a", {0, 2, 4}}}), "power"), "") << "one cell";
+}
+
+}  // namespace
+}  // namespace tearless::harness::significance_test
