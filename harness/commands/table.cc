@@ -34,6 +34,7 @@ int print_table(const PrintOptions& options, const Globals& globals) {
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
     read_sentences(state.results, scores_compared(state.grid));
+    read_beginnings(state.results);
     for (const View& view : state.grid.views) {
       const auto* spec = std::get_if<TableSpec>(&view.spec);
       if (!spec) continue;

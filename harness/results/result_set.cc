@@ -145,6 +145,19 @@ std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::str
   return series;
 }
 
+void read_beginnings(ResultSet& results) {
+  if (!results.store) return;
+  std::map<std::string, std::string> submitted;  // by sweep
+  for (const Sweep& sweep : results.store->sweeps()) submitted[sweep.id] = sweep.submitted_at;
+  for (Row& row : results.rows) {
+    const auto consider = [&](const std::string& time) {
+      if (!time.empty() && (row.known_since.empty() || time < row.known_since)) row.known_since = time;
+    };
+    for (const std::string& sweep : results.store->sweeps_of(row.run.id)) consider(submitted[sweep]);
+    for (const AttemptRecord& attempt : row.result.attempts) consider(attempt.started_at);
+  }
+}
+
 void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& program) {
   std::map<const Sweep*, ProgramNow> programs;
   const auto program_of_row = [&](const Row& row) -> const ProgramNow& {

@@ -47,6 +47,9 @@ void leave_out_derived(std::vector<Row>& rows);
 /// than its program is now. `store` may be null: nothing is known then.
 void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& program = {});
 
+/// Fills in Row::known_since, as far as the sweeps of a run are still there.
+void read_beginnings(ResultSet& results);
+
 /// The rows of a sweep in the grid's order, as Read::kStates. `states`: only those that are in one of them; empty: all.
 std::vector<Row> rows_of(const Store& store, const Sweep& sweep, const std::vector<RunState>& states = {});
 

@@ -262,6 +262,33 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
+// Seeds that were added when others had results already: who looks and then adds seeds until a difference shows finds
+// one more often than a p says.
+void add_seed_notes(const Replicates& runs, std::vector<std::string>& notes) {
+  std::map<int64_t, std::string> begins, ends;  // of each seed the last beginning and the first end
+  for (const Replicate& run : runs) {
+    const Row& row = *run.trained;
+    std::string& begin = begins[row.run.seed];
+    begin = std::max(begin, row.known_since);
+    if (row.result.attempts.empty() || !row.result.state || !has_result(*row.result.state)) continue;
+    const std::string& end = row.result.attempts.back().ended_at;
+    std::string& first = ends[row.run.seed];
+    if (!end.empty() && (first.empty() || end < first)) first = end;
+  }
+  std::vector<int64_t> later;
+  for (const auto& [seed, begin] : begins) {
+    const bool is_later = std::ranges::any_of(ends, [&](const auto& other) {
+      return other.first != seed && !other.second.empty() && !begin.empty() && other.second < begin &&
+             begins.at(other.first) < begin;
+    });
+    if (is_later) later.push_back(seed);
+  }
+  if (later.empty()) return;
+  notes.push_back(fmt::format("{} {} added when others had results: intervals and p do not count such a choice",
+                              fmt::format("{} {}", later.size() == 1 ? "seed" : "seeds", fmt::join(later, ", ")),
+                              later.size() == 1 ? "was" : "were"));
+}
+
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
   if (!context.spec.test) return;
@@ -436,6 +463,7 @@ void add_notes(const NoteContext& context, Table& table) {
   add_show_notes(context, table);
   if (spec.select) add_select_notes(context, table);
   add_published_notes(spec, table);
+  add_seed_notes(runs, table.notes);
   add_test_notes(context, table);
   add_power_notes(table);
   add_mark_notes(spec, table);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "tests/harness/run_fixture.h"
@@ -85,6 +86,48 @@ TEST_F(TableRulesTest, ARunWhoseFirstScoreIsBelowTheLimitFailsInEveryColumnAndNo
   EXPECT_THAT(states_and_means(by_test), testing::ElementsAre("done 50.0", "done 19.999", "below null", "below null",
                                                               "done 2.0", "done 20.001", "done 3.0", "scoreless null"));
   EXPECT_THAT(by_test.at("notes"), Contains("fail: trained to the end with test below 2"));
+}
+
+TEST_F(TableRulesTest, ASeedThatIsAddedAfterTheOthersHaveResultsIsNamed) {
+  const auto grid = [](int seeds) {
+    return fmt::format("seeds = {}\n[axis]\n\"model.norm\" = [\"x\", \"y\"]\n", seeds);
+  };
+  const auto added = Contains(testing::StartsWith("seed 3 was added when others had results"));
+  EXPECT_THAT(table_of(grid(2)).at("notes").get<std::vector<std::string>>(), testing::Not(added));
+  ASSERT_TRUE(test::eventually(
+      [before = std::time(nullptr)] { return std::time(nullptr) > before + 1; }));  // times are of seconds
+  EXPECT_THAT(table_of(grid(3)).at("notes").get<std::vector<std::string>>(), added);
+}
+
+// What a test over sentences compares are the sentences of the score that the table shows.
+TEST_F(TableRulesTest, ATestOverSentencesReadsThoseOfTheRunsAndRefusesOthers) {
+  test::write_text(folder_ / "grid.toml",
+                   "seeds = 2\n[axis]\n\"model.norm\" = [\"x\", \"y\"]\n[table]\nscores = \"test.bleu\"\n"
+                   "rows = \"model.norm\"\nbaseline = \"x\"\n[table.test]\nsamples = 999\n");
+  const auto answer = [&](std::vector<std::string> words) {
+    test::Command command = this->command(std::move(words));
+    command.environment["FAKE_SCORES"] = "test.bleu";
+    command.environment["FAKE_SENTENCES"] = "40";
+    return finish(command);
+  };
+  ASSERT_EQ(answer({"run", "grid.toml"}).code, 0);
+  const json table = json::parse(answer({"table", "last", "--json"}).output);
+  const double p = cell(table, 1, 0).at("p");
+  EXPECT_GE(p, 0.001);
+  EXPECT_LE(p, 1);
+  EXPECT_TRUE(cell(table, 0, 0).at("p").is_null());
+  // The file of another run.
+  const std::string one = cell(table, 0, 0).at("runs").at(0), other = cell(table, 1, 0).at("runs").at(0);
+  const fs::path file = folder_ / "results/runs" / one / "outputs/test.stats";
+  fs::copy_file(folder_ / "results/runs" / other / "outputs/test.stats", file, fs::copy_options::overwrite_existing);
+  const test::Finished refused = answer({"table", "last"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.output, "");
+  EXPECT_THAT(refused.errors,
+              testing::AllOf(testing::HasSubstr(one), testing::HasSubstr("outputs/test.stats: it makes test.bleu"),
+                             testing::HasSubstr("the file is of other outputs")));
+  fs::remove(file);
+  EXPECT_THAT(answer({"table", "last"}).output, testing::HasSubstr("no statistics of sentences (1)"));
 }
 
 }  // namespace

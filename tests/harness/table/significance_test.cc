@@ -280,5 +280,25 @@ TEST(Power, IsTheDifferenceThatSoManySeedsCouldHaveFound) {
   EXPECT_EQ(note_with(filled(grid_of(3, "\"a\"", ""), {{"a", {0, 2, 4}}}), "power"), "") << "one cell";
 }
 
+// Two seeds were submitted on the first day and done on the second; a third was submitted on day `third`.
+Table with_third_seed(const std::string& third) {
+  const Grid grid = load_text(grid_of(3, "\"a\", \"b\"", ""));
+  std::vector<Row> rows = rows_of(grid, [](auto, int64_t seed) { return done({{"s", 1.0 * seed}}); });
+  for (Row& row : rows) {
+    row.known_since = row.run.seed == 3 ? third : "2026-01-01T10:00:00Z";
+    row.result.attempts = {
+        {.number = 1, .ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z"}};
+  }
+  return fill(grid, "t", grid.views[0].table(), rows);
+}
+
+TEST(Seeds, ThatWereAddedWhenOthersHadResultsAreNamed) {
+  EXPECT_EQ(note_with(with_third_seed("2026-01-03T10:00:00Z"), "added"),
+            "seed 3 was added when others had results: intervals and p do not count such a choice");
+  EXPECT_EQ(note_with(with_third_seed("2026-01-01T10:00:00Z"), "added"), "") << "all at once";
+  EXPECT_EQ(note_with(with_third_seed("2026-01-02T09:00:00Z"), "added"), "") << "before the first result";
+  EXPECT_EQ(note_with(with_third_seed(""), "added"), "") << "not known";
+}
+
 }  // namespace
 }  // namespace tearless::harness::significance_test
