@@ -38,6 +38,8 @@ SentencePairs of_one_seed(const std::string& a, const std::string& b) {
   return SentencePairs(std::vector<SentencePairs::Runs>{{stats_a, stats_b}}, kAccuracy);
 }
 
+constexpr int64_t kSamples = test::kSanitized ? 2'000 : 10'000;  // of the bootstrap
+
 /// Four standard deviations of a share of so many samples.
 double error_of(double p, double samples) { return 4 * std::sqrt(p * (1 - p) / samples) + 1 / samples; }
 
@@ -181,8 +183,10 @@ struct FourteenToSix {
 TEST(Bootstrap, IsCentredBeforeItsMagnitudeIsTaken) {
   const FourteenToSix systems;
   const double exact = systems.share([](int sum) { return std::abs(sum - 8) >= 8; });
-  EXPECT_NEAR(bootstrap_p(of_one_seed(systems.one, systems.other)), exact, error_of(exact, 10'000));
-  EXPECT_NEAR(bootstrap_p(of_one_seed(systems.other, systems.one)), exact, error_of(exact, 10'000));
+  EXPECT_NEAR(bootstrap_p(of_one_seed(systems.one, systems.other), {.samples = kSamples}), exact,
+              error_of(exact, kSamples));
+  EXPECT_NEAR(bootstrap_p(of_one_seed(systems.other, systems.one), {.samples = kSamples}), exact,
+              error_of(exact, kSamples));
 }
 
 TEST(Bootstrap, OneSidedCountsOneSideAlone) {
@@ -190,10 +194,10 @@ TEST(Bootstrap, OneSidedCountsOneSideAlone) {
   const SentencePairs forth = of_one_seed(systems.one, systems.other), back = of_one_seed(systems.other, systems.one);
   const double upper = systems.share([](int sum) { return sum - 8 >= 8; });
   const double lower = systems.share([](int sum) { return sum - 8 <= 8; });
-  EXPECT_NEAR(bootstrap_p(forth, {}, Alternative::kGreater), upper, error_of(upper, 10'000));
-  EXPECT_NEAR(bootstrap_p(forth, {}, Alternative::kLess), lower, error_of(lower, 10'000));
-  EXPECT_NEAR(bootstrap_p(back, {}, Alternative::kLess), upper, error_of(upper, 10'000));
-  EXPECT_NEAR(bootstrap_p(back, {}, Alternative::kGreater), lower, error_of(lower, 10'000));
+  EXPECT_NEAR(bootstrap_p(forth, {.samples = kSamples}, Alternative::kGreater), upper, error_of(upper, kSamples));
+  EXPECT_NEAR(bootstrap_p(forth, {.samples = kSamples}, Alternative::kLess), lower, error_of(lower, kSamples));
+  EXPECT_NEAR(bootstrap_p(back, {.samples = kSamples}, Alternative::kLess), upper, error_of(upper, kSamples));
+  EXPECT_NEAR(bootstrap_p(back, {.samples = kSamples}, Alternative::kGreater), lower, error_of(lower, kSamples));
 }
 
 TEST(SacrebleuBootstrap, IsCentredAfterItsMagnitudeIsTaken) {
@@ -203,7 +207,7 @@ TEST(SacrebleuBootstrap, IsCentredAfterItsMagnitudeIsTaken) {
   const double exact = systems.share([&](int sum) { return std::abs(sum) - mean > 8; });
   for (const SentencePairs& pairs :
        {of_one_seed(systems.one, systems.other), of_one_seed(systems.other, systems.one)}) {
-    EXPECT_NEAR(sacrebleu_bootstrap_p(pairs, {.samples = 10'000}), exact, error_of(exact, 10'000));
+    EXPECT_NEAR(sacrebleu_bootstrap_p(pairs, {.samples = kSamples}), exact, error_of(exact, kSamples));
   }
 }
 
@@ -248,7 +252,6 @@ TEST(SacrebleuBootstrap, AgreesWithSacrebleuOnTenPairs) {
   const auto golden = nlohmann::json::parse(test::read_text(test::source_root() / "tests/golden/significance.json"));
   const SentenceStats baseline = stats_of(golden["baseline"], golden["references"]);
   const ScoreOfSums score = score_of_sums("test.sacrebleu", baseline.columns, "significance.json");
-  constexpr int64_t kSamples = test::kSanitized ? 1'000 : 10'000;
   int centred_differs = 0;
   ASSERT_EQ(golden["systems"].size(), 10);
   for (const auto& system : golden["systems"]) {

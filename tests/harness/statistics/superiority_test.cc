@@ -54,6 +54,15 @@ TEST(Superiority, IntervalOfFewRunsIsTheSameFromBothSidesAndForUnequalNumbers) {
   EXPECT_DOUBLE_EQ(forth.interval.first, 20.0 / 21 - 17.0 / 42);
 }
 
+// Of the 40 ways to choose one run of 40, 2 are as far out as the best: 5 %.
+TEST(Superiority, OfARankTestAtTheLevelIsSignificant) {
+  std::vector<double> others;
+  for (int i = 0; i < 39; ++i) others.push_back(i);
+  EXPECT_GT(superiority(std::vector<double>{100}, others)->interval.first, 0.5);
+  others.pop_back();
+  EXPECT_EQ(superiority(std::vector<double>{100}, others)->interval.first, 0.5);
+}
+
 TEST(Superiority, OfEqualRunsIsAHalf) {
   const std::vector<double> equal = {5, 5, 5, 5, 5};
   const Superiority one = *superiority(equal, equal);
