@@ -22,6 +22,15 @@ class CellFinder {
   CellFinder(const ClaimSpec& claim, const Table& table) : claim_(claim), table_(table) {
     for (const auto& [axis, label] : claim.cells.front()) fixed_.insert(axis);
     if (!claim.over.empty()) fixed_.insert(claim.over);
+    const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
+      for (size_t i = 0; i < axes.size(); ++i) of_grid_.emplace(axes[i], labels[i]);
+    };
+    for (const Table::Row& row : table.rows) {
+      if (!row.is_added) add(table.row_axes, row.labels);
+    }
+    for (const Table::Column& column : table.columns) {
+      if (!column.is_added) add(table.column_axes, column.labels);
+    }
   }
 
   /// All of them, whatever `where` says.
@@ -72,9 +81,11 @@ class CellFinder {
   static bool has_runs(const Found& found) { return found.cell && found.cell->expected > 0; }
 
  private:
-  /// Lines that the grid file adds are places only where the claim speaks of them.
+  /// Lines that the grid file adds are places only where the claim speaks of them, by a label that no line of the grid
+  /// has.
   bool is_named(const std::vector<std::string>& axes, const std::vector<std::string>& labels) const {
     for (size_t i = 0; i < axes.size(); ++i) {
+      if (of_grid_.contains({axes[i], labels[i]})) continue;
       const auto where = claim_.where.labels.find(axes[i]);
       if (where != claim_.where.labels.end() && where->second.contains(labels[i])) return true;
       for (const CellLabels& cell : claim_.cells) {
@@ -150,7 +161,8 @@ class CellFinder {
 
   const ClaimSpec& claim_;
   const Table& table_;
-  std::set<std::string> fixed_;  // axes
+  std::set<std::string> fixed_;                            // axes
+  std::set<std::pair<std::string, std::string>> of_grid_;  // axis, label
 };
 
 using Found = CellFinder::Found;

@@ -51,7 +51,7 @@ TEST_F(CheckTable, ExitsWithOneIfAClaimIsContradictedAndIfStrictAlsoIfOneIsOpen)
   EXPECT_EQ(code_of({"grid.toml", "--strict"}), 0);
   write("", "published = { source = \"s\", tolerance = 0.3, values = [[3.4, 2.8], [1, 1]] }\n");
   EXPECT_EQ(code_of({"grid.toml"}), 1);
-  EXPECT_THAT(tearless({"check-table", "grid.toml"}).output, HasSubstr("3.00 (n=3) [3.4, −0.40]   0.3\n"));
+  EXPECT_THAT(tearless({"check-table", "grid.toml"}).output, HasSubstr("3.00 ± 0.00 [3.4, −0.40]   0.3\n"));
 }
 
 TEST_F(CheckTable, SaysSoWhereThereIsNothingToCheckAndWritesNothing) {

@@ -129,6 +129,8 @@ TEST_F(Checks, NameCellsByLabelsByNamesInPrintAndByAxes) {
 TEST_F(Checks, AreAboutAddedLinesOnlyWhereTheClaimSpeaksOfThem) {
   EXPECT_THAT(verdicts(check(claim("better = [[\"a\", 1], [\"b\", 1]]\nwhere = { task = [\"p\", \"mean\"] }\n"))),
               ElementsAre("p: held", "mean: cannot tell"));
+  EXPECT_THAT(verdicts(check(claim("better = [\"p\", \"r\"]\nwhere = { depth = 1 }\n"))),
+              ElementsAre("a, 1: held", "b, 1: cannot tell", "c, 1: cannot tell"));
   // gain − loss is 1 … 5 on p: b and c are equal.
   const GridChecks gains = check(claim("better = [[\"gain\", 1], [\"loss\", 1]]\npaired = false\n"));
   EXPECT_THAT(verdicts(gains), ElementsAre("p: held", "q: contradicted", "r: cannot tell"));
@@ -173,6 +175,21 @@ TEST_F(Checks, ShowNumbersWhereNothingIsClaimed) {
               ElementsAre("p: not claimed", "q: not claimed", "r: not claimed"));
 }
 
+TEST_F(Checks, HaveTheDigitsThatTheTableGivesAndMoreWhereAnEndWouldReadAsZero) {
+  std::string grid = kGrid;
+  grid.insert(grid.find("fail_below"), "decimals = 0\n");
+  const std::string of = claim("better = [[\"a\", 1], [\"b\", 1]]\nwhere = { task = \"p\" }\n");
+  EXPECT_EQ(check(
+                of, [](const Coordinates&, Row&) {}, grid)
+                .claims[0]
+                .shown,
+            "+3 (+1 … +5)");
+  const auto raise = [](const Coordinates& at, Row& row) {
+    if (at.at("norm") == "b") row.result.scores["bleu"] += 1.3;
+  };
+  EXPECT_EQ(check(of, raise, grid).claims[0].shown, "+1.7 (−0.3 … +3.7)");
+}
+
 TEST_F(Checks, CountFailedRunsAndSayWhichAreMissing) {
   const auto behave = [](const Coordinates& at, Row& row) {
     if (at.at("norm") != "b" || at.at("depth") != "1") return;
@@ -205,6 +222,21 @@ TEST_F(Checks, OfTheBestCompareAllRowsOrSome) {
               ElementsAre("1, p: held"));
   EXPECT_THAT(verdicts(check(claim("best = \"c\"\nwhere = { depth = 1, task = \"p\" }\n"), raise)),
               ElementsAre("1, p: held"));
+}
+
+TEST_F(Checks, OfTheBestAndOfALineSkipWhatTheGridLeavesOut) {
+  const std::string exclude =
+      "[[exclude]]\nwhen = { norm = \"c\", task = \"p\" }\nwhy = \"w\"\n"
+      "[[exclude]]\nwhen = { depth = 4, task = \"p\" }\nwhy = \"w\"\n";
+  EXPECT_THAT(verdicts(check(exclude + claim("best = \"a\"\nwhere = { depth = 1, task = \"p\" }\n"))),
+              ElementsAre("1, p: held"));
+  const GridChecks slope =
+      check(exclude + claim("slope = \"a\"\nover = \"depth\"\ndirection = \"up\"\nwhere = { task = \"p\" }\n"));
+  EXPECT_THAT(verdicts(slope), ElementsAre("p: held"));
+  // Cells that the claim itself names are another matter.
+  const GridChecks order = check(exclude + claim("better = [\"a\", \"c\"]\nwhere = { depth = 1, task = \"p\" }\n"));
+  EXPECT_THAT(verdicts(order), ElementsAre("1, p: not tested"));
+  EXPECT_EQ(order.claims[0].finding.reason, "the grid has no run of c");
 }
 
 TEST_F(Checks, OfALineTakeTheLabelsOfAnAxisAsNumbers) {

@@ -79,6 +79,10 @@ TEST(Claims, OneSeedDecidesNothingAndMissingRunsAreNoTest) {
   EXPECT_EQ(missing.reason, "1/5 of b missing");
   EXPECT_NEAR(*missing.estimate, 2.5, 1e-9) << "of those that are there";
   EXPECT_EQ(find("fails", {sample("a", {}, 2, 3)}).verdict, ClaimVerdict::kNotTested);
+  const Finding share = find("trains", {sample("a", {1, 2}, 0, 3)});
+  EXPECT_EQ(share.verdict, ClaimVerdict::kNotTested);
+  EXPECT_EQ(share.reason, "3/5 of a missing");
+  EXPECT_THAT(share.n, ElementsAre(2)) << "a run that is not there has not trained";
   EXPECT_EQ(find("better", {kHigh, sample("b", {})}).reason, "the grid has no run of b");
 }
 
