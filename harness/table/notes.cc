@@ -352,7 +352,8 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
   std::set<std::pair<int, int>> shares;  // of ended runs
   for (const Table::Row& row : table.rows) {
     for (const Cell& cell : row.cells) {
-      if (!cell.is_sum && cell.failures() > 0) shares.emplace(cell.failures(), cell.failures() + cell.n());
+      const int ended = cell.failures() + cell.n();
+      if (!cell.is_sum && cell.failures() > 0 && ended > 1) shares.emplace(cell.failures(), ended);
     }
   }
   std::vector<std::string> parts;

@@ -68,10 +68,10 @@ struct Cell {
   int mixed() const;
   std::optional<double> mean() const;
   std::optional<double> spread() const;  ///< sample standard deviation; nullopt for n < 2
-  /// Of the runs that have ended: those without a value because they diverged, failed or are below fail_below.
-  int failures() const { return diverged - diverged_scored + below + failed; }
+  /// Runs without a value because the method failed: they diverged or are below fail_below. A crash is no such failure.
+  int failures() const { return diverged - diverged_scored + below; }
   /// Runs without a result yet.
-  int missing() const { return expected - n() - failures() - scoreless; }
+  int missing() const { return expected - n() - failures() - failed - scoreless; }
 
   /// The first published number or text; null: there is none.
   nlohmann::json published_value() const;

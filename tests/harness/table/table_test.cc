@@ -823,10 +823,10 @@ TEST(CellFields, AreInEveryFormWithTheValuesBySeedBehindThem) {
   EXPECT_EQ(cell.values[0].value, 28.5);
   EXPECT_EQ(cell.values[1].seed, 3);
   const auto json = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0);
-  const std::string csv = render(table, TableFormat::kCsv);
+  const std::string csv = render(table, TableFormat::kCsv), header = "," + csv.substr(0, csv.find('\n')) + ",";
   for (const CellField& field : cell_fields()) {
     EXPECT_EQ(json.at(field.name), field.value(cell)) << field.name;
-    EXPECT_EQ(csv.find(std::string(",") + field.name) != std::string::npos, field.in_csv) << field.name;
+    EXPECT_EQ(header.find(fmt::format(",{},", field.name)) != std::string::npos, field.in_csv) << field.name;
   }
   EXPECT_EQ(json.size(), cell_fields().size());
 }
