@@ -76,7 +76,7 @@ constexpr Statistic kStatistics[] = {
     {"better",       "probability that a run is better than one of the baseline", Kind::kProbability, Needs::kBaseline, better_of},
     {"better_low",   "lower end of its 95 % interval",              Kind::kProbability, Needs::kBaseline,  end_of_better<&Interval::first>},
     {"better_high",  "upper end of its 95 % interval",              Kind::kProbability, Needs::kBaseline,  end_of_better<&Interval::second>},
-    {"p",            "p of the difference from the baseline",       Kind::kProbability, Needs::kTest,      [](const CellValues& s) { return s.p; }},
+    {"p",            "corrected p of the difference from the baseline",       Kind::kProbability, Needs::kTest,      [](const CellValues& s) { return s.p; }},
     {"se",           "standard error of the difference, of seeds and sentences", Kind::kSpread, Needs::kSentences, [](const CellValues& s) { return s.sources ? Value(s.sources->standard_error()) : std::nullopt; }},
     {"se_seeds",     "its part of the seeds",                       Kind::kSpread,      Needs::kSentences, [](const CellValues& s) { return s.sources ? Value(std::sqrt(s.sources->seeds)) : std::nullopt; }},
     {"se_sentences", "its part of the sentences",                   Kind::kSpread,      Needs::kSentences, [](const CellValues& s) { return s.sources ? Value(std::sqrt(s.sources->sentences)) : std::nullopt; }},

@@ -74,12 +74,15 @@ std::string shown_text(const Table& table, const Table::Column& column, const Ce
   if (const std::string end = common_end(cell); !end.empty()) return end;
   if (cell.n() == 0) return "–";
   std::string text;
+  bool has_any = false;
   for (const ShownPart& part : table.show.parts) {
     // A bracket that is opened in one part and closed in another stays.
     const bool can_be_left_out = is_balanced(part.before + part.after);
     const auto statistic = statistic_text(table, part, column, cell);
     if (statistic || !can_be_left_out) text += part.before + statistic.value_or("–") + part.after;
+    has_any |= statistic.has_value();
   }
+  if (!has_any) return "–";
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 

@@ -95,7 +95,9 @@ std::string render_text(const Sheet& sheet, size_t limit) {
     for (const Name& label : row.labels) line.push_back({label});
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const size_t digits = whole_digits(row.cells[i]);
-      line.push_back({Name{std::string(digits > 0 ? widest[i] - digits : 0, ' ') + row.cells[i]}});
+      const auto [bold, rest] = Sheet::bold_and_rest(row, i);
+      line.push_back({Name{std::string(digits > 0 ? widest[i] - digits : 0, ' ') + bold +
+                           (bold.empty() ? "" : sheet.bold_in_text) + rest}});
     }
   }
   std::vector<size_t> widths(sheet.label_columns + sheet.columns());
@@ -121,6 +123,7 @@ std::string render_text(const Sheet& sheet, size_t limit) {
     text += rule + "\n";
   }
   for (const std::string& note : sheet.notes) text += printable(note) + "\n";
+  if (!sheet.about_bold_in_text.empty()) text += sheet.about_bold_in_text + "\n";
   return text;
 }
 

@@ -100,6 +100,11 @@ Sheet sheet_of(const Table& table) {
               .header = header_of(table),
               .rows = {},
               .notes = table.notes};
+  const auto has_bold = [](const Table::Row& row) { return std::ranges::any_of(row.cells, &Cell::is_bold); };
+  if (std::ranges::any_of(table.rows, has_bold)) {
+    sheet.bold_in_text = " ●";
+    sheet.about_bold_in_text = "●: bold in other formats";
+  }
   std::vector<Name> above;
   const Table::Row* previous = nullptr;
   for (const Table::Row& row : table.rows) {

@@ -51,6 +51,9 @@ struct Sheet {
   std::vector<Row> rows = {};
   std::vector<std::string> notes = {};
 
+  // What text prints behind a bold part, since it has no bold letters, and the line that says so; both may be "".
+  std::string bold_in_text = {}, about_bold_in_text = {};
+
   size_t columns() const { return rows.empty() ? 0 : rows.front().cells.size(); }
 
   /// The part of a cell that is bold, and the rest.

@@ -237,7 +237,8 @@ TEST(Bold, StandsInEveryFormatThatHasIt) {
   EXPECT_THAT(render(table, TableFormat::kHtml), AllOf(HasSubstr(">12.5</td>"), HasSubstr("<b>13.6†</b></td>")));
   EXPECT_THAT(render(table, TableFormat::kLatex),
               AllOf(HasSubstr("a & 12.5 \\\\"), HasSubstr("b & \\textbf{13.6$^{\\dagger}$} \\\\")));
-  EXPECT_THAT(render(table, TableFormat::kText), HasSubstr("b      13.6†\n"));
+  EXPECT_THAT(render(table, TableFormat::kText),
+              AllOf(HasSubstr("b      13.6† ●\n"), HasSubstr("\n●: bold in other formats\n")));
   const auto cells = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows").at(1).at("cells").at(0);
   EXPECT_EQ(cells.at("bold"), true);
   EXPECT_EQ(cells.at("p"), 0.03125);
@@ -261,6 +262,10 @@ TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
   };
   EXPECT_EQ(shown("{delta:.2f} ± {delta_ci95:.4f}"), "+2.00 ± 4.3027");
   EXPECT_EQ(shown("{r:.4f}"), "0.9449");
+  const std::string deltas = "baseline = \"a\"\n", show = "show = \"{mean:.1f}\"";
+  std::string grid = grid_of(3, "\"a\", \"b\"", deltas);
+  grid.replace(grid.find(show), show.size(), "show = \"{delta:.0f} (p = {delta_ci95:.1f}, {r:.1f})\"");
+  EXPECT_EQ(column_of(filled(grid, values)).at(0), "–") << "the baseline itself";
   EXPECT_EQ(shown("{better:.4f}"), "0.7778");
   // t of all three differences: 2 / (√3 / √3) = 2, two degrees: p = 0.1835.
   EXPECT_EQ(shown("{p}", "[table.test]\nmethod = \"t\"\n"), "0.184");
