@@ -105,7 +105,7 @@ at::Tensor empty_rows(int64_t rows, int64_t width, RowStride stride, const at::T
 void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
   if (!bias.defined()) return matmul(x, weight.t(), y, /*add=*/false);
   if (y.device().is_cuda()) {
-    at::addmm_out(y, bias, x, weight.t());  // cuBLAS adds the bias in its epilogue
+    at::addmm_out(y, bias, x, weight.t());  // cuBLAS adds the bias in its epilogue, if y has no gaps
     return;
   }
   y.copy_(bias.expand_as(y));

@@ -69,7 +69,7 @@ SignificanceTest read_significance_test(const toml::table& table, const std::str
   test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples, test.sampling.samples);
   test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed, 1));
   const double least_p = 1 / static_cast<double>(test.sampling.samples + 1);
-  if (test.draws_samples() && least_p > test.levels.back()) {
+  if (test.is_over_sentences() && least_p > test.levels.back()) {
     fail("{}: {} samples have no p below {:.2g}, and level is {}; take more", reader.location("samples"),
          test.sampling.samples, least_p, test.levels.back());
   }

@@ -278,6 +278,10 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 
 void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
   spec.test = read_significance_test(table, reader.file());
+  if (!spec.average.empty() && spec.test->is_over_sentences()) {
+    fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
+         reader.location(table));
+  }
   if (!spec.baseline && !spec.test->is_bold) {
     fail(
         "{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "

@@ -147,13 +147,18 @@ std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::str
 
 void read_beginnings(ResultSet& results) {
   if (!results.store) return;
-  std::map<std::string, std::string> submitted;  // by sweep
-  for (const Sweep& sweep : results.store->sweeps()) submitted[sweep.id] = sweep.submitted_at;
+  const bool has_replicates =
+      std::ranges::any_of(results.rows, [&](const Row& row) { return row.run.seed != results.rows.front().run.seed; });
+  if (!has_replicates) return;
+  auto submissions = results.store->submissions();
   for (Row& row : results.rows) {
     const auto consider = [&](const std::string& time) {
       if (!time.empty() && (row.known_since.empty() || time < row.known_since)) row.known_since = time;
     };
-    for (const std::string& sweep : results.store->sweeps_of(row.run.id)) consider(submitted[sweep]);
+    for (const auto& [sweep, time] : submissions[row.run.id]) {
+      row.sweeps.insert(sweep);
+      consider(time);
+    }
     for (const AttemptRecord& attempt : row.result.attempts) consider(attempt.started_at);
   }
 }

@@ -47,7 +47,8 @@ void leave_out_derived(std::vector<Row>& rows);
 /// than its program is now. `store` may be null: nothing is known then.
 void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& program = {});
 
-/// Fills in Row::known_since, as far as the sweeps of a run are still there.
+/// Fills in Row::known_since and Row::sweeps, as far as the sweeps of a run are still there, if the rows have several
+/// seeds.
 void read_beginnings(ResultSet& results);
 
 /// The rows of a sweep in the grid's order, as Read::kStates. `states`: only those that are in one of them; empty: all.

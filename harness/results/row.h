@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Row {
   int64_t place = 0;                        // in the sweep, from 1; 0 without a sweep
   std::string refusal = {};                 // why the training program refuses the settings; "" if it does not
   RunResult result = {};
-  std::string known_since = {};  // first submitted or started, UTC; "": not read (read_beginnings())
+  std::string known_since = {};       // first submitted or started, UTC; "": not read (read_beginnings())
+  std::set<std::string> sweeps = {};  // that have it; likewise
   // By score: the statistics of its sentences, where a table compares them (results/sentences.h).
   std::map<std::string, std::shared_ptr<const SentenceStats>> sentences = {};
 

@@ -29,12 +29,13 @@ bool is_made_of_sums(const std::string& score) {
 /// Null: the run has none.
 std::shared_ptr<const SentenceStats> sentences_of(const Store& store, const Row& row, const std::string& score,
                                                   double value) {
-  constexpr double kRounding = 1e-9;
+  constexpr double kTolerance = 1e-9;  // sums are exact, and scores are printed with 17 digits
   const std::filesystem::path file = stats_file(store, row, score);
   if (file.empty() || !std::filesystem::exists(file)) return nullptr;
+  if (!std::filesystem::is_regular_file(file)) fail("{}: not a file", file.string());
   auto stats = std::make_shared<const SentenceStats>(read_stats(read_file(file), file.string()));
   const double again = score_of_sums(score, stats->columns, file.string())(stats->sum());
-  if (std::abs(again - value) > kRounding * std::max(1.0, std::abs(value))) {
+  if (std::abs(again - value) > kTolerance * std::max(1.0, std::abs(value))) {
     fail(
         "{}: it makes {} {}, but the run has {}: the file is of other outputs; to see what else is changed: tearless "
         "verify",

@@ -23,11 +23,12 @@ struct CellValues {
 
 struct Statistic {
   enum class Kind {
-    kValue,        // of the score
-    kSpread,       // the width of something
-    kDifference,   // of two values: printed with its sign
-    kCount,        // a whole number
-    kProbability,  // or a correlation: printed with digits of its own
+    kValue,       // of the score
+    kSpread,      // the width of something
+    kDifference,  // of two values: printed with its sign
+    kCount,       // a whole number
+    kShare,       // or a correlation: with digits of its own
+    kP,           // likewise; one below the last digit is "<0.001"
   };
   enum class Needs {
     kNothing,    // beside the values

@@ -383,6 +383,15 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   return text_column(row);
 }
 
+std::map<std::string, std::map<std::string, std::string>> Store::submissions() const {
+  Statement row(*statements_,
+                "SELECT DISTINCT runs.id, sweeps.id, submitted_at FROM sweep_runs JOIN runs ON runs.number = run JOIN "
+                "sweeps ON sweeps.id = sweep");
+  std::map<std::string, std::map<std::string, std::string>> submissions;
+  while (row.step()) submissions[std::string(row[0])].emplace(std::string(row[1]), std::string(row[2]));
+  return submissions;
+}
+
 std::vector<Timing> Store::timings() const {
   // The program's own time where it says so: the supervisor's has whole seconds only.
   Statement row(*statements_,

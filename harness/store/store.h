@@ -174,6 +174,8 @@ class Store {
   std::string label_axes_of(const std::string& sweep) const;
   /// The ids of the sweeps that have the run, the one that was submitted last at the end.
   std::vector<std::string> sweeps_of(const std::string& run) const;
+  /// The id of each run that sweeps have → these, with the times at which they were submitted last.
+  std::map<std::string, std::map<std::string, std::string>> submissions() const;
 
   /// Of the runs that are done, those whose resource class is known.
   std::vector<Timing> timings() const;

@@ -41,13 +41,14 @@ std::optional<double> value_of(const Table& table, const ShownPart& part, const 
                              .sources = cell.sources});
 }
 
-/// A probability, or a correlation. What is below the last digit is "<0.001".
-std::string probability_text(double value, const ShownPart& part) {
+/// A share, a correlation or a p, of which what is below the last digit is "<0.001".
+std::string share_text(double value, const ShownPart& part) {
   constexpr int kDecimals = 3;
-  const int decimals = part.decimals.value_or(kDecimals);
-  const double least = std::pow(10.0, -decimals);
-  if (value > 0 && value < least) return fmt::format("<{:.{}f}", least, decimals);
-  return with_minus(fmt::format("{:.{}f}", value, decimals));
+  const Digits digits = {.decimals = part.decimals.value_or(kDecimals), .is_given = true};
+  const double least = std::pow(10.0, -digits.decimals);
+  if (part.statistic->kind == Statistic::Kind::kP && value > 0 && value < least)
+    return fmt::format("<{:.{}f}", least, digits.decimals);
+  return with_minus(part.has_sign ? signed_text(value, value, digits) : number_text(value, digits));
 }
 
 /// One statistic; nullopt: it has no value.
@@ -56,7 +57,8 @@ std::optional<std::string> statistic_text(const Table& table, const ShownPart& p
   if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
   const std::optional<double> value = value_of(table, part, column, cell);
   if (!value) return std::nullopt;
-  if (part.statistic->kind == Statistic::Kind::kProbability) return probability_text(*value, part);
+  if (part.statistic->kind == Statistic::Kind::kShare || part.statistic->kind == Statistic::Kind::kP)
+    return share_text(*value, part);
   const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
   const bool is_difference = part.statistic->kind == Statistic::Kind::kDifference ||
                              (cell.is_difference && part.statistic->kind == Statistic::Kind::kValue);
@@ -73,17 +75,22 @@ bool is_balanced(const std::string& text) {
 std::string shown_text(const Table& table, const Table::Column& column, const Cell& cell) {
   if (const std::string end = common_end(cell); !end.empty()) return end;
   if (cell.n() == 0) return "–";
-  std::string text;
-  bool has_any = false;
+  // Parts between which a bracket is open are shown, or left out, together.
+  std::string text, group, brackets;
+  bool has_value = false;
   for (const ShownPart& part : table.show.parts) {
-    // A bracket that is opened in one part and closed in another stays.
-    const bool can_be_left_out = is_balanced(part.before + part.after);
     const auto statistic = statistic_text(table, part, column, cell);
-    if (statistic || !can_be_left_out) text += part.before + statistic.value_or("–") + part.after;
-    has_any |= statistic.has_value();
+    group += part.before + statistic.value_or("–") + part.after;
+    brackets += part.before + part.after;
+    has_value |= statistic.has_value();
+    if (!is_balanced(brackets)) continue;
+    if (has_value) text += group;
+    group.clear();
+    brackets.clear();
+    has_value = false;
   }
-  if (!has_any) return "–";
-  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+  if (has_value) text += group;
+  return text.empty() ? "–" : text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
 bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed + cell.scoreless > 0; }

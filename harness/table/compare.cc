@@ -18,7 +18,9 @@ using Method = SignificanceTest::Method;
 /// Of one cell against another.
 struct Outcome {
   std::optional<double> p = {};
-  double difference = 0;
+  std::optional<double> least_p = {};      // that the test could have given
+  double difference = 0;                   // of the test over sentences
+  std::optional<TwoSources> sources = {};  // where they are asked for
   std::string why = {};  // there is no p, or why it cannot be small enough; "": neither, or a cell has no value
 };
 
@@ -27,29 +29,8 @@ bool fail_alike(const Cell& a, const Cell& b) {
   return a.failures() * (b.n() + b.failures()) == b.failures() * (a.n() + a.failures());
 }
 
-Outcome over_seeds(const SignificanceTest& test, const Cell& a, const Cell& b) {
-  const std::vector<double> first = numbers_of(a.values), second = numbers_of(b.values);
-  const SeedPairs pairs = pairs_of(a.values, b.values);
-  Outcome outcome{.difference = *a.mean() - *b.mean()};
-  if (test.method == Method::kSignFlip) {
-    outcome.p = sign_flip_p(a.values, b.values, test.sampling);
-    const double least = least_sign_flip_p(pairs.size(), test.sampling);
-    if (pairs.size() == 0) {
-      outcome.why = "no seed in common";
-    } else if (least > test.levels.front()) {
-      outcome.why =
-          fmt::format("{} cannot decide (the least p is {:.3g})", counted(std::ssize(pairs.first), "seed"), least);
-    }
-    return outcome;
-  }
-  const auto difference = test.is_paired ? paired_difference(a.values, b.values) : welch_difference(first, second);
-  if (difference) {
-    outcome.p = difference->p();
-  } else {
-    outcome.why = test.is_paired ? "fewer than two seeds in common" : "fewer than two seeds";
-  }
-  return outcome;
-}
+/// Where the axis that tells them apart has no effect.
+bool are_the_same_runs(const Cell& a, const Cell& b) { return !a.runs.empty() && a.runs == b.runs; }
 
 /// The sentences of the seeds that both cells have. `why`: they cannot be compared.
 std::vector<SentencePairs::Runs> sentences_of(const Cell& a, const Cell& b, std::string& why) {
@@ -72,137 +53,187 @@ std::vector<SentencePairs::Runs> sentences_of(const Cell& a, const Cell& b, std:
   return runs;
 }
 
-std::optional<SentencePairs> pairs_of_sentences(const Cell& a, const Cell& b, const Table::Column& column,
-                                                std::string& why) {
-  const std::vector<SentencePairs::Runs> runs = sentences_of(a, b, why);
-  if (runs.empty()) return std::nullopt;
-  const ScoreOfSums score = score_of_sums(column.score, runs.front().a.columns, column.score);
-  return SentencePairs(runs,
-                       [score, factor = column.factor](std::span<const int64_t> sums) { return factor * score(sums); });
-}
-
-Outcome over_sentences(const SignificanceTest& test, const Cell& a, const Cell& b, const Table::Column& column) {
-  Outcome outcome;
-  const std::optional<SentencePairs> pairs = pairs_of_sentences(a, b, column, outcome.why);
-  if (!pairs) return outcome;
-  outcome.difference = pairs->difference();
-  outcome.p = test.method == Method::kRandomisation ? randomisation_p(*pairs, test.sampling)
-              : test.method == Method::kBootstrap   ? bootstrap_p(*pairs, test.sampling)
-                                                    : sacrebleu_bootstrap_p(*pairs, test.sampling);
-  return outcome;
-}
-
-Outcome compare(const SignificanceTest& test, const Cell& a, const Cell& b, const Table::Column& column) {
-  if (a.n() == 0 || b.n() == 0) return {};
-  if (!fail_alike(a, b)) return {.why = "other shares of runs failed"};
-  return test.is_over_sentences() ? over_sentences(test, a, b, column) : over_seeds(test, a, b);
-}
-
-/// The outcomes with a p, corrected where the test says so.
-std::vector<double> corrected(const SignificanceTest& test, const std::vector<double>& p) {
-  return test.is_corrected ? holm(p) : p;
-}
-
-Table::Row* find_row(Table& table, const std::vector<std::string>& labels) {
-  const auto found =
-      std::ranges::find_if(table.rows, [&](const Table::Row& row) { return !row.is_added && row.labels == labels; });
-  return found == table.rows.end() ? nullptr : &*found;
-}
-
-bool shows_sources(const Show& show) {
-  return std::ranges::any_of(
-      show.parts, [](const ShownPart& part) { return part.statistic->needs == Statistic::Needs::kSentences; });
-}
-
-/// Of the columns of a mean. Differences in both directions are no statement about all.
-std::optional<double> p_on_all_columns(const std::vector<Outcome>& outcomes, const std::vector<size_t>& columns) {
-  std::vector<double> p;
-  size_t positive = 0;
-  for (const size_t column : columns) {
-    if (!outcomes[column].p) return std::nullopt;
-    p.push_back(*outcomes[column].p);
-    positive += outcomes[column].difference > 0;
+/// Compares two cells of a column, and columns of cells.
+class Comparer {
+ public:
+  Comparer(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table)
+      : test_(test), means_(means), table_(table) {
+    shows_sources_ = std::ranges::any_of(
+        table.show.parts, [](const ShownPart& part) { return part.statistic->needs == Statistic::Needs::kSentences; });
   }
-  const bool agree = positive == 0 || positive == columns.size();
-  return agree ? p_on_all(p) : std::optional(1.0);
-}
 
-void compare_with_baseline(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table,
-                           Compared& compared) {
-  const Table::Row* baseline = find_row(table, table.baseline);
-  if (!baseline) return;
-  std::vector<Cell*> cells;
-  std::vector<double> p;
-  const bool wants_sources = shows_sources(table.show);
-  for (Table::Row& row : table.rows) {
-    if (row.is_added || &row == baseline) continue;
+  Compared compared() && {
+    mark_differences_from_baseline();
+    if (test_.is_bold) {
+      for (size_t i = 0; i < table_.columns.size(); ++i) embolden(i);
+    }
+    return std::move(compared_);
+  }
+
+ private:
+  Outcome over_seeds(const Cell& a, const Cell& b) const {
+    Outcome outcome;
+    if (test_.method == Method::kSignFlip) {
+      outcome.p = sign_flip_p(a.values, b.values, test_.sampling);
+      if (!outcome.p) return {.why = "no seed in common"};
+      const size_t seeds = pairs_of(a.values, b.values).size();
+      outcome.least_p = least_sign_flip_p(seeds, test_.sampling);
+      if (*outcome.least_p > test_.levels.front()) {
+        outcome.why = fmt::format("{} cannot decide (the least p is {:.3g})",
+                                  counted(static_cast<int64_t>(seeds), "seed"), *outcome.least_p);
+      }
+      return outcome;
+    }
+    const auto difference = test_.is_paired ? paired_difference(a.values, b.values)
+                                            : welch_difference(numbers_of(a.values), numbers_of(b.values));
+    if (!difference) return {.why = test_.is_paired ? "fewer than two seeds in common" : "fewer than two seeds"};
+    outcome.p = difference->p();
+    return outcome;
+  }
+
+  Outcome over_sentences(const Cell& a, const Cell& b, const Table::Column& column) const {
+    Outcome outcome;
+    const std::vector<SentencePairs::Runs> runs = sentences_of(a, b, outcome.why);
+    if (runs.empty()) return outcome;
+    const ScoreOfSums score = score_of_sums(column.score, runs.front().a.columns, column.score);
+    const SentencePairs pairs(
+        runs, [score, factor = column.factor](std::span<const int64_t> sums) { return factor * score(sums); });
+    const Sampling& sampling = test_.sampling;
+    outcome.difference = pairs.difference();
+    outcome.least_p = 1 / static_cast<double>(sampling.samples + 1);
+    outcome.p = test_.method == Method::kRandomisation ? randomisation_p(pairs, sampling)
+                : test_.method == Method::kBootstrap   ? bootstrap_p(pairs, sampling)
+                                                       : sacrebleu_bootstrap_p(pairs, sampling);
+    constexpr int64_t kSamples = 1000;  // enough for a variance
+    if (shows_sources_) outcome.sources = two_sources(pairs, {.samples = kSamples, .seed = sampling.seed});
+    return outcome;
+  }
+
+  Outcome compare(const Cell& a, const Cell& b, const Table::Column& column) const {
+    if (a.n() == 0 || b.n() == 0) return {};
+    if (!fail_alike(a, b)) return {.why = "other shares of runs failed"};
+    return test_.is_over_sentences() ? over_sentences(a, b, column) : over_seeds(a, b);
+  }
+
+  void note(const Outcome& outcome) {
+    if (!outcome.why.empty()) ++compared_.without[outcome.why];
+  }
+
+  /// Sums of cells have values of each seed, and no sentences.
+  bool has_no_test(size_t column) const { return table_.columns[column].is_added && test_.is_over_sentences(); }
+
+  /// Of the columns of a mean. Differences in both directions are no statement about all.
+  static std::optional<double> p_on_all_columns(const std::vector<Outcome>& outcomes,
+                                                const std::vector<size_t>& columns) {
+    std::vector<double> p;
+    size_t positive = 0;
+    for (const size_t column : columns) {
+      if (!outcomes[column].p) return std::nullopt;
+      p.push_back(*outcomes[column].p);
+      positive += outcomes[column].difference > 0;
+    }
+    const bool agree = positive == 0 || positive == columns.size();
+    return agree ? p_on_all(p) : std::optional(1.0);
+  }
+
+  /// Those of a row with the baseline's, one for each column.
+  std::vector<Outcome> outcomes_of(Table::Row& row, const Table::Row& baseline) {
     std::vector<Outcome> outcomes(row.cells.size());
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const bool is_mean = !means[i].empty() && test.is_over_sentences();
-      if (is_mean || row.cells[i].is_difference) continue;
-      outcomes[i] = compare(test, row.cells[i], baseline->cells[i], table.columns[i]);
-      if (!outcomes[i].why.empty()) ++compared.without[outcomes[i].why];
-      std::string why;
-      if (wants_sources && outcomes[i].p) {
-        if (const auto pairs = pairs_of_sentences(row.cells[i], baseline->cells[i], table.columns[i], why))
-          row.cells[i].sources = two_sources(*pairs);
-      }
+      Cell& cell = row.cells[i];
+      const Cell& of_baseline = baseline.cells[i];
+      if (has_no_test(i) || cell.is_difference || are_the_same_runs(cell, of_baseline)) continue;
+      outcomes[i] = compare(cell, of_baseline, table_.columns[i]);
+      cell.sources = outcomes[i].sources;
+      note(outcomes[i]);
     }
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      if (!means[i].empty() && test.is_over_sentences()) outcomes[i].p = p_on_all_columns(outcomes, means[i]);
-      if (!outcomes[i].p) continue;
-      row.cells[i].p = outcomes[i].p;
-      cells.push_back(&row.cells[i]);
-      p.push_back(*outcomes[i].p);
+      if (has_no_test(i) && !row.cells[i].is_difference) outcomes[i].p = p_on_all_columns(outcomes, means_[i]);
     }
+    return outcomes;
   }
-  compared.family = p.size();
-  const std::vector<double> all = corrected(test, p);
-  for (size_t i = 0; i < cells.size(); ++i) {
-    cells[i]->corrected_p = all[i];
-    cells[i]->level =
-        static_cast<int>(std::ranges::count_if(test.levels, [&](double level) { return all[i] <= level; }));
-  }
-}
 
-/// The best cell of each column, and those that the test cannot tell from it. A column whose cells have no p is left
-/// alone.
-void embolden(const SignificanceTest& test, Table& table, Compared& compared) {
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    const Table::Column& column = table.columns[i];
-    Cell* best = nullptr;
-    for (Table::Row& row : table.rows) {
-      Cell& cell = row.cells[i];
-      if (row.is_added || cell.n() == 0 || cell.is_difference) continue;
-      const bool is_better =
-          !best || (column.highest_is_best ? *cell.mean() > *best->mean() : *cell.mean() < *best->mean());
-      if (is_better) best = &cell;
-    }
+  void mark_differences_from_baseline() {
+    const auto baseline = std::ranges::find_if(table_.rows, [&](const Table::Row& row) {
+      return !row.is_added && !table_.baseline.empty() && row.labels == table_.baseline;
+    });
+    if (baseline == table_.rows.end()) return;
     std::vector<Cell*> cells;
     std::vector<double> p;
-    for (Table::Row& row : table.rows) {
-      Cell& cell = row.cells[i];
-      if (row.is_added || &cell == best || cell.is_difference) continue;
-      const Outcome outcome = best ? compare(test, cell, *best, column) : Outcome();
-      if (!outcome.why.empty() && table.baseline.empty()) ++compared.without[outcome.why];
-      if (!outcome.p) continue;
-      cells.push_back(&cell);
-      p.push_back(*outcome.p);
+    std::optional<double> least;
+    for (Table::Row& row : table_.rows) {
+      if (row.is_added || &row == &*baseline) continue;
+      const std::vector<Outcome> outcomes = outcomes_of(row, *baseline);
+      for (size_t i = 0; i < row.cells.size(); ++i) {
+        if (!outcomes[i].p) continue;
+        row.cells[i].p = outcomes[i].p;
+        cells.push_back(&row.cells[i]);
+        p.push_back(*outcomes[i].p);
+        if (outcomes[i].least_p) least = std::min(*outcomes[i].least_p, least.value_or(1));
+      }
     }
-    if (p.empty()) continue;
-    best->is_bold = true;
-    const std::vector<double> all = corrected(test, p);
-    for (size_t k = 0; k < cells.size(); ++k) cells[k]->is_bold = all[k] > test.levels.front();
+    compared_.family = p.size();
+    const std::vector<double> all = corrected(p);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      cells[i]->corrected_p = all[i];
+      cells[i]->level =
+          static_cast<int>(std::ranges::count_if(test_.levels, [&](double level) { return all[i] <= level; }));
+    }
+    const double least_corrected = least.value_or(0) * (test_.is_corrected ? static_cast<double>(p.size()) : 1);
+    if (least.value_or(1) <= test_.levels.front() && least_corrected > test_.levels.front()) {
+      compared_.without[fmt::format("corrected for {}, the least p is {:.3g}", counted(std::ssize(p), "comparison"),
+                                    least_corrected)] = static_cast<int>(p.size());
+    }
   }
-}
+
+  /// The best cell of a column, and those that the test cannot tell from it. Where one cannot be compared with it, none
+  /// is bold: that it is not would read as a difference.
+  void embolden(size_t column) {
+    const Table::Column& about = table_.columns[column];
+    if (has_no_test(column)) return;
+    std::vector<Cell*> cells;  // with a value; the first is the best
+    for (Table::Row& row : table_.rows) {
+      Cell& cell = row.cells[column];
+      if (row.is_added || cell.n() == 0 || cell.is_difference) continue;
+      cells.push_back(&cell);
+      const double own = *cell.mean(), best = *cells.front()->mean();
+      if (about.highest_is_best ? own > best : own < best) std::swap(cells.front(), cells.back());
+    }
+    std::vector<Cell*> others, bold;
+    std::vector<double> p;
+    bool all_have_p = true;
+    for (Cell* cell : cells) {
+      if (cell == cells.front() || are_the_same_runs(*cell, *cells.front())) {
+        bold.push_back(cell);
+        continue;
+      }
+      const Outcome outcome = compare(*cell, *cells.front(), about);
+      if (table_.baseline.empty()) note(outcome);  // otherwise the comparison with the baseline says it
+      all_have_p &= outcome.p.has_value();
+      others.push_back(cell);
+      p.push_back(outcome.p.value_or(1));
+    }
+    if (others.empty() || !all_have_p) return;
+    const std::vector<double> all = corrected(p);
+    for (size_t i = 0; i < others.size(); ++i) {
+      if (all[i] > test_.levels.front()) bold.push_back(others[i]);
+    }
+    for (Cell* cell : bold) cell->is_bold = true;
+  }
+
+  std::vector<double> corrected(const std::vector<double>& p) const { return test_.is_corrected ? holm(p) : p; }
+
+  const SignificanceTest& test_;
+  const std::vector<std::vector<size_t>>& means_;
+  Table& table_;
+  bool shows_sources_ = false;
+  Compared compared_;
+};
 
 }  // namespace
 
 Compared compare_cells(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table) {
-  Compared compared;
-  compare_with_baseline(test, means, table, compared);
-  if (test.is_bold) embolden(test, table, compared);
-  return compared;
+  return Comparer(test, means, table).compared();
 }
 
 }  // namespace tearless::harness

@@ -289,11 +289,15 @@ bool averages_differ(const Places& places) {
   return points.size() > 1;
 }
 
-/// Of each cell, the values of the baseline's cell in the same column.
+/// Of each cell, the values of the baseline's cell in the same column, and the difference from them.
 void set_baseline(const Table::Row& baseline, Table& table) {
   for (Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size() && &row != &baseline; ++i) {
-      if (!row.cells[i].is_difference) row.cells[i].baseline = baseline.cells[i].values;
+      Cell& cell = row.cells[i];
+      if (cell.is_difference) continue;
+      cell.baseline = baseline.cells[i].values;
+      cell.delta =
+          find_statistic("delta")->of({.values = cell.values, .baseline = cell.baseline, .is_paired = table.is_paired});
     }
   }
 }
@@ -311,6 +315,8 @@ std::vector<std::vector<size_t>> columns_of_means(const std::vector<Line>& colum
                            });
       if (is_part) parts[i].push_back(j);
     }
+    // Where columns have scores of their own, the mean may be of some that the table does not show.
+    if (parts[i].size() != columns[i].sum.size()) parts[i].clear();
   }
   return parts;
 }
@@ -458,6 +464,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     }
   }
   mark_repeated_cells(table);
+  table.is_paired = !spec.test || spec.test->is_paired;
   if (spec.baseline) {
     table.baseline = row_lines[*spec.baseline].front().labels;
     set_baseline(*std::ranges::find_if(
@@ -473,7 +480,6 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     column.highest_is_best = highest_is_best(spec, column.score);
   }
   const Compared compared = spec.test ? compare_cells(*spec.test, columns_of_means(columns), table) : Compared();
-  table.is_paired = !spec.test || spec.test->is_paired;
   table.chosen = spec.select ? chosen_everywhere(table) : "";
   table.shows_counts = counts_differ(table);
   collect_sources(table);

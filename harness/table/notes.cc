@@ -10,6 +10,7 @@
 #include "harness/grid/expand.h"
 #include "harness/statistics/power.h"
 #include "harness/statistics/proportion.h"
+#include "harness/statistics/sign_flip.h"
 
 namespace tearless::harness {
 namespace {
@@ -262,30 +263,27 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
-// Seeds that were added when others had results already: who looks and then adds seeds until a difference shows finds
-// one more often than a p says.
+// Seeds that were added when others of the same cell had results already: who looks and then adds seeds until a
+// difference shows finds one more often than a p says.
 void add_seed_notes(const Replicates& runs, std::vector<std::string>& notes) {
-  std::map<int64_t, std::string> begins, ends;  // of each seed the last beginning and the first end
-  for (const Replicate& run : runs) {
-    const Row& row = *run.trained;
-    std::string& begin = begins[row.run.seed];
-    begin = std::max(begin, row.known_since);
-    if (row.result.attempts.empty() || !row.result.state || !has_result(*row.result.state)) continue;
-    const std::string& end = row.result.attempts.back().ended_at;
-    std::string& first = ends[row.run.seed];
-    if (!end.empty() && (first.empty() || end < first)) first = end;
-  }
-  std::vector<int64_t> later;
-  for (const auto& [seed, begin] : begins) {
-    const bool is_later = std::ranges::any_of(ends, [&](const auto& other) {
-      return other.first != seed && !other.second.empty() && !begin.empty() && other.second < begin &&
-             begins.at(other.first) < begin;
-    });
-    if (is_later) later.push_back(seed);
+  std::map<Labels, std::vector<const Row*>> cells;
+  for (const Replicate& run : runs) cells[run.trained->run.coordinates].push_back(run.trained);
+  std::set<int64_t> later;
+  for (const auto& [labels, rows] : cells) {
+    for (const Row* row : rows) {
+      const bool is_later = std::ranges::any_of(rows, [&](const Row* other) {
+        if (other->result.attempts.empty() || !other->result.state || !has_result(*other->result.state)) return false;
+        const std::string& end = other->result.attempts.back().ended_at;
+        // A sweep that lacks the seed: runs of one sweep that were made again are not added.
+        const bool was_without = !std::ranges::includes(row->sweeps, other->sweeps);
+        return was_without && !end.empty() && end < row->known_since && other->known_since < row->known_since;
+      });
+      if (is_later) later.insert(row->run.seed);
+    }
   }
   if (later.empty()) return;
-  notes.push_back(fmt::format("{} {} added when others had results: intervals and p do not count such a choice",
-                              fmt::format("{} {}", later.size() == 1 ? "seed" : "seeds", fmt::join(later, ", ")),
+  notes.push_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
+                              later.size() == 1 ? "seed" : "seeds", fmt::join(later, ", "),
                               later.size() == 1 ? "was" : "were"));
 }
 
@@ -294,7 +292,10 @@ void add_test_notes(const NoteContext& context, Table& table) {
   if (!context.spec.test) return;
   const SignificanceTest& test = *context.spec.test;
   std::string how = method_in_words(test);
-  if (test.draws_samples()) how += fmt::format(" ({} samples, seed {})", test.sampling.samples, test.sampling.seed);
+  const bool is_exact =
+      test.method == SignificanceTest::Method::kSignFlip && context.grid.seeds.size() <= kMaxExactSignFlips;
+  if (test.draws_samples() && !is_exact)
+    how += fmt::format(" ({} samples, seed {})", test.sampling.samples, test.sampling.seed);
   const bool has_marks = context.compared.family > 0;
   if (has_marks) {
     const std::string family = counted(static_cast<int64_t>(context.compared.family), "comparison");
@@ -326,7 +327,7 @@ void add_power_notes(Table& table) {
     std::vector<std::vector<double>> cells;
     std::set<size_t> seeds;
     for (const Table::Row& row : table.rows) {
-      if (row.is_added || row.cells[i].n() == 0) continue;
+      if (row.is_added || row.cells[i].n() < 2 || row.cells[i].repeats) continue;
       cells.push_back(numbers_of(row.cells[i].values));
       seeds.insert(cells.back().size());
     }
@@ -334,13 +335,15 @@ void add_power_notes(Table& table) {
     if (!deviation || cells.size() < 2) continue;
     const size_t n = *seeds.begin();
     const std::optional<double> found = detectable_difference(*deviation, n);
-    if (!found) continue;
-    counts.insert(n);
+    if (!found || *found <= 0) continue;
+    counts.insert(seeds.begin(), seeds.end());
     const Digits digits = table.columns[i].digits;
     parts.push_back(fmt::format("{}{}", column_in_print(table, i), number_text(*found, *found, digits)));
   }
   if (parts.empty()) return;
-  const std::string seeds = counts.size() == 1 ? counted(static_cast<int64_t>(*counts.begin()), "seed") : "these seeds";
+  const std::string seeds =
+      counts.size() == 1 ? fmt::format("{} seeds", *counts.begin())
+                         : fmt::format("{} to {} seeds (the fewest of a column)", *counts.begin(), *counts.rbegin());
   table.notes.push_back(fmt::format(
       "power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
       seeds, some_of(parts, kMaxColumns, "; ")));

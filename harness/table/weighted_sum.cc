@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "harness/statistics/rounding.h"
+
 namespace tearless::harness {
 namespace {
 
@@ -18,7 +20,6 @@ class Total {
   double sum() const { return std::abs(sum_) <= kRounding * sizes_ ? 0 : sum_; }
 
  private:
-  static constexpr double kRounding = 1e-14;  // relative to what was added
   double sum_ = 0, sizes_ = 0;
 };
 

@@ -200,6 +200,29 @@ void PaperTables::of_marks() const {
       EXPECT_NEAR(p.back(), again, 5 * std::sqrt(2 * std::max(again, 1e-4) / 10'000)) << r << " " << c;
     }
   }
+  // Bold: the best of its column, and those whose p against it, corrected over the column, is above 0.01.
+  for (size_t c = 0; c < 5; ++c) {
+    std::vector<std::pair<double, size_t>> order;  // mean, row
+    for (size_t r = 1; r < 5; ++r) order.emplace_back(table.at("rows").at(r).at("cells").at(c).at("mean"), r);
+    const size_t best = std::ranges::max(order).second;
+    const auto is_bold = [&](size_t r) { return table.at("rows").at(r).at("cells").at(c).at("bold").get<bool>(); };
+    EXPECT_TRUE(is_bold(best));
+    std::vector<std::pair<double, size_t>> against;  // p, row
+    for (size_t r = 1; r < 5; ++r) {
+      if (r == best) continue;
+      std::vector<double> differences = words_of(table.at("rows").at(r), c);
+      const std::vector<double> of_best = words_of(table.at("rows").at(best), c);
+      for (size_t i = 0; i < differences.size(); ++i) differences[i] -= of_best[i];
+      against.emplace_back(bootstrap_p(differences, random), r);
+    }
+    std::ranges::sort(against);
+    double corrected = 0;
+    for (size_t i = 0; i < against.size(); ++i) {
+      corrected = std::max(corrected, against[i].first * static_cast<double>(against.size() - i));
+      const bool is_near = std::abs(corrected - 0.01) < 0.005;  // two drawings of samples may disagree
+      EXPECT_TRUE(is_near || is_bold(against[i].second) == (corrected > 0.01)) << c << " " << against[i].second;
+    }
+  }
   std::ranges::sort(p);
   // Holm: a cell is marked if its p, times how many are as large or larger, and those of all smaller ones are at most
   // 0.01.

@@ -90,6 +90,7 @@ TEST(Marks, OfFewSeedsSayThatTheseCannotDecide) {
       filled(grid_of(3, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
   EXPECT_THAT(column_of(table), ElementsAre("2.0", "12.0"));
   EXPECT_THAT(note_with(table, "cannot decide"), HasSubstr("3 seeds cannot decide (the least p is 0.25)"));
+  EXPECT_THAT(note_with(table, "† p"), HasSubstr("sign-flip test over seeds, corrected")) << "nothing is drawn";
 }
 
 // Welch's t of 1, 2, 3, 4, 5, 6 and 4, 5, 6, 7, 8, 10: means 3.5 and 6.6667, variances 3.5 and 4.6667, t = 2.714,
@@ -111,7 +112,8 @@ TEST(Marks, AreLeftOutWhereOtherSharesOfRunsFailed) {
   const Table table =
       filled(grid_of(7, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
   EXPECT_THAT(column_of(table), ElementsAre("4.0", "4.6, 1/7 div."));
-  EXPECT_THAT(note_with(table, "other shares of runs failed"), HasSubstr("1"));
+  EXPECT_THAT(note_with(table, "other shares"), HasSubstr("other shares of runs failed (1)"));
+  EXPECT_THAT(bold_of(table), ElementsAre(false, false)) << "that b is not bold would read as a difference";
   // Wilson's interval of 1 of 7: centre (1/7 + 1.9208/7) / (1 + 3.8415/7), half-width by the formula.
   const double z2 = 3.8414588, p = 1.0 / 7;
   const double centre = (p + z2 / 14) / (1 + z2 / 7),
@@ -165,8 +167,9 @@ TEST(SentenceMarks, AreOfThePOverSentencesAndOfAMeanTheLargest) {
   EXPECT_THAT(
       note_with(table, "† p"),
       HasSubstr("approximate randomisation over sentences (1000 samples, seed 1), corrected for 6 comparisons"));
-  EXPECT_THAT(column_of(of_sentences("samples = 100", correct), 0), ElementsAre("40", "70", "70"))
-      << "6 / 101 is above 0.05";
+  const Table few = of_sentences("samples = 100", correct);
+  EXPECT_THAT(column_of(few, 0), ElementsAre("40", "70", "70")) << "6 / 101 is above 0.05";
+  EXPECT_THAT(note_with(few, "not decided"), HasSubstr("corrected for 6 comparisons, the least p is 0.0594 (6)"));
   EXPECT_THAT(column_of(of_sentences("method = \"bootstrap\"\nsamples = 1000", correct), 0),
               ElementsAre("40", "70†", "70†"));
   EXPECT_THAT(of_sentences("method = \"bootstrap\"\ncompat = \"sacrebleu\"", correct).notes,
@@ -197,7 +200,7 @@ TEST(SentenceMarks, NeedStatisticsOfSentences) {
                    /*has_sentences=*/false);
   EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70", "7"));
   EXPECT_EQ(note_with(table, "† p"), "") << "nothing is marked";
-  EXPECT_THAT(note_with(table, "no statistics of sentences"), HasSubstr("4"));
+  EXPECT_THAT(note_with(table, "no statistics"), HasSubstr("no statistics of sentences (4)"));
 }
 
 // a and b have 40 and 70 right of the same 100 sentences, both seeds alike. The difference of a sentence is 1 with the
@@ -208,6 +211,45 @@ TEST(SentenceMarks, ShowBothSourcesOfSpread) {
                    "show = \"{delta:.0f} {se:.1f} {se_seeds:.1f} {se_sentences:.1f}\"");
   EXPECT_THAT(column_of(table, 0),
               ElementsAre(testing::_, testing::MatchesRegex(R"(\+30 4\.[4-8] 0\.0 4\.[4-8]†)"), "+0 0.0 0.0 0.0"));
+}
+
+// A score of which the lowest is best: b is lower in all pairs.
+TEST(Better, IsByTheDirectionOfTheScoreWithItsInterval) {
+  const Values values = {{"a", {4, 5, 6, 7}}, {"b", {0, 1, 2, 3}}};
+  const auto shown = [&](const char* best) {
+    std::string grid = grid_of(4, "\"a\", \"b\"", fmt::format("baseline = \"a\"\nbest = \"{}\"\n", best));
+    const std::string mean = "show = \"{mean:.1f}\"";
+    grid.replace(grid.find(mean), mean.size(), "show = \"{better:.2f} {better_low:.2f} {better_high:.2f}\"");
+    return column_of(filled(grid, values)).at(1);
+  };
+  // Of four runs each the exact interval of P = 1 ends at 1; that of P = 0 begins at 0.
+  EXPECT_THAT(shown("lowest"), testing::MatchesRegex("1\\.00 0\\.[5-9][0-9] 1\\.00"));
+  EXPECT_THAT(shown("highest"), testing::MatchesRegex("0\\.00 0\\.00 0\\.[0-4][0-9]"));
+}
+
+TEST(SentenceMarks, ShowSpreadInTheUnitsOfTheTable) {
+  const std::map<std::string, std::map<std::string, int64_t>> correct = {
+      {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}};
+  const Table table = of_sentences("", correct, "factor = 10\nshow = \"{delta:.0f} {se_sentences:.0f}\"");
+  EXPECT_THAT(column_of(table, 0).at(1), testing::MatchesRegex("\\+300 4[4-8]†"));
+  EXPECT_NE(of_sentences("seed = 5", correct, "show = \"{se}\"").rows[1].cells[0].sources->sentences,
+            of_sentences("seed = 6", correct, "show = \"{se}\"").rows[1].cells[0].sources->sentences)
+      << "the seed of the test";
+}
+
+TEST(Marks, LeaveOutCellsWithTheRunsOfTheBaseline) {
+  const Grid grid =
+      load_text(grid_of(6, "\"a\", \"b\", \"c\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"));
+  std::vector<Row> rows = rows_of(grid, [](auto labels, int64_t seed) {
+    return done({{"s", 1.0 * static_cast<double>(seed) + (labels["norm"] == "b" ? 1.0 : 0.0)}});
+  });
+  for (Row& row : rows) {
+    if (row.run.coordinates[0].second == "c")
+      row.run.id = row.result.id = rows[static_cast<size_t>(row.run.seed - 1)].run.id;
+  }
+  const Table table = fill(grid, "t", grid.views[0].table(), rows);
+  EXPECT_THAT(column_of(table), ElementsAre("3.5", "4.5†", "3.5 ≡"));
+  EXPECT_THAT(note_with(table, "† p"), HasSubstr("corrected for 1 comparison"));
 }
 
 // --- bold ------------------------------------------------------------------------------------------------------------
@@ -243,6 +285,7 @@ TEST(Bold, StandsInEveryFormatThatHasIt) {
   EXPECT_EQ(cells.at("bold"), true);
   EXPECT_EQ(cells.at("p"), 0.03125);
   EXPECT_EQ(cells.at("corrected_p"), 0.03125);
+  EXPECT_NEAR(cells.at("delta"), 13.5833333 - 12.5, 1e-6);
 }
 
 // --- statistics of a difference
@@ -273,6 +316,35 @@ TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
   EXPECT_EQ(shown("{delta:.1f} ± {delta_ci95:.1f}", "[table.test]\nmethod = \"t\"\npaired = false\n"), "+2.0 ± 5.7");
 }
 
+TEST(Differences, AreLeftOutTogetherWithTheirBracketWhereACellHasNone) {
+  const Values values = {{"a", {1, 2, 3}}, {"b", {2, 3, 7}}};
+  const auto of_baseline = [&](const std::string& show) {
+    std::string grid = grid_of(3, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"t\"\n");
+    const std::string mean = "show = \"{mean:.1f}\"";
+    grid.replace(grid.find(mean), mean.size(), "show = \"" + show + "\"");
+    return column_of(filled(grid, values)).at(0);
+  };
+  EXPECT_EQ(of_baseline("{mean:.1f} ({delta} ± {delta_ci95})"), "2.0");
+  EXPECT_EQ(of_baseline("{mean:.1f} [{better_low}, {better_high}]"), "2.0");
+  EXPECT_EQ(of_baseline("({delta}, p = {p}) {mean:.1f}"), "2.0");
+  EXPECT_EQ(of_baseline("({mean:.1f}, p = {p})"), "(2.0, p = –)") << "a part of it has a value";
+}
+
+TEST(Shares, AreRoundedAndOnlyAPIsSmallerThanItsLastDigit) {
+  const Values values = {{"a", {1, 2, 3, 4}}, {"b", {4, 1, 3.1, 2}}};  // correlation −0.386
+  const auto shown = [&](const std::string& show) {
+    std::string grid = grid_of(4, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"t\"\n");
+    const std::string mean = "show = \"{mean:.1f}\"";
+    grid.replace(grid.find(mean), mean.size(), "show = \"" + show + "\"");
+    return column_of(filled(grid, values)).at(1);
+  };
+  EXPECT_EQ(shown("{r:.1f}"), "−0.4");
+  EXPECT_EQ(shown("{r:.0f}"), "0");
+  EXPECT_EQ(shown("{better:.0f}"), "1");
+  EXPECT_EQ(shown("{better:+.1f}"), "+0.5");
+  EXPECT_EQ(shown("{p:.0f}"), "<1");
+}
+
 // --- notes -----------------------------------------------------------------------------------------------------------
 
 // Pooled: (4 + 16) / 2 → s = √10 with n = 3: (t(0.975, 4) + t(0.8, 4)) s √(2/3) = (2.776445 + 0.940965) · 3.162278 ·
@@ -280,17 +352,27 @@ TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
 TEST(Power, IsTheDifferenceThatSoManySeedsCouldHaveFound) {
   const Table table = filled(grid_of(3, "\"a\", \"b\"", "decimals = 2\n"), {{"a", {0, 2, 4}}, {"b", {0, 4, 8}}});
   EXPECT_THAT(note_with(table, "power"), AllOf(HasSubstr("3 seeds"), HasSubstr(": 9.60")));
+  // Of the column's cells with two seeds or more the fewest: t(0.975, 2) + t(0.8, 2) = 4.302653 + 1.060660, times
+  // √((8 + 2) / (2 + 1)) · √(2 / 2).
+  const Table uneven = filled(grid_of(3, "\"a\", \"b\", \"c\"", "decimals = 2\n"),
+                              {{"a", {0, 2, 4}}, {"b", {0, NAN, 2}}, {"c", {5, NAN, NAN}}});
+  EXPECT_THAT(note_with(uneven, "power"), AllOf(HasSubstr("2 to 3 seeds"), HasSubstr(": 9.79")));
   EXPECT_EQ(note_with(filled(grid_of(1, "\"a\", \"b\"", ""), {{"a", {0}}, {"b", {4}}}), "power"), "")
       << "one seed has no spread";
   EXPECT_EQ(note_with(filled(grid_of(3, "\"a\"", ""), {{"a", {0, 2, 4}}}), "power"), "") << "one cell";
+  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\", \"b\"", ""), {{"a", {1, 1, 1}}, {"b", {2, 2, 2}}}), "power"), "")
+      << "without spread any difference would be found";
 }
 
 // Two seeds were submitted on the first day and done on the second; a third was submitted on day `third`.
-Table with_third_seed(const std::string& third) {
+Table with_third_seed(const std::string& third, const std::string& of_b = "", bool has_first = true) {
   const Grid grid = load_text(grid_of(3, "\"a\", \"b\"", ""));
   std::vector<Row> rows = rows_of(grid, [](auto, int64_t seed) { return done({{"s", 1.0 * seed}}); });
   for (Row& row : rows) {
     row.known_since = row.run.seed == 3 ? third : "2026-01-01T10:00:00Z";
+    row.sweeps = {"second"};
+    if (row.run.seed != 3 && has_first) row.sweeps.insert("first");
+    if (!of_b.empty() && row.run.coordinates[0].second == "b") row.known_since = of_b;
     row.result.attempts = {
         {.number = 1, .ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z"}};
   }
@@ -303,6 +385,10 @@ TEST(Seeds, ThatWereAddedWhenOthersHadResultsAreNamed) {
   EXPECT_EQ(note_with(with_third_seed("2026-01-01T10:00:00Z"), "added"), "") << "all at once";
   EXPECT_EQ(note_with(with_third_seed("2026-01-02T09:00:00Z"), "added"), "") << "before the first result";
   EXPECT_EQ(note_with(with_third_seed(""), "added"), "") << "not known";
+  EXPECT_NE(note_with(with_third_seed("2026-01-03T10:00:00Z", "2026-01-10T10:00:00Z"), "added"), "")
+      << "another row of all seeds later changes nothing";
+  EXPECT_EQ(note_with(with_third_seed("2026-01-03T10:00:00Z", "", /*has_first=*/false), "added"), "")
+      << "made again, in the only sweep that there was";
 }
 
 }  // namespace
