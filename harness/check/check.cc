@@ -5,16 +5,26 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace tearless::harness {
 namespace {
 
-CellLabels labels_of(const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
-  CellLabels of;
-  for (size_t i = 0; i < axes.size(); ++i) of.emplace(axes[i], labels[i]);
-  return of;
-}
+/// In the order in which they come, each once.
+template <class T>
+class Once {
+ public:
+  void add(T item) {
+    if (seen_.insert(item).second) items_.push_back(std::move(item));
+  }
+  const std::vector<T>& items() const { return items_; }
+
+ private:
+  std::set<T> seen_;
+  std::vector<T> items_;
+};
 
 /// The cells of a claim in its table.
 class CellFinder {
@@ -25,29 +35,31 @@ class CellFinder {
     const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
       for (size_t i = 0; i < axes.size(); ++i) of_grid_.emplace(axes[i], labels[i]);
     };
-    for (const Table::Row& row : table.rows) {
-      if (!row.is_added) add(table.row_axes, row.labels);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      if (!table.rows[i].is_added) add(table.row_axes, table.rows[i].labels);
+      rows_.emplace(table.rows[i].labels, i);
     }
-    for (const Table::Column& column : table.columns) {
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      const Table::Column& column = table.columns[i];
       if (!column.is_added) add(table.column_axes, column.labels);
+      if (claim.score.empty() || column.score == claim.score) columns_.emplace(column.labels, i);
     }
+    wanted_ = !claim.over.empty() ? along_axis() : claim.among_all ? with_others() : claim.cells;
   }
 
   /// All of them, whatever `where` says.
   std::vector<Place> places() const {
-    std::vector<Place> rows, columns, all;
-    const auto add = [](const Place& place, std::vector<Place>& to) {
-      if (std::ranges::find(to, place) == to.end()) to.push_back(place);
-    };
+    Once<Place> rows, columns;
     for (const Table::Row& row : table_.rows) {
-      if (!row.is_added || is_named(table_.row_axes, row.labels)) add(open_part(table_.row_axes, row.labels), rows);
+      if (!row.is_added || is_named(table_.row_axes, row.labels)) rows.add(open_part(table_.row_axes, row.labels));
     }
     for (const Table::Column& column : table_.columns) {
       if (!column.is_added || is_named(table_.column_axes, column.labels))
-        add(open_part(table_.column_axes, column.labels), columns);
+        columns.add(open_part(table_.column_axes, column.labels));
     }
-    for (const Place& row : rows) {
-      for (const Place& column : columns) {
+    std::vector<Place> all;
+    for (const Place& row : rows.items()) {
+      for (const Place& column : columns.items()) {
         Place& place = all.emplace_back(row);
         place.insert(place.end(), column.begin(), column.end());
       }
@@ -63,17 +75,14 @@ class CellFinder {
 
   /// What the claim compares at a place.
   std::vector<Found> cells_at(const Place& place) const {
-    std::vector<CellLabels> wanted = claim_.cells;
-    if (claim_.among_all) add_others(wanted);
-    if (!claim_.over.empty()) wanted = along_axis(wanted.front());
     std::vector<Found> found;
-    for (const CellLabels& labels : wanted) {
-      CellLabels all = labels;
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      CellLabels all = wanted_[i];
       all.insert(place.begin(), place.end());
-      const Found one = find(labels, all);
-      // What is compared with all that there are is not there at every place.
-      if ((claim_.among_all || !claim_.over.empty()) && !found.empty() && !has_runs(one)) continue;
-      found.push_back(one);
+      const Found one = find(wanted_[i], all);
+      // Those that the claim does not name itself need not be there at every place.
+      const bool is_named = claim_.over.empty() && (i == 0 || !claim_.among_all);
+      if (is_named || has_runs(one)) found.push_back(one);
     }
     return found;
   }
@@ -104,8 +113,11 @@ class CellFinder {
     return place;
   }
 
-  /// Of the rows of the grid (of the columns, if the claim fixes no axis of rows) those with other labels.
-  void add_others(std::vector<CellLabels>& wanted) const {
+  /// The claim's own, then of the rows of the grid (of the columns, if the claim fixes no axis of rows) those with
+  /// other labels.
+  std::vector<CellLabels> with_others() const {
+    Once<CellLabels> wanted;
+    for (const CellLabels& cell : claim_.cells) wanted.add(cell);
     const bool of_rows =
         std::ranges::any_of(table_.row_axes, [&](const std::string& axis) { return fixed_.contains(axis); });
     const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
@@ -113,7 +125,7 @@ class CellFinder {
       for (size_t i = 0; i < axes.size(); ++i) {
         if (fixed_.contains(axes[i])) other[axes[i]] = labels[i];
       }
-      if (std::ranges::find(wanted, other) == wanted.end()) wanted.push_back(std::move(other));
+      wanted.add(std::move(other));
     };
     for (const Table::Row& row : table_.rows) {
       if (of_rows && !row.is_added) add(table_.row_axes, row.labels);
@@ -121,16 +133,17 @@ class CellFinder {
     for (const Table::Column& column : table_.columns) {
       if (!of_rows && !column.is_added) add(table_.column_axes, column.labels);
     }
+    return wanted.items();
   }
 
-  std::vector<CellLabels> along_axis(const CellLabels& cell) const {
-    std::vector<CellLabels> points;
+  std::vector<CellLabels> along_axis() const {
+    Once<CellLabels> points;
     const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
       const auto axis = std::ranges::find(axes, claim_.over);
       if (axis == axes.end()) return;
-      CellLabels point = cell;
+      CellLabels point = claim_.cells.front();
       point[claim_.over] = labels[static_cast<size_t>(axis - axes.begin())];
-      if (std::ranges::find(points, point) == points.end()) points.push_back(std::move(point));
+      points.add(std::move(point));
     };
     for (const Table::Row& row : table_.rows) {
       if (!row.is_added) add(table_.row_axes, row.labels);
@@ -138,34 +151,38 @@ class CellFinder {
     for (const Table::Column& column : table_.columns) {
       if (!column.is_added) add(table_.column_axes, column.labels);
     }
-    return points;
+    return points.items();
   }
 
   Found find(const CellLabels& labels, const CellLabels& all) const {
-    const auto agrees = [&](const std::vector<std::string>& axes, const std::vector<std::string>& own) {
-      return std::ranges::all_of(labels_of(axes, own), [&](const auto& entry) {
-        const auto label = all.find(entry.first);
-        return label != all.end() && label->second == entry.second;
-      });
-    };
-    for (const Table::Row& row : table_.rows) {
-      if (!agrees(table_.row_axes, row.labels)) continue;
-      for (size_t i = 0; i < table_.columns.size(); ++i) {
-        const Table::Column& column = table_.columns[i];
-        if ((claim_.score.empty() || column.score == claim_.score) && agrees(table_.column_axes, column.labels))
-          return {labels, &row.cells[i], &column};
+    const auto at = [&](const std::vector<std::string>& axes, const Lines& lines) {
+      std::vector<std::string> own;
+      for (const std::string& axis : axes) {
+        const auto label = all.find(axis);
+        if (label == all.end()) return lines.end();
+        own.push_back(label->second);
       }
-    }
-    return {.labels = labels};
+      return lines.find(own);
+    };
+    const auto row = at(table_.row_axes, rows_), column = at(table_.column_axes, columns_);
+    if (row == rows_.end() || column == columns_.end()) return {.labels = labels};
+    return {labels, &table_.rows[row->second].cells[column->second], &table_.columns[column->second]};
   }
+
+  using Lines = std::map<std::vector<std::string>, size_t>;  // labels → the first with these
 
   const ClaimSpec& claim_;
   const Table& table_;
   std::set<std::string> fixed_;                            // axes
   std::set<std::pair<std::string, std::string>> of_grid_;  // axis, label
+  Lines rows_, columns_;                                   // columns: of the claim's score
+  std::vector<CellLabels> wanted_;                         // what it compares at each place
 };
 
 using Found = CellFinder::Found;
+
+/// Runs of which nobody can say whether the method would have failed, and with which score it would not.
+int without_result(const Cell& cell) { return cell.missing() + cell.failed + cell.scoreless; }
 
 CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& table) {
   CellSample sample;
@@ -182,8 +199,8 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
   const Cell& cell = *found.cell;
   sample.values = cell.values;
   sample.runs = static_cast<size_t>(cell.expected);
-  sample.failed = static_cast<size_t>(cell.below + cell.diverged - cell.diverged_scored);
-  sample.missing = static_cast<size_t>(cell.missing() + cell.failed + cell.scoreless);
+  sample.failed = static_cast<size_t>(cell.failures());
+  sample.missing = static_cast<size_t>(without_result(cell));
   return sample;
 }
 
@@ -248,65 +265,111 @@ std::string limit_text(const ClaimSpec& claim, const std::string& score) {
 
 // --- claims and cells ------------------------------------------------------------------------------------------------
 
-void check_claim(const Grid& grid, const View& view, const Table& table, std::vector<Check>& checks) {
+/// With what is a failure in the table, where the claim is about these.
+std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
+  std::string meaning(kind.meaning);
+  if (kind.form != ClaimKind::Form::kShare) return meaning;
+  meaning += table.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
+  if (table.fail_below) meaning += fmt::format(" or below {}", *table.fail_below);
+  return meaning;
+}
+
+void check_claim(const Grid& grid, size_t index, const Table& table, std::vector<Check>& checks) {
+  const View& view = grid.views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
   const CellFinder finder(claim, table);
-  size_t rank = 0;
+  const bool has_score = !claim.score.empty() || table.columns.empty();
+  Check blank{.grid = grid.title,
+              .name = claim.name,
+              .text = view.title,
+              .source = claim.source,
+              .score = has_score ? claim.score : table.columns.front().score,
+              .claim = index,
+              .kind = std::string(claim.kind->name),
+              .form = claim.kind->form,
+              .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
+              .meaning = meaning_of(*claim.kind, grid.views[claim.table].table())};
+  std::vector<Check> tested, untested;
   for (const Place& place : finder.places()) {
-    ++rank;
+    ++blank.rank;
     const CellLabels labels(place.begin(), place.end());
     if (!claim.where.has(labels)) continue;
     const std::vector<Found> cells = finder.cells_at(place);
     const auto first = std::ranges::find_if(cells, CellFinder::has_runs);
-    if (first == cells.end()) continue;
-    Check& check = checks.emplace_back(Check{.grid = grid.title,
-                                             .name = claim.name,
-                                             .text = view.title,
-                                             .source = claim.source,
-                                             .score = first->column->score,
-                                             .kind = std::string(claim.kind->name),
-                                             .place = place,
-                                             .rank = rank,
-                                             .meaning = std::string(claim.kind->meaning)});
-    std::vector<CellSample> samples;
-    for (const Found& one : cells) samples.push_back(sample_of(one, claim, table));
+    const bool has_runs = first != cells.end();
+    Check& check = (has_runs ? tested : untested).emplace_back(blank);
+    check.place = place;
     check.is_paired = claim.paired.has(labels) || share_runs(cells);
-    check.finding = check_claim(
-        *claim.kind, samples,
-        {.limits = claim.limits, .is_paired = check.is_paired, .highest_is_best = first->column->highest_is_best});
-    check.form = claim.kind->form;
-    check.limit = limit_text(claim, check.score);
+    if (has_runs) {
+      std::vector<CellSample> samples;
+      for (const Found& one : cells) samples.push_back(sample_of(one, claim, table));
+      check.score = first->column->score;
+      check.finding = check_claim(
+          *claim.kind, samples,
+          {.limits = claim.limits, .is_paired = check.is_paired, .highest_is_best = first->column->highest_is_best});
+      check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
+    }
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;
-    check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
+  }
+  // What the grid leaves out is no place of a claim, but no claim is without a verdict.
+  if (tested.empty()) tested = untested.empty() ? std::vector{blank} : std::move(untested);
+  for (Check& check : tested) {
+    check.limit = limit_text(claim, check.score);
+    checks.push_back(std::move(check));
+  }
+}
+
+/// A mean over other seeds than the source's says nothing where some runs failed; where all did, there is none.
+Finding finding_of(const Cell& cell, const PublishedNumber& published) {
+  const std::optional<double> mean = cell.mean();
+  const double tolerance = *published.tolerance;
+  Finding finding{
+      .verdict = ClaimVerdict::kNotTested, .interval = Interval{-tolerance, tolerance}, .n = {cell.values.size()}};
+  if (mean) finding.estimate = *mean - published.value.get<double>();
+  const int failures = cell.failures();
+  if (cell.expected == 0) {
+    finding.reason = "the grid has no run there";
+  } else if (without_result(cell) > 0) {
+    finding.reason = fmt::format("{}/{} missing", without_result(cell), cell.expected);
+  } else if (failures > 0) {
+    finding.verdict = failures < cell.expected ? ClaimVerdict::kCannotTell : ClaimVerdict::kContradicted;
+    finding.reason = fmt::format("{}/{} failed", failures, cell.expected);
+  } else {
+    finding.verdict = std::abs(*finding.estimate) <= tolerance ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+  }
+  return finding;
+}
+
+void check_cell(const Table& table, const Table::Row& row, size_t index, const Check& blank,
+                std::vector<Check>& checks) {
+  const Table::Column& column = table.columns[index];
+  Cell cell = row.cells[index];
+  for (PublishedNumber one : std::exchange(cell.published, {})) {
+    if (!one.tolerance || !one.value.is_number()) continue;
+    Check& check = checks.emplace_back(blank);
+    check.source = std::exchange(one.source, "");
+    check.finding = finding_of(cell, one);
+    cell.published = {one};  // alone, with the difference from it
+    check.measured = measured_text(table, column, cell);
+    check.published = published_text(table, column, cell);
   }
 }
 
 void check_cells(const Grid& grid, const Table& table, std::vector<Check>& checks) {
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
+      const auto has_tolerance = [](const PublishedNumber& one) { return one.tolerance.has_value(); };
+      if (std::ranges::none_of(row.cells[i].published, has_tolerance)) continue;
       const Table::Column& column = table.columns[i];
-      if (cell.published.empty() || !cell.published.front().tolerance || !cell.published_value().is_number()) continue;
-      const double tolerance = *cell.published.front().tolerance;
-      std::vector<std::string> labels;
+      Check blank{.grid = grid.title, .score = column.score, .kind = "tolerance"};
       for (size_t axis = 0; axis < row.labels.size(); ++axis)
-        labels.push_back(name_of(table.names, table.row_axes[axis], row.labels[axis]).text);
+        blank.place.emplace_back(table.row_axes[axis], row.labels[axis]);
       for (size_t axis = 0; axis < column.labels.size(); ++axis)
-        labels.push_back(name_of(table.names, table.column_axes[axis], column.labels[axis]).text);
-      Check& check = checks.emplace_back(Check{.grid = grid.title, .score = column.score, .kind = "tolerance"});
-      check.text = fmt::format("{}: {}", table.title, fmt::join(labels, ", "));
-      check.measured = measured_text(table, column, cell);
-      check.published = published_text(table, column, cell);
-      check.finding = {.verdict = ClaimVerdict::kNotTested,
-                       .estimate = cell.difference(),
-                       .interval = Interval{-tolerance, tolerance},
-                       .n = {cell.values.size()}};
-      for (const auto& [axis, label] : labels_of(table.row_axes, row.labels)) check.place.emplace_back(axis, label);
-      for (const auto& [axis, label] : labels_of(table.column_axes, column.labels))
-        check.place.emplace_back(axis, label);
-      if (!check.finding.estimate || cell.missing() + cell.failed > 0) continue;
-      const bool is_within = std::abs(*check.finding.estimate) <= tolerance;
-      check.finding.verdict = is_within ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+        blank.place.emplace_back(table.column_axes[axis], column.labels[axis]);
+      std::vector<std::string> labels;
+      for (const auto& [axis, label] : blank.place) labels.push_back(name_of(table.names, axis, label).text);
+      blank.text = fmt::format("{}: {}", table.title, fmt::join(labels, ", "));
+      check_cell(table, row, i, blank, checks);
     }
   }
 }
@@ -317,7 +380,7 @@ GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables) {
   GridChecks checks{.title = grid.title, .names = grid.names, .claims = {}, .cells = {}};
   for (size_t i = 0; i < grid.views.size(); ++i) {
     if (const auto* claim = std::get_if<ClaimSpec>(&grid.views[i].spec)) {
-      check_claim(grid, grid.views[i], tables[claim->table], checks.claims);
+      check_claim(grid, i, tables[claim->table], checks.claims);
     } else {
       check_cells(grid, tables[i], checks.cells);
     }
@@ -325,9 +388,17 @@ GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables) {
   return checks;
 }
 
-VerdictCounts counts_of(const std::vector<Check>& checks) {
-  VerdictCounts counts{};
-  for (const Check& check : checks) ++counts[static_cast<size_t>(check.finding.verdict)];
+size_t CheckCounts::of(ClaimVerdict verdict) const {
+  const auto index = static_cast<size_t>(verdict);
+  return claims[index] + cells[index];
+}
+
+CheckCounts counts_of(const std::vector<GridChecks>& all) {
+  CheckCounts counts;
+  for (const GridChecks& grid : all) {
+    for (const Check& check : grid.claims) ++counts.claims[static_cast<size_t>(check.finding.verdict)];
+    for (const Check& check : grid.cells) ++counts.cells[static_cast<size_t>(check.finding.verdict)];
+  }
   return counts;
 }
 

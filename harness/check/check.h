@@ -24,6 +24,7 @@ struct Check {
   std::string grid = {};             // its title
   std::string name = {}, text = {};  // of the claim; of a cell: "", and its labels
   std::string source = {}, score = {};
+  size_t claim = 0;       // of a claim: its index among the grid's views
   std::string kind = {};  // "better"; of a cell: "tolerance"
   ClaimKind::Form form = ClaimKind::Form::kDifference;
   std::string limit = {};  // "within 0.3 bleu"; "" for kinds without one
@@ -46,9 +47,14 @@ struct GridChecks {
 /// `tables`: those of grid.views, in their order (fill()); empty ones where a view is no table.
 GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables);
 
-/// How many of them have each verdict.
+/// How many have each verdict.
 using VerdictCounts = std::array<size_t, kVerdicts>;
-VerdictCounts counts_of(const std::vector<Check>& checks);
+struct CheckCounts {
+  VerdictCounts claims = {}, cells = {};
+
+  size_t of(ClaimVerdict verdict) const;  ///< of both
+};
+CheckCounts counts_of(const std::vector<GridChecks>& all);
 
 /// Claims with the same axes of places in one matrix, the cells outside of their tolerance, and the counts.
 std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all);

@@ -66,14 +66,10 @@ json records_of(const std::vector<Check>& checks) {
 
 void add_all(const json& from, json& to) { to.insert(to.end(), from.begin(), from.end()); }
 
-json counts_object(const json& records) {
-  json counts = json::object();
-  for (int i = 0; i < kVerdicts; ++i) counts[name_of(static_cast<ClaimVerdict>(i))] = 0;
-  for (const json& record : records) {
-    json& count = counts[record.at("verdict").get<std::string>()];
-    count = count.get<int>() + 1;
-  }
-  return counts;
+json counts_object(const VerdictCounts& counts) {
+  json object = json::object();
+  for (size_t i = 0; i < counts.size(); ++i) object[name_of(static_cast<ClaimVerdict>(i))] = counts[i];
+  return object;
 }
 
 }  // namespace
@@ -100,8 +96,10 @@ nlohmann::json json_of(const std::vector<GridChecks>& all) {
     add_all(records_of(grid.claims), claims);
     add_all(records_of(grid.cells), cells);
   }
-  json counts = {{"claims", counts_object(claims)}, {"cells", counts_object(cells)}};
-  return {{"claims", std::move(claims)}, {"cells", std::move(cells)}, {"counts", std::move(counts)}};
+  const CheckCounts counts = counts_of(all);
+  return {{"claims", std::move(claims)},
+          {"cells", std::move(cells)},
+          {"counts", {{"claims", counts_object(counts.claims)}, {"cells", counts_object(counts.cells)}}}};
 }
 
 }  // namespace tearless::harness

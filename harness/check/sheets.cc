@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/check/check.h"
 
@@ -64,12 +65,12 @@ void add_sources(const std::vector<const Check*>& checks, std::vector<std::strin
 /// How values were compared, where two are: by seed, or as independent ones; at which places, if it depends on these.
 void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
   std::map<bool, std::vector<std::string>> places;  // paired?
+  std::set<std::pair<bool, std::string>> seen;
   for (const Check* check : checks) {
     using Form = ClaimKind::Form;
     if (check->form != Form::kDifference && check->form != Form::kRatio) continue;
-    std::vector<std::string>& own = places[check->is_paired];
     const std::string place = place_text(grid, check->place);
-    if (std::ranges::find(own, place) == own.end()) own.push_back(place);
+    if (seen.emplace(check->is_paired, place).second) places[check->is_paired].push_back(place);
   }
   constexpr const char* kPaired = "of the differences within seeds";
   constexpr const char* kWelch = "Welch's, of independent means";
@@ -78,9 +79,10 @@ void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks
     notes.push_back(fmt::format("intervals are {}", places.begin()->first ? kPaired : kWelch));
     return;
   }
-  const std::vector<std::string>&paired = places[true], &welch = places[false];
-  const bool are_both = std::ranges::any_of(
-      welch, [&](const std::string& place) { return std::ranges::find(paired, place) != paired.end(); });
+  const std::vector<std::string>& welch = places[false];
+  const bool are_both = std::ranges::any_of(welch, [&](const std::string& place) {
+    return seen.contains({true, place});
+  });
   notes.push_back(fmt::format("intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
                               are_both ? ", where the cells have no runs in common" : ""));
 }
@@ -99,15 +101,19 @@ void add_meanings(const std::vector<const Check*>& checks, std::vector<std::stri
 }
 
 /// The claims whose places are on the same axes.
-Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, std::vector<const Check*> checks) {
+Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, const std::vector<const Check*>& checks) {
   Sheet sheet{.title = title_of(grid, axes), .label_columns = 1};
+  using Line = std::pair<size_t, std::string>;  // a claim and its limit, in whose unit columns differ
   std::vector<std::pair<size_t, Place>> places;
-  std::vector<std::string> claims;
+  std::set<Place> seen_places;
+  std::map<std::pair<Line, Place>, const Check*> at;
+  std::vector<const Check*> lines;  // the first of each
+  std::set<Line> seen_lines;
   for (const Check* check : checks) {
-    const std::pair place(check->rank, check->place);
-    if (std::ranges::find(places, check->place, &std::pair<size_t, Place>::second) == places.end())
-      places.push_back(place);
-    if (std::ranges::find(claims, claim_text(*check)) == claims.end()) claims.push_back(claim_text(*check));
+    const Line line(check->claim, check->limit);
+    if (seen_places.insert(check->place).second) places.emplace_back(check->rank, check->place);
+    at.emplace(std::pair(line, check->place), check);
+    if (seen_lines.insert(line).second) lines.push_back(check);
   }
   std::ranges::stable_sort(places, {}, &std::pair<size_t, Place>::first);
   for (size_t axis = 0; axis < std::max<size_t>(axes.size(), 1); ++axis) {
@@ -118,15 +124,14 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, st
     }
     sheet.header.push_back({HeaderLine::Kind::kLabels, line});
   }
-  for (const std::string& claim : claims) {
+  for (const Check* line : lines) {
     Sheet::Row& row = sheet.rows.emplace_back();
-    row.labels = {Name{claim}};
+    row.labels = {Name{claim_text(*line)}};
     for (const auto& [rank, place] : places) {
-      const auto found = std::ranges::find_if(
-          checks, [&](const Check* check) { return claim_text(*check) == claim && check->place == place; });
-      const bool is_there = found != checks.end();
-      row.cells.push_back(is_there ? cell_text(**found) : "");
-      row.bold.push_back(is_there && is_decided(**found) ? std::string(name_of((*found)->finding.verdict)).size() : 0);
+      const auto found = at.find({Line(line->claim, line->limit), place});
+      const Check* check = found == at.end() ? nullptr : found->second;
+      row.cells.push_back(check ? cell_text(*check) : "");
+      row.bold.push_back(check && is_decided(*check) ? std::string(name_of(check->finding.verdict)).size() : 0);
     }
     row.measured = row.cells;
     row.published.resize(row.cells.size());
@@ -161,8 +166,8 @@ std::optional<Sheet> outside_of(const GridChecks& grid) {
                          {"Cell", "measured [published]", "tolerance"});
   for (const Check& check : grid.cells) {
     if (check.finding.verdict != ClaimVerdict::kContradicted) continue;
-    add_row(check.text, {beside(check.measured, check.published), fmt::format("{}", check.finding.interval->second)},
-            sheet);
+    add_row(check.text + (check.source.empty() ? "" : fmt::format(" ({})", check.source)),
+            {beside(check.measured, check.published), fmt::format("{}", check.finding.interval->second)}, sheet);
   }
   return sheet.rows.empty() ? std::nullopt : std::optional(sheet);
 }
@@ -171,20 +176,15 @@ Sheet counts_sheet(const std::vector<GridChecks>& all) {
   std::vector<std::string> header = {""};
   for (int i = 0; i < kVerdicts; ++i) header.emplace_back(name_of(static_cast<ClaimVerdict>(i)));
   Sheet sheet = sheet_of("Verdicts", header);
-  const auto add = [&](const char* label, std::vector<Check> GridChecks::*checks) {
-    VerdictCounts counts{};
-    size_t total = 0;
-    for (const GridChecks& grid : all) {
-      const VerdictCounts own = counts_of(grid.*checks);
-      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
-      total += (grid.*checks).size();
-    }
+  const auto add = [&](const char* label, const VerdictCounts& counts) {
+    if (counts == VerdictCounts{}) return;
     std::vector<std::string> cells;
     for (const size_t count : counts) cells.push_back(std::to_string(count));
-    if (total > 0) add_row(label, std::move(cells), sheet);
+    add_row(label, std::move(cells), sheet);
   };
-  add("claims", &GridChecks::claims);
-  add("cells with a tolerance", &GridChecks::cells);
+  const CheckCounts counts = counts_of(all);
+  add("claims", counts.claims);
+  add("cells with a tolerance", counts.cells);
   return sheet;
 }
 

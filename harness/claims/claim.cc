@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/words.h"
@@ -100,30 +101,45 @@ std::optional<Finding> undecided_by_failures(Samples samples) {
 
 // --- several comparisons ---------------------------------------------------------------------------------------------
 
-/// All of them must hold: what decides is the first that is contradicted, else the first that is not held, else the
-/// smallest.
-Finding all_of(std::vector<std::pair<std::string, Finding>> parts) {
-  const auto rank = [](const std::pair<std::string, Finding>& part) {
-    const Finding& finding = part.second;
-    const double size = finding.estimate.value_or(std::numeric_limits<double>::infinity());
-    const int order = finding.verdict == ClaimVerdict::kContradicted ? 0
-                      : finding.verdict == ClaimVerdict::kHeld       ? 2
-                                                                     : 1;
-    return std::pair(order, order == 2 ? size : 0);
+struct Part {
+  std::string name;
+  Finding finding;
+  double margin;  // from the estimate to where the claim ends
+};
+
+double margin_of(const Finding& finding, double delta = 0) {
+  return finding.estimate ? *finding.estimate + delta : std::numeric_limits<double>::infinity();
+}
+
+/// All of them must hold: what decides is the first that is contradicted, else the first that is not held, else the one
+/// with the smallest margin.
+Finding all_of(std::vector<Part> parts) {
+  const auto rank = [](const Part& part) {
+    const ClaimVerdict verdict = part.finding.verdict;
+    const int order = verdict == ClaimVerdict::kContradicted ? 0 : verdict == ClaimVerdict::kHeld ? 2 : 1;
+    return std::pair(order, order == 2 ? part.margin : 0);
   };
-  auto& [name, finding] = *std::ranges::min_element(parts, {}, rank);
+  auto& [name, finding, margin] = *std::ranges::min_element(parts, {}, rank);
   if (parts.size() > 1) finding.reason = name + (finding.reason.empty() ? "" : ": " + finding.reason);
   return std::move(finding);
 }
 
 std::string name_of_pair(const CellSample& a, const CellSample& b) { return fmt::format("{} and {}", a.name, b.name); }
 
+double delta_of(const Limits& limits, const CellSample& second) {
+  if (!limits.is_percent) return limits.within;
+  return limits.within / 100 * std::abs(mean(numbers_of(second.values)).value_or(0));
+}
+
 /// Each against the next.
 template <class F>
-Finding along(Samples samples, const F& find) {
-  std::vector<std::pair<std::string, Finding>> parts;
-  for (size_t i = 0; i + 1 < samples.size(); ++i)
-    parts.emplace_back(name_of_pair(samples[i], samples[i + 1]), find(samples[i], samples[i + 1]));
+Finding along(Samples samples, const Limits& limits, const F& find) {
+  std::vector<Part> parts;
+  for (size_t i = 0; i + 1 < samples.size(); ++i) {
+    const CellSample &a = samples[i], &b = samples[i + 1];
+    const Finding finding = find(a, b);
+    parts.push_back({name_of_pair(a, b), finding, margin_of(finding, delta_of(limits, b))});
+  }
   return all_of(std::move(parts));
 }
 
@@ -132,11 +148,6 @@ Finding along(Samples samples, const F& find) {
 /// By how much `a` is better than `b`.
 Estimate advantage(const CellSample& a, const CellSample& b, const Comparison& comparison) {
   return comparison.highest_is_best ? estimate_of(a, b, comparison.is_paired) : estimate_of(b, a, comparison.is_paired);
-}
-
-double delta_of(const Limits& limits, const CellSample& second) {
-  if (!limits.is_percent) return limits.within;
-  return limits.within / 100 * std::abs(mean(numbers_of(second.values)).value_or(0));
 }
 
 Finding find_order(const CellSample& a, const CellSample& b, const Comparison& comparison) {
@@ -149,15 +160,17 @@ Finding find_order(const CellSample& a, const CellSample& b, const Comparison& c
 }
 
 Finding find_better(Samples samples, const Comparison& comparison) {
-  return along(samples, [&](const CellSample& a, const CellSample& b) { return find_order(a, b, comparison); });
+  return along(samples, comparison.limits,
+               [&](const CellSample& a, const CellSample& b) { return find_order(a, b, comparison); });
 }
 
 Finding find_worse(Samples samples, const Comparison& comparison) {
-  return along(samples, [&](const CellSample& a, const CellSample& b) { return find_order(b, a, comparison); });
+  return along(samples, comparison.limits,
+               [&](const CellSample& a, const CellSample& b) { return find_order(b, a, comparison); });
 }
 
 Finding find_not_worse(Samples samples, const Comparison& comparison) {
-  return along(samples, [&](const CellSample& a, const CellSample& b) {
+  return along(samples, comparison.limits, [&](const CellSample& a, const CellSample& b) {
     if (auto failures = better_by_failures(a, b)) return *failures;
     const Estimate estimate = advantage(a, b, comparison);
     Finding finding = finding_of(estimate, kOneSided);
@@ -171,7 +184,7 @@ Finding find_not_worse(Samples samples, const Comparison& comparison) {
 
 /// Each with each.
 Finding find_equivalent(Samples samples, const Comparison& comparison) {
-  std::vector<std::pair<std::string, Finding>> parts;
+  std::vector<Part> parts;
   const auto find = [&](const CellSample& a, const CellSample& b) {
     if (auto failures = better_by_failures(a, b)) {
       if (failures->verdict == ClaimVerdict::kHeld) failures->verdict = ClaimVerdict::kContradicted;
@@ -186,15 +199,19 @@ Finding find_equivalent(Samples samples, const Comparison& comparison) {
     return finding;
   };
   for (size_t i = 0; i < samples.size(); ++i) {
-    for (size_t j = i + 1; j < samples.size(); ++j)
-      parts.emplace_back(name_of_pair(samples[i], samples[j]), find(samples[i], samples[j]));
+    for (size_t j = i + 1; j < samples.size(); ++j) {
+      const CellSample &a = samples[i], &b = samples[j];
+      Part& part = parts.emplace_back(name_of_pair(a, b), find(a, b), 0);
+      const std::optional<double>& estimate = part.finding.estimate;
+      part.margin = delta_of(comparison.limits, b) - std::abs(estimate.value_or(0));
+    }
   }
   return all_of(std::move(parts));
 }
 
 /// Of each, that most of its runs fail, or with `trains` that most do not.
 Finding find_share(Samples samples, bool trains) {
-  std::vector<std::pair<std::string, Finding>> parts;
+  std::vector<Part> parts;
   for (const CellSample& sample : samples) {
     const size_t count = trains ? sample.runs - sample.failed : sample.failed;
     Finding finding{.interval = wilson_interval(count, sample.runs), .n = {sample.runs}};
@@ -205,7 +222,7 @@ Finding find_share(Samples samples, bool trains) {
     }
     if (finding.verdict == ClaimVerdict::kCannotTell && (count == 0 || count == sample.runs))
       finding.reason = fmt::format("{} cannot decide", counted(static_cast<int64_t>(sample.runs), "seed"));
-    parts.emplace_back(sample.name, finding);
+    parts.push_back({sample.name, finding, margin_of(finding)});
   }
   return all_of(std::move(parts));
 }
@@ -229,14 +246,14 @@ Finding find_best(Samples samples, const Comparison& comparison) {
       findings.back().verdict = *estimate.mean > 0 ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
   }
   const std::vector<double> adjusted = holm(p);
-  std::vector<std::pair<std::string, Finding>> parts;
+  std::vector<Part> parts;
   for (size_t i = 0; i < findings.size(); ++i) {
     if (adjusted[i] > kLevel) findings[i].verdict = ClaimVerdict::kCannotTell;
-    parts.emplace_back("against " + samples[i + 1].name, findings[i]);
+    parts.push_back({"against " + samples[i + 1].name, findings[i], margin_of(findings[i])});
   }
   // Of those that do not decide, the strongest of the others.
   std::ranges::stable_sort(parts, {}, [](const auto& part) {
-    return part.second.estimate.value_or(-std::numeric_limits<double>::infinity());
+    return part.finding.estimate.value_or(-std::numeric_limits<double>::infinity());
   });
   return all_of(std::move(parts));
 }
@@ -314,30 +331,36 @@ Finding find_linear(Samples samples, const Comparison& comparison) {
   return finding;
 }
 
+size_t points_of(Samples samples) {
+  std::set<double> points;
+  for (const CellSample& sample : samples) points.insert(sample.at);
+  return points.size();
+}
+
 using Form = ClaimKind::Form;
 // clang-format off
 constexpr ClaimKind kKinds[] = {
-    {"better", 2, kMaxCells, 0, true, Form::kDifference,
+    {"better", 2, kMaxCells, 2, 0, true, Form::kDifference,
      "by how much it is better, with its 95 % interval", find_better},
-    {"worse", 2, kMaxCells, 0, true, Form::kDifference,
+    {"worse", 2, kMaxCells, 2, 0, true, Form::kDifference,
      "by how much it is worse, with its 95 % interval", find_worse},
-    {"not_worse", 2, kMaxCells, ClaimKind::kWithin, true, Form::kDifference,
+    {"not_worse", 2, kMaxCells, 2, ClaimKind::kWithin, true, Form::kDifference,
      "by how much it is better, with its 90 % interval, which must not reach as far down as the claim's limit",
      find_not_worse},
-    {"equivalent", 2, kMaxCells, ClaimKind::kWithin, true, Form::kDifference,
+    {"equivalent", 2, kMaxCells, 2, ClaimKind::kWithin, true, Form::kDifference,
      "the difference with its 90 % interval, which must be inside the claim's limits", find_equivalent},
-    {"fails", 1, kMaxCells, 0, false, Form::kShare,
+    {"fails", 1, kMaxCells, 1, 0, false, Form::kShare,
      "the share of runs that failed, with Wilson's 95 % interval, which must be above one half", find_fails},
-    {"trains", 1, kMaxCells, 0, false, Form::kShare,
+    {"trains", 1, kMaxCells, 1, 0, false, Form::kShare,
      "the share of runs that did not fail, with Wilson's 95 % interval, which must be above one half", find_trains},
-    {"best", 1, 1, ClaimKind::kOf, true, Form::kDifference,
+    {"best", 1, 1, 2, ClaimKind::kOf, true, Form::kDifference,
      "by how much it is better than the strongest other, with its 95 % interval; its p against each of them, corrected "
      "by Holm, must be at most 0.05", find_best},
-    {"ratio", 2, 2, ClaimKind::kBetween, false, Form::kRatio,
+    {"ratio", 2, 2, 2, ClaimKind::kBetween, false, Form::kRatio,
      "the ratio, the geometric mean over seeds, with its 95 % interval", find_ratio},
-    {"slope", 1, 1, ClaimKind::kOver | ClaimKind::kDirection, false, Form::kSlope,
+    {"slope", 1, 1, 2, ClaimKind::kOver | ClaimKind::kDirection, false, Form::kSlope,
      "the slope of least squares, the mean over seeds, with its 95 % interval", find_slope},
-    {"linear", 1, 1, ClaimKind::kOver | ClaimKind::kR2, false, Form::kFit,
+    {"linear", 1, 1, 3, ClaimKind::kOver | ClaimKind::kR2, false, Form::kFit,
      "R² of a straight line, the mean over seeds, with its 95 % interval", find_linear},
 };
 // clang-format on
@@ -353,6 +376,13 @@ const char* name_of(ClaimVerdict verdict) {
 std::span<const ClaimKind> claim_kinds() { return kKinds; }
 
 Finding check_claim(const ClaimKind& kind, std::span<const CellSample> samples, const Comparison& comparison) {
+  const bool is_line = kind.keys & ClaimKind::kOver;
+  if (const size_t size = is_line ? points_of(samples) : samples.size(); size < kind.needed) {
+    return {
+        .verdict = ClaimVerdict::kNotTested,
+        .reason = fmt::format("the grid has {} there, and {} needs {}",
+                              counted(static_cast<int64_t>(size), is_line ? "point" : "cell"), kind.name, kind.needed)};
+  }
   std::string missing;
   std::vector<CellSample> there(samples.begin(), samples.end());
   bool has_numbers = true;

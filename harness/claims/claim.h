@@ -66,6 +66,7 @@ struct ClaimKind {
   std::string_view name;  // the key of a claim
   size_t min_cells;
   size_t max_cells;
+  size_t needed;   // cells with runs, of a line points: it says nothing of fewer at a place
   unsigned keys;   // needed, but for kOf
   bool has_scale;  // its estimate is in the unit of the score
   Form form;

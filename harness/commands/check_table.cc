@@ -31,22 +31,16 @@ int check_table(const CheckOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
   const std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
-  VerdictCounts counts{};
-  for (const GridState& state : states) {
-    const GridChecks& checks = all.emplace_back(checks_of(state));
-    for (const auto* some : {&checks.claims, &checks.cells}) {
-      const VerdictCounts own = counts_of(*some);
-      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
-    }
-  }
-  if (std::ranges::all_of(counts, [](size_t count) { return count == 0; })) {
+  for (const GridState& state : states) all.push_back(checks_of(state));
+  if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
          states.front().grid.file.string());
   }
   options.write(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
                 : format == TableFormat::kJson ? json_text(json_of(all))
                                                : render(sheets_of(all), format, options.width()));
-  const auto has = [&](ClaimVerdict verdict) { return counts[static_cast<size_t>(verdict)] > 0; };
+  const CheckCounts counts = counts_of(all);
+  const auto has = [&](ClaimVerdict verdict) { return counts.of(verdict) > 0; };
   const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested);
   return has(ClaimVerdict::kContradicted) || (options.is_strict && is_open) ? kSomethingFailed : kOk;
 }

@@ -40,11 +40,11 @@ struct TableLines {
 
   std::vector<std::string> labels_on(const std::string& axis) const {
     std::vector<std::string> labels;
+    std::set<std::string_view> seen;
     for (const auto* lines : {&rows, &columns}) {
       for (const CellLabels& line : *lines) {
         const auto found = line.find(axis);
-        if (found != line.end() && std::ranges::find(labels, found->second) == labels.end())
-          labels.push_back(found->second);
+        if (found != line.end() && seen.insert(found->second).second) labels.push_back(found->second);
       }
     }
     return labels;
@@ -140,11 +140,14 @@ class CellReader {
     if (const auto all = node.value_exact<bool>()) return {.all = *all};
     const toml::table* table = node.as_table();
     if (!table) fail("{} must be true, false or places, as in {{ corpus = [\"a\", \"b\"] }}", at(node));
+    if (table->empty()) fail("{} names no place; write places, as in {{ corpus = [\"a\", \"b\"] }}", at(node));
     PlaceFilter filter;
     for (const auto& [name, value] : *table) {
       const std::string axis(name.str());
       require_axis(axis, value);
-      for (const std::string& label : labels_in(value, axis, reader_.file())) {
+      const std::vector<std::string> labels = labels_in(value, axis, reader_.file());
+      if (labels.empty()) fail("{}: {} names no label; write one or more, or leave it out", at(value), axis);
+      for (const std::string& label : labels) {
         require_label(axis, label, value);
         filter.labels[axis].insert(label);
       }
@@ -349,10 +352,9 @@ void load_over(TableReader& reader, const TableLines& lines, const CellReader& c
       numbers.insert(*number);
     }
   }
-  const size_t needed = spec.kind->keys & ClaimKind::kR2 ? 3 : 2;  // any two points are on a line
-  if (numbers.size() < needed)
+  if (numbers.size() < spec.kind->needed)
     fail("{}: over: {} has {}, and a line needs {} or more", location, spec.over,
-         counted(static_cast<int64_t>(numbers.size()), "number"), needed);
+         counted(static_cast<int64_t>(numbers.size()), "number"), spec.kind->needed);
 }
 
 void load_keys(TableReader& reader, const TableLines& lines, const CellReader& cells, ClaimSpec& spec) {
@@ -376,6 +378,9 @@ void load_keys(TableReader& reader, const TableLines& lines, const CellReader& c
       spec.cells.push_back(CellReader(lines, reader, "of").cell(other));
     std::erase_if(spec.cells,
                   [&](const CellLabels& cell) { return &cell != &spec.cells.front() && cell == spec.cells[0]; });
+    if (others && spec.cells.size() < spec.kind->needed)
+      fail("{}: of: {} is compared with no other cell; name one or more, or leave it out for all",
+           reader.location("of"), spec.kind->name);
   }
 }
 
@@ -434,6 +439,10 @@ void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {
     if (!node) continue;
     *filter = CellReader(lines, reader, name).places(*node);
     require_open(*filter, spec, name, reader);
+    if (filter == &spec.where && !filter->all && filter->labels.empty()) {
+      fail("{}: where = false leaves the claim no place; leave the key out, or write not_claimed = true",
+           reader.location(*node));
+    }
   }
 }
 

@@ -328,20 +328,191 @@ TEST_F(Checks, NameCellsThatAreOutsideOfTheirTolerance) {
            "\nvalues = [[" + std::to_string(sign * 143.5) + "], [" + std::to_string(sign * 141.5) + "]]\n";
   };
   const GridChecks checks = check(published("1", "bleu", 1), nothing, grid);
-  EXPECT_EQ(counts_of(checks.cells), (VerdictCounts{1, 1, 0, 0, 0}));
+  EXPECT_EQ(counts_of({checks}).cells, (VerdictCounts{1, 1, 0, 0, 0}));
   EXPECT_THAT(text(checks, TableFormat::kText),
               HasSubstr("Outside of their tolerance: T\n\nCell         measured [published]   tolerance\n"));
   EXPECT_THAT(text(checks, TableFormat::kText), HasSubstr("T: b, p, 1   140 ± 16 [141.5, −2]   1\n"));
   EXPECT_THAT(text(checks, TableFormat::kText), Not(HasSubstr("T: a")));
   EXPECT_EQ(json_of({checks}).at("cells").at(1).at("estimate"), -1.5);
-  EXPECT_EQ(counts_of(check(published("2", "bleu", 1), nothing, grid).cells), (VerdictCounts{2, 0, 0, 0, 0}));
-  EXPECT_EQ(counts_of(check(published("{ ter = 0.6, bleu = 0.1 }", "ter", -1), nothing, grid).cells),
+  EXPECT_EQ(counts_of({check(published("2", "bleu", 1), nothing, grid)}).cells, (VerdictCounts{2, 0, 0, 0, 0}));
+  EXPECT_EQ(counts_of({check(published("{ ter = 0.6, bleu = 0.1 }", "ter", -1), nothing, grid)}).cells,
             (VerdictCounts{1, 1, 0, 0, 0}));
-  EXPECT_EQ(counts_of(check(published("{ bleu = 0.1 }", "ter", -1), nothing, grid).cells), VerdictCounts{});
+  EXPECT_EQ(counts_of({check(published("{ bleu = 0.1 }", "ter", -1), nothing, grid)}).cells, VerdictCounts{});
   const auto missing = [](const Coordinates& at, Row& row) {
     if (at.at("seed") == "1") row.result.state.reset();
   };
-  EXPECT_EQ(counts_of(check(published("1", "bleu", 1), missing, grid).cells), (VerdictCounts{0, 0, 0, 2, 0}));
+  EXPECT_EQ(counts_of({check(published("1", "bleu", 1), missing, grid)}).cells, (VerdictCounts{0, 0, 0, 2, 0}));
+}
+
+TEST_F(Checks, OfALineAreNotTestedWhereTheGridLeavesTooFewPoints) {
+  // The first point is left out like any other.
+  const auto exclude = [](const std::string& depths) {
+    return "[[exclude]]\nwhen = { norm = \"a\", depth = [" + depths + "], task = \"p\" }\nwhy = \"w\"\n";
+  };
+  const auto line = [&](const std::string& depths, const std::string& kind) {
+    const GridChecks checks = check(exclude(depths) + claim(kind + "where = { task = \"p\" }\n"));
+    EXPECT_EQ(checks.claims.size(), 1u);
+    const Finding& finding = checks.claims.at(0).finding;
+    return std::string(name_of(finding.verdict)) + (finding.reason.empty() ? "" : ": " + finding.reason);
+  };
+  const std::string slope = "slope = \"a\"\nover = \"depth\"\ndirection = \"up\"\n";
+  const std::string linear = "linear = \"a\"\nover = \"depth\"\nr2 = 0.9\n";
+  EXPECT_EQ(line("1", slope), "held");
+  EXPECT_EQ(line("4", slope), "held");
+  EXPECT_EQ(line("1, 2", slope), "not tested: the grid has 1 point there, and slope needs 2");
+  EXPECT_EQ(line("2, 4", slope), "not tested: the grid has 1 point there, and slope needs 2");
+  EXPECT_EQ(line("1, 2, 4", slope), "not tested: the grid has no run there");
+  EXPECT_EQ(line("1", linear), "not tested: the grid has 2 points there, and linear needs 3");
+  EXPECT_EQ(line("2", linear), "not tested: the grid has 2 points there, and linear needs 3");
+  EXPECT_EQ(line("1, 4", linear), "not tested: the grid has 1 point there, and linear needs 3");
+}
+
+TEST_F(Checks, OfTheBestAreNotTestedWhereTheGridHasNoOther) {
+  const std::string exclude = "[[exclude]]\nwhen = { norm = [\"b\", \"c\"], task = \"p\" }\nwhy = \"w\"\n";
+  const GridChecks best = check(exclude + claim("best = \"a\"\nwhere = { depth = 1, task = [\"p\", \"q\"] }\n"));
+  EXPECT_THAT(verdicts(best), ElementsAre("1, p: not tested", "1, q: contradicted"));
+  EXPECT_EQ(best.claims[0].finding.reason, "the grid has 1 cell there, and best needs 2");
+  // The claimed cell is no such other.
+  const GridChecks itself = check("[[exclude]]\nwhen = { norm = \"a\", task = \"p\" }\nwhy = \"w\"\n" +
+                                  claim("best = \"a\"\nwhere = { depth = 1, task = \"p\" }\n"));
+  EXPECT_EQ(itself.claims.at(0).finding.reason, "the grid has no run of Alpha");
+}
+
+TEST_F(Checks, AreNotTestedWhereTheGridHasNoRunAtAnyPlaceOfTheClaim) {
+  const std::string exclude = "[[exclude]]\nwhen = { norm = [\"a\", \"b\"], task = [\"p\", \"q\"] }\nwhy = \"w\"\n";
+  for (const std::string kind : {"better = [\"a\", \"b\"]\n", "fails = \"a\"\n", "best = \"a\"\nof = [\"b\"]\n"}) {
+    const GridChecks none = check(exclude + claim(kind + "where = { depth = 1, task = [\"q\", \"p\"] }\n"));
+    EXPECT_THAT(verdicts(none), ElementsAre("1, p: not tested", "1, q: not tested")) << kind;
+    EXPECT_EQ(none.claims.at(0).finding.reason, "the grid has no run there");
+    EXPECT_EQ(none.claims.at(0).score, "bleu");
+    EXPECT_THAT(text(none, TableFormat::kText), HasSubstr("not tested: the grid has no run there"));
+  }
+  EXPECT_THAT(verdicts(check(exclude + claim("better = [\"a\", \"b\"]\nwhere = { depth = 1 }\n"))),
+              ElementsAre("1, r: cannot tell"))
+      << "what the grid leaves out is no place";
+  const GridChecks some = check(exclude + claim("fails = [[\"a\", 1]]\nwhere = { task = [\"p\", \"q\"] }\n"
+                                                "not_claimed = { task = \"q\" }\n"));
+  EXPECT_THAT(verdicts(some), ElementsAre("p: not tested", "q: not claimed"));
+  // The table has both labels, and no line with the two: no place at all.
+  EXPECT_THAT(verdicts(check(claim("better = [\"p\", \"r\"]\nwhere = { norm = \"gain\", depth = 2 }\n"))),
+              ElementsAre(": not tested"));
+}
+
+TEST_F(Checks, OfFailuresSayWhatTheirTableCountsAsOne) {
+  const auto note = [&](const std::string& from, const std::string& to, const std::string& kind) {
+    std::string grid = kGrid;
+    if (!from.empty()) grid.replace(grid.find(from), from.size(), to);
+    return text(check(
+                    claim(kind + " = [[\"b\", 1]]\n"), [](const Coordinates&, Row&) {}, grid),
+                TableFormat::kText);
+  };
+  EXPECT_THAT(note("", "", "fails"), HasSubstr("above one half; failed: diverged or below 1\n"));
+  EXPECT_THAT(note("", "", "trains"), HasSubstr("above one half; failed: diverged or below 1\n"));
+  EXPECT_THAT(note("fail_below = 1\n", "", "fails"), HasSubstr("above one half; failed: diverged\n"));
+  EXPECT_THAT(note("fail_below = 1\n", "diverged = \"counted\"\nfail_below = 2.5\n", "trains"),
+              HasSubstr("above one half; failed: diverged without a score or below 2.5\n"));
+  EXPECT_THAT(text(check(claim("better = [\"a\", \"b\"]\n")), TableFormat::kText), Not(HasSubstr("failed:")));
+}
+
+// One column of two cells, whose means are 143 and 140.
+constexpr const char* kTwoCells =
+    "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\", \"b\"]\ntask = [\"p\"]\ndepth = [1]\n"
+    "[table]\nrows = \"norm\"\nscores = \"bleu\"\nfail_below = 1\n";
+
+TEST_F(Checks, OfToleranceCountFailedRunsAsTheClaimsDo) {
+  const std::string published = "[[table.published]]\nsource = \"s\"\ntolerance = 20\nvalues = [[143], [140]]\n";
+  const auto finding = [&](const std::function<bool(int seed)>& hits, const std::function<void(Row&)>& change) {
+    const auto fill_row = [&](const Coordinates& at, Row& row) {
+      if (at.at("norm") == "b" && hits(row.run.seed)) change(row);
+    };
+    const GridChecks checks = check(published, fill_row, kTwoCells);
+    EXPECT_EQ(checks.cells.at(0).finding.verdict, ClaimVerdict::kHeld);
+    const Finding& of = checks.cells.at(1).finding;
+    return std::string(name_of(of.verdict)) + (of.reason.empty() ? "" : ": " + of.reason);
+  };
+  const auto all = [](int) { return true; };
+  const auto two = [](int seed) { return seed <= 2; };
+  const auto diverge = [](Row& row) { row.result.state = RunState::kDiverged; };
+  const auto fall = [](Row& row) { row.result.scores["bleu"] = 0.5; };
+  EXPECT_EQ(finding(all, diverge), "contradicted: 5/5 failed");
+  EXPECT_EQ(finding(all, fall), "contradicted: 5/5 failed");
+  EXPECT_EQ(finding(two, diverge), "cannot tell: 2/5 failed");
+  EXPECT_EQ(finding(two, fall), "cannot tell: 2/5 failed");
+  EXPECT_EQ(finding(two, [](Row& row) { row.result.state = RunState::kFailed; }), "not tested: 2/5 missing");
+  EXPECT_EQ(finding(all, [](Row& row) { row.result.state = RunState::kFailed; }), "not tested: 5/5 missing");
+  EXPECT_EQ(finding(two, [](Row& row) { row.result.scores.erase("bleu"); }), "not tested: 2/5 missing");
+  EXPECT_EQ(finding(two, [](Row& row) { row.result.state.reset(); }), "not tested: 2/5 missing");
+  EXPECT_EQ(finding(all,
+                    [&](Row& row) {
+                      diverge(row);
+                      if (row.run.seed == 3) row.result.state.reset();
+                    }),
+            "not tested: 1/5 missing")
+      << "it may train";
+}
+
+TEST_F(Checks, OfToleranceAreOneForEachSource) {
+  const auto published = [](const std::string& source, const std::string& tolerance, const std::string& values) {
+    return "[[table.published]]\nsource = \"" + source + "\"\n" + tolerance + "values = " + values + "\n";
+  };
+  const auto nothing = [](const Coordinates&, Row&) {};
+  const GridChecks both = check(published("first", "tolerance = 1\n", "[[143.5], [140]]") +
+                                    published("second", "tolerance = 2\n", "[[146], [141]]"),
+                                nothing, kTwoCells);
+  EXPECT_EQ(counts_of({both}).cells, (VerdictCounts{3, 1, 0, 0, 0}));
+  EXPECT_EQ(both.cells.at(1).source, "second");
+  EXPECT_DOUBLE_EQ(*both.cells.at(1).finding.estimate, -3);
+  EXPECT_THAT(text(both, TableFormat::kText), HasSubstr("T: a, p, 1 (second)   143 ± 17 [146.0, −3]   2\n"));
+  const GridChecks last =
+      check(published("first", "", "[[0], [0]]") + published("second", "tolerance = 2\n", "[[144], [\"fail\"]]"),
+            nothing, kTwoCells);
+  EXPECT_EQ(counts_of({last}).cells, (VerdictCounts{1, 0, 0, 0, 0}));
+  const GridChecks first =
+      check(published("first", "tolerance = 2\n", "[[144], [144]]") + published("second", "", "[[0], [0]]"), nothing,
+            kTwoCells);
+  EXPECT_EQ(counts_of({first}).cells, (VerdictCounts{1, 1, 0, 0, 0}));
+}
+
+TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
+  constexpr int kRows = 2000, kColumns = 20, kSeeds = 3;
+  Grid grid;
+  grid.title = "T";
+  Table table{.row_axes = {"r"}, .column_axes = {"c"}};
+  for (int c = 0; c < kColumns; ++c) table.columns.push_back({.labels = {std::to_string(c)}, .score = "bleu"});
+  for (int r = 0; r < kRows; ++r) {
+    Table::Row& row = table.rows.emplace_back(Table::Row{.labels = {std::to_string(r)}});
+    for (int c = 0; c < kColumns; ++c) {
+      Cell& cell = row.cells.emplace_back();
+      cell.expected = kSeeds;
+      for (int seed = 1; seed <= kSeeds; ++seed)
+        cell.values.push_back({seed, r * static_cast<double>(c) + 0.01 * seed * c});
+    }
+  }
+  grid.views.push_back({.spec = TableSpec()});
+  const auto better = std::ranges::find(claim_kinds(), "better", &ClaimKind::name);
+  for (int c = 0; c < kColumns; ++c) {  // each against the next, the last against the first
+    ClaimSpec spec;
+    spec.kind = &*better;
+    spec.cells = {{{"c", std::to_string((c + 1) % kColumns)}}, {{"c", std::to_string(c)}}};
+    grid.views.push_back({.title = "claim " + std::to_string(c), .spec = spec});
+  }
+  std::vector<Table> tables(grid.views.size());
+  tables.front() = table;
+  const GridChecks checks = check_grid(grid, tables);
+  ASSERT_EQ(checks.claims.size(), static_cast<size_t>(kRows) * kColumns);
+  for (int c : {0, 7, kColumns - 1}) {
+    for (int r : {0, 1, 1234, kRows - 1}) {
+      const Check& one = checks.claims.at(static_cast<size_t>(c) * kRows + static_cast<size_t>(r));
+      EXPECT_EQ(one.place, (Place{{"r", std::to_string(r)}}));
+      EXPECT_NEAR(*one.finding.estimate, (r + 0.02) * (c + 1 < kColumns ? 1 : -c), 1e-6);
+    }
+  }
+  const std::vector<Sheet> sheets = sheets_of({checks});
+  ASSERT_EQ(sheets.size(), 2u);
+  ASSERT_EQ(sheets[0].rows.size(), static_cast<size_t>(kColumns));
+  EXPECT_EQ(sheets[0].rows[7].cells.size(), static_cast<size_t>(kRows));
+  EXPECT_THAT(sheets[0].rows[7].cells[1234], HasSubstr("held: +1234.02"));
+  EXPECT_EQ(counts_of({checks}).claims[0], static_cast<size_t>(kRows - 1) * (kColumns - 1)) << "not in row 0";
 }
 
 TEST_F(Checks, OfAFrozenGridAreThoseOfItsFile) {

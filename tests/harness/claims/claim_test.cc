@@ -104,8 +104,12 @@ TEST(Claims, AboutCellsWithDifferentSharesOfFailuresAreDecidedByTheSharesAlone) 
   EXPECT_EQ(find("better", {sample("a", {1, 2, 3}), sample("b", {}, 3)}).verdict, ClaimVerdict::kCannotTell);
   // The same share: means are compared, of the seeds that both have.
   EXPECT_EQ(find("better", {sample("a", {11, 12, 13}, 1), sample("b", {1, 2.5, 3}, 1)}).verdict, ClaimVerdict::kHeld);
-  for (const char* kind : {"ratio", "slope", "linear"})
-    EXPECT_EQ(find(kind, {one, kLow}).reason, "1/5 of one failed") << kind;
+  EXPECT_EQ(find("ratio", {one, kLow}).reason, "1/5 of one failed");
+  CellSample second = kLow, third = kHigh;
+  second.at = 1;
+  third.at = 2;
+  for (const char* kind : {"slope", "linear"})
+    EXPECT_EQ(find(kind, {one, second, third}).reason, "1/5 of one failed") << kind;
 }
 
 TEST(Claims, OfEquivalenceHoldWhereTheNinetyPercentIntervalIsInsideTheLimits) {
@@ -138,6 +142,37 @@ TEST(Claims, OfNotWorseHoldWhereTheLowerEndIsAboveTheLimit) {
   EXPECT_EQ(find("not_worse", {kHigh, kLow}, within(0.1)).verdict, ClaimVerdict::kHeld);
   EXPECT_EQ(find("not_worse", {kLow, kHigh}, {.limits = {.within = 0.1}, .highest_is_best = false}).verdict,
             ClaimVerdict::kHeld);
+}
+
+TEST(Claims, OfSeveralComparisonsPrintTheOneThatIsNearestToItsLimit) {
+  const auto near = [](const std::string& name, double by) {
+    return sample(name, {100 + by, 200 + by, 300 + by + 0.001, 400 + by});
+  };
+  // a − b is −0.1, a − c 0.8, b − c 0.9: the smallest is not the one that is furthest from 0.
+  const Finding up = find("equivalent", {near("a", 0), near("b", 0.1), near("c", -0.8)}, {.limits = {.within = 2}});
+  EXPECT_EQ(up.verdict, ClaimVerdict::kHeld);
+  EXPECT_NEAR(*up.estimate, 0.9, 1e-3);
+  EXPECT_EQ(up.reason, "b and c");
+  const Finding down = find("equivalent", {near("a", 0), near("b", 0.3), near("c", -0.1)}, {.limits = {.within = 2}});
+  EXPECT_NEAR(*down.estimate, 0.4, 1e-3);
+  EXPECT_EQ(down.reason, "b and c");
+  // Limits of 10 and 0.12, 1 % of each second's mean: a − b is −5 and far from its own, c − d 0.1 and near.
+  const CellSample a = sample("a", {1000, 1001, 1002}), b = sample("b", {1005, 1006, 1007.001});
+  const CellSample c = sample("c", {11, 12, 13}), d = sample("d", {10.9, 11.9, 12.9001});
+  const auto percent = [](double within) { return Comparison{.limits = {.within = within, .is_percent = true}}; };
+  EXPECT_EQ(find("not_worse", {a, b, c, d}, percent(1)).reason, "c and d");
+  EXPECT_EQ(find("not_worse", {a, b, c, d}, percent(1)).verdict, ClaimVerdict::kHeld);
+}
+
+TEST(Claims, OfTheBestAndOfLinesNeedCellsToSaySomethingOf) {
+  const CellSample a = sample("a", {1, 2, 3});
+  EXPECT_EQ(find("best", {a}).reason, "the grid has 1 cell there, and best needs 2");
+  CellSample low = a, same = a, high = a;
+  low.at = same.at = 1;
+  high.at = 2;
+  EXPECT_EQ(find("slope", {low, same}).reason, "the grid has 1 point there, and slope needs 2") << "1 and 1.0";
+  EXPECT_EQ(find("slope", {low, same}).verdict, ClaimVerdict::kNotTested);
+  EXPECT_EQ(find("linear", {low, same, high}).reason, "the grid has 2 points there, and linear needs 3");
 }
 
 TEST(Claims, OfFailuresNeedWilsonsIntervalBeyondOneHalf) {

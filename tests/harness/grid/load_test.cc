@@ -392,6 +392,20 @@ constexpr Mistake kMistakes[] = {
     {"places that are a text",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\npaired = "
      "\"seed\"\n"},
+    {"places that are none",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwhere = {}\n"},
+    {"places that are none of not_claimed",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nnot_claimed = {}\n"},
+    {"places of no label",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwhere = { b = [] "
+     "}\n"},
+    {"places of no label beside others",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\npaired = { b = [] "
+     "}\n"},
+    {"where that is false",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwhere = false\n"},
+    {"best of no other cell",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbest = \"x\"\nof = [\"x\"]\n"},
     {"tolerance of zero",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
      "\"test.ter\"]\npublished = { source = \"s\", tolerance = 0, values = [[1, 2, 3], [4, 5, 6]] }\n"},
