@@ -111,7 +111,13 @@ class CellReader {
     if (const toml::table* table = node.as_table()) {
       for (const auto& [name, value] : *table) cell.insert(label_on(std::string(name.str()), value));
     } else {
-      for (const std::string& word : labels_in(node, key_, reader_.file())) cell.insert(label_called(word, node));
+      for (const std::string& word : labels_in(node, key_, reader_.file())) {
+        const auto label = label_called(word, node);
+        if (const auto [own, is_new] = cell.insert(label); !is_new) {
+          fail("{}: \"{}\" and \"{}\" are both labels of {}; a cell has one of each axis", at(node), own->second,
+               label.second, label.first);
+        }
+      }
     }
     if (!lines_.has(cell)) fail("{}: the table has no cell with the labels {}", at(node), text_of(cell));
     return cell;
@@ -125,6 +131,9 @@ class CellReader {
       all.push_back(cell(node));
     } else {
       for (const toml::node& one : *list) all.push_back(cell(one));
+    }
+    for (auto one = all.begin(); one != all.end(); ++one) {
+      if (std::find(all.begin(), one, *one) != one) fail("{} has the cell {} twice", at(node), text_of(*one));
     }
     if (all.size() < kind.min_cells || all.size() > kind.max_cells) {
       fail("{} needs {}, each a label or labels of a row or a column, and has {}", at(node),

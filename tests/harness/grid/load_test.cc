@@ -383,6 +383,9 @@ constexpr Mistake kMistakes[] = {
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2]\n[[claim]]\ntext = \"t\"\nlinear = \"x\"\nover = \"b\"\nr2 = 0.9\n"},
     {"straight line without its limit",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nlinear = \"x\"\nover = \"b\"\n"},
+    {"two labels of one axis for a cell",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [[\"x\", \"y\"], \"y\"]\n"},
+    {"one cell twice", "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"x\"]\n"},
     {"places of an axis that the cells fix",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[[claim]]\ntext = \"t\"\nbetter = [\"x\", \"y\"]\nwhere = { a = \"x\" "
      "}\n"},
