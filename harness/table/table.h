@@ -41,10 +41,10 @@ struct Cell {
 
   /// Why a seed has no value, the gravest first: a sum has that of the gravest of its cells.
   enum class End { kDiverged, kFailed, kBelow, kScoreless };
-  std::map<int64_t, End> ends;      // of the seeds whose runs have ended without a value
-  std::vector<SeedValue> values;    // of the runs that are done and have the score; statistics are over these
+  std::map<int64_t, End> ends;       // of the seeds whose runs have ended without a value
+  std::vector<SeedValue> values;     // of the runs that are done and have the score; statistics are over these
   std::optional<double> delta = {};  // the difference from the baseline
-  std::vector<SeedValue> baseline;  // the values of the baseline's cell in the column
+  std::vector<SeedValue> baseline;   // the values of the baseline's cell in the column
   std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences;  // by seed, of the score
   std::optional<double> p, corrected_p;                               // of the table's test against the baseline
   std::optional<TwoSources> sources;       // of the difference from the baseline, where `show` has them
