@@ -6,7 +6,7 @@
 namespace tearless::engine {
 
 /// How the rows of a result lie in memory. On a GPU a stride that is a multiple of 16 bytes lets cuBLAS and the kernels
-/// load 16 bytes at a time, about three times as fast; elsewhere both are the same.
+/// load 16 bytes at a time; elsewhere both are the same.
 enum class RowStride { kWidth, kAligned };
 
 /// x [T, in], weight [out, in], bias [out] or empty → [T, out]. Weight and bias are read in x's type (Value::as());

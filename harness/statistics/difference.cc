@@ -54,9 +54,6 @@ std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, st
   return MeanDifference{.mean = without_rounding(*mean(differences), pairs.rounding()),
                         .standard_error = deviation / std::sqrt(static_cast<double>(n)),
                         .degrees = static_cast<double>(n - 1),
-                        .n_first = n,
-                        .n_second = n,
-                        .is_paired = true,
                         .correlation = correlation_of(pairs.first, pairs.second)};
 }
 
@@ -71,9 +68,7 @@ std::optional<MeanDifference> welch_difference(std::span<const double> a, std::s
                         .standard_error = std::sqrt(error),
                         .degrees = error == 0
                                        ? degrees_a + degrees_b  // Welch and Satterthwaite have 0/0
-                                       : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b),
-                        .n_first = a.size(),
-                        .n_second = b.size()};
+                                       : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b)};
 }
 
 bool lies_within(const MeanDifference& difference, double delta) {

@@ -2,7 +2,6 @@
 // interval says beside a limit δ: equivalent, not worse, or further apart.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -13,10 +12,8 @@ namespace tearless::harness {
 
 struct MeanDifference {
   double mean = 0;
-  double standard_error = 0;  // 0: the differences are all the same or, of two samples, each is constant
-  double degrees = 0;         // of freedom; of Welch's test seldom a whole number
-  size_t n_first = 0, n_second = 0;
-  bool is_paired = false;
+  double standard_error = 0;               // 0: the differences are all the same or, of two samples, each is constant
+  double degrees = 0;                      // of freedom; of Welch's test seldom a whole number
   std::optional<double> correlation = {};  // Pearson's, of pairs; nullopt: a side is constant
 
   /// mean ± t standard_error.

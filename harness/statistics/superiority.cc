@@ -91,11 +91,6 @@ Interval bootstrap_interval(std::span<const double> a, std::span<const double> b
 
 }  // namespace
 
-Superiority::Meaning Superiority::meaning(double gamma) const {
-  if (interval.first <= 0.5) return Meaning::kNotSignificant;
-  return interval.second <= gamma ? Meaning::kNotMeaningful : Meaning::kMeaningful;
-}
-
 std::optional<Superiority> superiority(std::span<const double> a, std::span<const double> b, const Sampling& sampling) {
   if (a.empty() || b.empty()) return std::nullopt;
   const double rounding = kRounding * std::max(greatest_magnitude(a), greatest_magnitude(b));

@@ -14,16 +14,8 @@ namespace tearless::harness {
 inline constexpr size_t kFewRuns = 10;
 
 struct Superiority {
-  enum class Meaning {
-    kNotSignificant,  // the lower end of the interval is at most ½
-    kNotMeaningful,   // significant, but its upper end is at most γ
-    kMeaningful
-  };
-
   double probability = 0;  // ties count ½
   Interval interval = {};  // at 95 %
-
-  Meaning meaning(double gamma = 0.75) const;
 };
 
 /// Of independent runs; nullopt if either cell has none.

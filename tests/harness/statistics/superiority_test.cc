@@ -9,8 +9,6 @@
 namespace tearless::harness::superiority_test {
 namespace {
 
-using Meaning = Superiority::Meaning;
-
 TEST(Superiority, CountsPairsAndTiesHalf) {
   // 3 > 1, 3 = 3, 2 > 1, 2 < 3: two and a half of four
   EXPECT_DOUBLE_EQ(superiority(std::vector<double>{3, 2}, std::vector<double>{1, 3})->probability, 2.5 / 4);
@@ -28,11 +26,9 @@ TEST(Superiority, ThreeRunsEachCannotBeSignificantAndFourCan) {
   const Superiority three = *superiority(std::vector<double>{5, 6, 7}, std::vector<double>{1, 2, 3});
   EXPECT_EQ(three.probability, 1);
   EXPECT_EQ(three.interval, Interval(0.5, 1));
-  EXPECT_EQ(three.meaning(), Meaning::kNotSignificant);
   // the next distance, one pair lost, is that of 4 of the 70: 5.7 %. So the interval reaches 7/16 from the probability.
   const Superiority four = *superiority(std::vector<double>{5, 6, 7, 8}, std::vector<double>{1, 2, 3, 4});
   EXPECT_EQ(four.interval, Interval(1 - 7.0 / 16, 1));
-  EXPECT_EQ(four.meaning(), Meaning::kMeaningful);
 }
 
 TEST(Superiority, IntervalOfFewRunsContainsAHalfUnlessTheExactRankTestRejects) {
@@ -68,7 +64,6 @@ TEST(Superiority, OfEqualRunsIsAHalf) {
   const Superiority one = *superiority(equal, equal);
   EXPECT_EQ(one.probability, 0.5);
   EXPECT_EQ(one.interval, Interval(0.5, 0.5));
-  EXPECT_EQ(one.meaning(), Meaning::kNotSignificant);
 }
 
 TEST(Superiority, OfManyRunsHasTheBootstrapsInterval) {
@@ -98,14 +93,6 @@ TEST(Superiority, FewRunsOfOneCellAreFew) {
   EXPECT_EQ(one.probability, 1);
   EXPECT_LT(one.interval.first, 0.7);
   EXPECT_GT(one.interval.first, 0.5);
-}
-
-TEST(Superiority, MeansSomethingFromGammaOn) {
-  EXPECT_EQ((Superiority{.probability = 0.6, .interval = {0.5, 0.9}}).meaning(), Meaning::kNotSignificant);
-  EXPECT_EQ((Superiority{.probability = 0.6, .interval = {0.51, 0.75}}).meaning(), Meaning::kNotMeaningful);
-  EXPECT_EQ((Superiority{.probability = 0.6, .interval = {0.51, 0.76}}).meaning(), Meaning::kMeaningful);
-  EXPECT_EQ((Superiority{.probability = 0.6, .interval = {0.51, 0.76}}).meaning(0.8), Meaning::kNotMeaningful);
-  EXPECT_EQ((Superiority{.probability = 0.2, .interval = {0.1, 0.3}}).meaning(), Meaning::kNotSignificant);
 }
 
 }  // namespace

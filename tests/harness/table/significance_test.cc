@@ -373,8 +373,8 @@ Table with_third_seed(const std::string& third, const std::string& of_b = "", bo
     row.sweeps = {"second"};
     if (row.run.seed != 3 && has_first) row.sweeps.insert("first");
     if (!of_b.empty() && row.run.coordinates[0].second == "b") row.known_since = of_b;
-    row.result.attempts = {
-        {.number = 1, .ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z"}};
+    row.result.attempts.resize(1);
+    row.result.attempts[0].ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z";
   }
   return fill(grid, "t", grid.views[0].table(), rows);
 }

@@ -5,7 +5,6 @@
 
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -259,25 +258,6 @@ TEST(Simulation, OfTestsOverSentences) {
       EXPECT_GE(rates.over_seeds, seeds == 1 ? 0 : 0.01);
     }
   }
-}
-
-// Not a test: what twenty comparisons of five seeds cost.
-TEST(Simulation, DISABLED_OfTwentyComparisonsTakesSoLong) {
-  std::mt19937_64 random(simulation_seed());
-  const ScoreOfSums score = score_of_sums("test.bleu_13a", BleuStats::columns(), "");
-  const TestSet set(1'000, random);
-  std::vector<SentenceStats> runs;
-  for (int i = 0; i < 10; ++i) runs.push_back(set.translate(0, random));
-  std::vector<SentencePairs::Runs> by_seed;
-  for (size_t i = 0; i < runs.size(); i += 2) by_seed.push_back({runs[i], runs[i + 1]});
-  const auto seconds_of = [&](const std::function<double(const SentencePairs&)>& test) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 20; ++i) test(SentencePairs(by_seed, score));
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  fmt::print("20 × 5 seeds × 1,000 sentences: randomisation (10,000) {:.1f} s, bootstrap (1,000) {:.1f} s\n",
-             seconds_of([](const SentencePairs& pairs) { return randomisation_p(pairs); }),
-             seconds_of([](const SentencePairs& pairs) { return bootstrap_p(pairs, {.samples = 1000}); }));
 }
 
 }  // namespace
