@@ -42,6 +42,7 @@ void add_observed(const Parameters& model, const ObserveOptions& observe, std::s
 ResultNames result_names(const TaskNumbers& task, const Parameters& model, const TrainOptions& train,
                          const ExecutionOptions& execution) {
   ResultNames names;
+  names.metrics.insert("epoch");
   for (const auto* set : {&task.training, &task.dev}) {
     names.metrics.insert(set->begin(), set->end());
     names.scores.insert(set->begin(), set->end());

@@ -150,16 +150,20 @@ std::string Trainer::divergence_of(const UpdateResult& result) const {
                                    : "";
 }
 
-int64_t Trainer::next_batch() {
+int64_t Trainer::batches_in_pass() {
   if (started_pass_ != state_.pass) {
     batches_in_pass_ = task_.start_pass(state_.pass);
     started_pass_ = state_.pass;
   }
-  const int64_t batch = state_.batch;
+  return batches_in_pass_;
+}
+
+int64_t Trainer::next_batch() {
+  const int64_t batch = state_.batch, batches = batches_in_pass();
   if (batch == 0) {
     for (at::Tensor& carried : buffers_.carried) carried.zero_();
   }
-  if (++state_.batch == batches_in_pass_) {
+  if (++state_.batch == batches) {
     state_.batch = 0;
     ++state_.pass;
   }
@@ -206,6 +210,13 @@ bool Trainer::evaluation_due() const {
   return *train_.evaluate_updates == 0 ? epoch_ended() : state_.update % *train_.evaluate_updates == 0;
 }
 
+double Trainer::epochs_made() {
+  if (train_.epoch_updates) return static_cast<double>(state_.update) / static_cast<double>(*train_.epoch_updates);
+  const auto passes = static_cast<double>(state_.pass);
+  if (state_.batch == 0) return passes;  // the next pass need not be cut into batches for this
+  return passes + static_cast<double>(state_.batch) / static_cast<double>(batches_in_pass());
+}
+
 void Trainer::evaluate() {
   const Clock::time_point start = Clock::now();
   report(Phase::kEvaluating);
@@ -213,6 +224,7 @@ void Trainer::evaluate() {
   end_if_superseded();
   numbers.merge(task_.training_numbers(state_.epoch));
   const double compared = selection_value(numbers);
+  write_metric("epoch", epochs_made());
   std::string line;
   for (const auto& [name, value] : numbers) {
     write_metric(name, value);

@@ -86,12 +86,16 @@ class Trainer {
   bool epoch_ended() const { return train_.epoch_updates ? state_.update % *train_.epoch_updates == 0 : pass_ended(); }
   /// Epochs that have ended.
   int64_t epochs() const { return train_.epoch_updates ? state_.update / *train_.epoch_updates : state_.pass; }
+  /// The epochs that the updates so far make, with the part of the current one: of a pass the part of its batches.
+  double epochs_made();
   bool at_limit() const { return state_.update >= train_.update_limit() || epochs() >= train_.max_epochs; }
   void evaluate();
   /// Makes some updates, at most up to the next evaluation. Returns false if a loss or gradient is not finite (the
   /// reason is in divergence_).
   bool make_updates();
-  /// The index of the next batch in its pass; starts the pass if needed.
+  /// The number of batches of the current pass; starts the pass if needed.
+  int64_t batches_in_pass();
+  /// The index of the next batch in its pass.
   int64_t next_batch();
   /// Why an update is a divergence; "" if it is none.
   std::string divergence_of(const UpdateResult& result) const;

@@ -595,8 +595,10 @@ TEST_P(CapturedUpdates, StopAtTheEndOfAPassThatIsAnEpoch) {
   TinyTask task(tiny());
   EXPECT_EQ(Trainer(task, train_, execution, run, run.make_attempt()).run(), kExitDone);
   const std::string metrics = tearless::test::read_text(run.metrics());
-  for (const char* step : {"{\"step\": 4, \"name\": \"dev.bleu\"", "{\"step\": 8, \"name\": \"dev.bleu\""}) {
-    EXPECT_NE(metrics.find(step), std::string::npos) << metrics;
+  for (const char* written :
+       {R"({"step": 4, "name": "dev.bleu")", R"({"step": 8, "name": "dev.bleu")",
+        R"({"step": 4, "name": "epoch", "value": 1.0})", R"({"step": 8, "name": "epoch", "value": 2.0})"}) {
+    EXPECT_NE(metrics.find(written), std::string::npos) << metrics;
   }
   EXPECT_EQ(read_done(run).value().step, 8);
 }

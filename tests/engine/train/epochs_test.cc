@@ -135,6 +135,48 @@ TEST_F(Epochs, TrainingNumbersAreSinceTheLastEvaluation) {
   }
 }
 
+TEST_F(Epochs, AreWrittenAtEachEvaluation) {
+  train_.max_epochs = 2;
+  evaluated();
+  EXPECT_THAT(metric("epoch"), ElementsAre(std::pair(4, 1.0), std::pair(8, 2.0)));
+  start_again();
+  train_.evaluate_updates = 3;
+  evaluated();
+  EXPECT_THAT(metric("epoch"), ElementsAre(std::pair(3, 0.75), std::pair(6, 1.5), std::pair(8, 2.0)));
+  start_again();
+  train_.epoch_updates = 8;
+  train_.max_epochs = 1;
+  train_.evaluate_updates = kPass;
+  train_.accumulate = 2;
+  evaluated();
+  EXPECT_THAT(metric("epoch"), ElementsAre(std::pair(2, 0.25), std::pair(3, 0.375), std::pair(5, 0.625),
+                                           std::pair(6, 0.75), std::pair(8, 1.0)))
+      << "of updates, whatever the passes";
+}
+
+TEST_F(Epochs, OfAPassAreWrittenAtEachEvaluation) {
+  const auto written = [&](std::optional<int64_t> evaluate, int64_t accumulate, std::vector<int64_t> passes) {
+    start_again();
+    train_.evaluate_updates = evaluate;
+    train_.accumulate = accumulate;
+    train_.max_epochs = std::ssize(passes);
+    Toy toy;
+    toy.batches_of_pass = std::move(passes);
+    toy.batches_of_pass.push_back(4);  // of which the update that ends the last pass may have the first batch
+    evaluated(toy);
+    return metric("epoch");
+  };
+  train_.epoch_updates = kPass;
+  EXPECT_THAT(written(0, 1, {3, 1, 4}), ElementsAre(std::pair(3, 1.0), std::pair(4, 2.0), std::pair(8, 3.0)));
+  EXPECT_THAT(written(2, 1, {3, 1, 4}),
+              ElementsAre(std::pair(2, 2.0 / 3), std::pair(4, 2.0), std::pair(6, 2.5), std::pair(8, 3.0)));
+  // 0 1 | 2 0 | 1 2 | 3 0 | … : the third update has batches 1 and 2 of the second pass, which has four.
+  EXPECT_THAT(written(1, 2, {3, 4}),
+              ElementsAre(std::pair(1, 2.0 / 3), std::pair(2, 1.25), std::pair(3, 1.75), std::pair(4, 2.25)));
+  train_.max_updates = 4;
+  EXPECT_THAT(written(0, 1, {3, 5}), ElementsAre(std::pair(3, 1.0), std::pair(4, 1.2)));
+}
+
 TEST_F(Epochs, OfPassesResumeWithTheSameBytesWhereverTheyCrashedOrStopped) {
   for (const auto& [epoch, evaluate] :
        std::vector<std::pair<std::optional<int64_t>, std::optional<int64_t>>>{{kPass, 0}, {5, kPass}, {kPass, 2}}) {
@@ -147,6 +189,7 @@ TEST_F(Epochs, OfPassesResumeWithTheSameBytesWhereverTheyCrashedOrStopped) {
     ASSERT_EQ(attempt(whole), kExitDone);
     const std::string wanted = results_of(run_);
     const auto updates = static_cast<uint32_t>(done().step);
+    const size_t evaluations = metric("epoch").size();
     for (uint32_t at = 1; at < updates; ++at) {
       start_again();
       Toy crashing;
@@ -161,6 +204,17 @@ TEST_F(Epochs, OfPassesResumeWithTheSameBytesWhereverTheyCrashedOrStopped) {
       EXPECT_EQ(attempt(resumed), kExitDone);
       EXPECT_EQ(results_of(run_), wanted) << "disturbed at update " << at;
     }
+    start_again();
+    for (size_t evaluation = 0; evaluation < evaluations; ++evaluation) {  // each attempt repeats the one before it
+      Toy stopped;
+      stopped.at_evaluation = [&](size_t n) {
+        if (n == std::min<size_t>(evaluation, 1)) throw StopRequested();
+      };
+      EXPECT_EQ(attempt(stopped), kExitStopped);
+    }
+    Toy resumed;
+    EXPECT_EQ(attempt(resumed), kExitDone);
+    EXPECT_EQ(results_of(run_), wanted) << "stopped inside every evaluation";
   }
 }
 
