@@ -65,7 +65,8 @@ bool is_of_results(const fs::path& name, bool has_result) {
     return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic"}) || (file == "log.txt" && !has_result);
   }
   if (folder == "outputs") return name.extension() == ".stats";
-  return name == file && is_one_of({"run.toml", "metrics.jsonl", "scores.json", "DONE", "resume.json"});
+  return name == file &&
+         is_one_of({"run.toml", "metrics.jsonl", "gradient_norms.f32", "scores.json", "DONE", "resume.json"});
 }
 
 void copy_results(const RunDirectory& run, const fs::path& to) {

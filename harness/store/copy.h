@@ -7,9 +7,9 @@
 //      another moment than the folders.
 //
 // A copy of results alone has no training programs, and of each run what tables, figures and `explain` are made of:
-// settings, metrics, scores, DONE, outputs/*.stats, the records of attempts, and where there is no result the logs,
-// which say why. What it lacks stands in omitted.json (base/omitted.h). If TARGET ends in .tar.gz, it is packed into
-// one file (archive.h).
+// settings, metrics, gradient norms, scores, DONE, outputs/*.stats, the records of attempts, and where there is no
+// result the logs, which say why. What it lacks stands in omitted.json (base/omitted.h). If TARGET ends in .tar.gz, it
+// is packed into one file (archive.h).
 //
 // A copy that was killed leaves TARGET.partial, which the next one replaces, or a TARGET without a database, which
 // `tearless rebuild` makes.

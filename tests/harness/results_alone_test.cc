@@ -72,12 +72,11 @@ class ResultsAlone : public RunTest {
 TEST_F(ResultsAlone, PrintWhatTheWorkspacePrintsAndHaveNoTextsModelsOrCheckpoints) {
   ok({"copy", "alone", "--results"});
   const std::vector<std::string> names = names_in(folder_ / "alone");
-  for (const char* left_out :
-       {".hyp", "model.safetensors", "state.bin", "local.toml", "gradient_norms.f32", "fake-engine", "/lock"}) {
+  for (const char* left_out : {".hyp", "model.safetensors", "state.bin", "local.toml", "fake-engine", "/lock"}) {
     EXPECT_THAT(names, Each(Not(HasSubstr(left_out))));
   }
   for (const char* kept :
-       {"test.stats", "metrics.jsonl", "scores.json", "DONE", "run.toml", "attempts/1/start.json",
+       {"test.stats", "metrics.jsonl", "gradient_norms.f32", "scores.json", "DONE", "run.toml", "attempts/1/start.json",
         "attempts/1/exit.json", "attempts/1/measured.json", "attempts/1/arithmetic", "omitted.json"}) {
     EXPECT_THAT(names, Contains(HasSubstr(kept)));
   }
@@ -105,6 +104,7 @@ TEST_F(ResultsAlone, ListWhatTheyLackAsDoneHasIt) {
   EXPECT_EQ(read_omitted(trained).at("model.safetensors").sha256, sha256("weights"));
   EXPECT_TRUE(read_omitted(trained).contains("attempts/1/log.txt"));
   EXPECT_FALSE(read_omitted(trained).contains("metrics.jsonl"));
+  EXPECT_FALSE(read_omitted(trained).contains("gradient_norms.f32"));
   EXPECT_FALSE(read_omitted(trained).contains("lock"));
 }
 
@@ -115,6 +115,26 @@ TEST_F(ResultsAlone, AreCopiedAgainWithTheSameList) {
   for (const char* copy : {"again", "whole"}) {
     EXPECT_EQ(test::read_text(a_run(true, copy).omitted()), test::read_text(a_run(true, "alone").omitted())) << copy;
     EXPECT_THAT(shown(copy, {"verify"}), HasSubstr("no differences"));
+  }
+}
+
+// As older versions made them.
+TEST_F(ResultsAlone, WithoutTheGradientNormsAreReadAllTheSame) {
+  ok({"copy", "alone", "--results"});
+  const RunDirectory run = a_run(false, "alone");
+  const Done done = read_done(run).value();
+  write_done(run, done.outcome, done.step, done.reason, {"scores.json", "metrics.jsonl", "gradient_norms.f32"});
+  Omitted omitted = read_omitted(run);
+  omitted["gradient_norms.f32"] = {.sha256 = sha256("norms"), .bytes = 5};
+  write_omitted(run, omitted, run.root());
+  fs::remove(run.gradient_norms());
+  shown("alone", {"rebuild"});
+  shown("alone", {"copy", "old.tar.gz"});
+  for (const char* old : {"alone", "old.tar.gz"}) {
+    EXPECT_THAT(shown(old, {"verify"}), HasSubstr("no differences"));
+    EXPECT_EQ(shown(old, {"table", "grid.toml"}), shown("results", {"table", "grid.toml"}));
+    EXPECT_THAT(json::parse(shown(old, {"--json", "explain", run.id()})).at(0).at("omitted"),
+                Contains("gradient_norms.f32"));
   }
 }
 

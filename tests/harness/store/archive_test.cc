@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <random>
 
 #include "base/files.h"
 #include "tests/support/error_of.h"
@@ -172,6 +173,16 @@ TEST_F(ArchiveTest, ThatWouldFillTheDiskIsRefused) {
   EXPECT_THAT(refusal("bomb.tar.gz"), AllOf(HasSubstr("holds more than"), HasSubstr("is not unpacked")));
   shell("for i in 1 2 3 4; do head -c 40000000 /dev/zero > runs/$i; done; tar czf many.tar.gz --format=ustar runs");
   EXPECT_THAT(refusal("many.tar.gz"), HasSubstr("is not unpacked"));
+}
+
+TEST_F(ArchiveTest, MayHoldMoreTheLargerItIs) {
+  std::mt19937 random(3);
+  std::string norms(80'000'000, '\0');  // more than any archive may hold
+  for (size_t at = 0; at < norms.size() / 100; ++at) norms[at] = static_cast<char>(random());
+  write("ws/runs/aa/gradient_norms.f32", norms);
+  write_atomically(folder_ / "a.tar.gz", pack(folder_ / "ws"));
+  unpack(folder_ / "a.tar.gz", folder_ / "out");
+  EXPECT_TRUE(test::read_text(folder_ / "out/runs/aa/gradient_norms.f32") == norms);
 }
 
 TEST_F(ArchiveTest, OfANameThatDoesNotFitIsNotMade) {
