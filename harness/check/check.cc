@@ -1,5 +1,7 @@
 #include "harness/check/check.h"
 
+#include "harness/results/curves.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -184,7 +186,23 @@ using Found = CellFinder::Found;
 /// Runs of which nobody can say whether the method would have failed, and with which score it would not.
 int without_result(const Cell& cell) { return cell.missing() + cell.failed + cell.scoreless; }
 
-CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& table) {
+/// Of a claim about curves, those of the cell's runs, by seed.
+std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, const ResultSet& results) {
+  std::set<std::string> trained;  // of a derived score the cell has derived runs
+  for (const Row& row : results.rows) {
+    if (std::ranges::find(cell.runs, row.run.id) != cell.runs.end()) trained.insert(row.trained);
+  }
+  std::map<int64_t, Curve> curves;
+  for (const Row& row : results.rows) {
+    if (!row.is_trained() || !trained.contains(row.run.id) || !row.counts(/*count_diverged=*/false)) continue;
+    Curve& curve = curves[row.run.seed];
+    if (curve.empty()) curve = curve_of(results, row, claim.curve);
+  }
+  std::erase_if(curves, [](const auto& entry) { return entry.second.empty(); });
+  return curves;
+}
+
+CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& table, const ResultSet& results) {
   CellSample sample;
   std::vector<std::string> names;
   for (const auto* axes : {&table.row_axes, &table.column_axes}) {
@@ -201,6 +219,11 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
   sample.runs = static_cast<size_t>(cell.expected);
   sample.failed = static_cast<size_t>(cell.failures());
   sample.missing = static_cast<size_t>(without_result(cell));
+  if (claim.curve.empty()) return sample;
+  sample.curves = curves_of(cell, claim, results);
+  sample.values.clear();
+  sample.failed = static_cast<size_t>(cell.diverged);
+  sample.missing = sample.runs - std::min(sample.runs, sample.failed + sample.curves.size());
   return sample;
 }
 
@@ -222,8 +245,9 @@ bool share_runs(const std::vector<Found>& cells) {
 Digits digits_of(const Finding& finding, ClaimKind::Form form, const Table::Column& column) {
   using Form = ClaimKind::Form;
   Digits digits{.decimals = form == Form::kShare ? 2 : 3};
-  if (form == Form::kDifference) digits = column.digits;
-  if (!finding.interval || (form != Form::kDifference && form != Form::kSlope)) return digits;
+  const bool is_of_score = form == Form::kDifference || form == Form::kValue;
+  if (is_of_score) digits = column.digits;
+  if (!finding.interval || (!is_of_score && form != Form::kSlope)) return digits;
   const auto [low, high] = *finding.interval;
   const double centre = (low + high) / 2, half = (high - low) / 2;
   const Digits own = Digits::of({&centre, 1}, {&half, 1});
@@ -259,6 +283,8 @@ std::string limit_text(const ClaimSpec& claim, const std::string& score) {
                              : fmt::format("within {} {}", limits.within, score.substr(score.rfind('.') + 1));
   }
   if (keys & ClaimKind::kBetween) return fmt::format("between {} and {}", limits.between.first, limits.between.second);
+  if (keys & ClaimKind::kThan) return fmt::format("{} {}", claim.kind->name, limits.than);
+  if (keys & ClaimKind::kCurve) return fmt::format("{} from update {} on", claim.curve, limits.from);
   if (keys & ClaimKind::kR2) return fmt::format("R² ≥ {}", limits.r2);
   return "";
 }
@@ -274,7 +300,8 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
   return meaning;
 }
 
-void check_claim(const Grid& grid, size_t index, const Table& table, std::vector<Check>& checks) {
+void check_claim(const Grid& grid, size_t index, const Table& table, const ResultSet& results,
+                 std::vector<Check>& checks) {
   const View& view = grid.views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
   const CellFinder finder(claim, table);
@@ -302,11 +329,13 @@ void check_claim(const Grid& grid, size_t index, const Table& table, std::vector
     check.is_paired = claim.paired.has(labels) || share_runs(cells);
     if (has_runs) {
       std::vector<CellSample> samples;
-      for (const Found& one : cells) samples.push_back(sample_of(one, claim, table));
-      check.score = first->column->score;
+      for (const Found& one : cells) samples.push_back(sample_of(one, claim, table, results));
+      check.score = claim.curve.empty() ? first->column->score : claim.curve;
       check.finding = check_claim(
           *claim.kind, samples,
-          {.limits = claim.limits, .is_paired = check.is_paired, .highest_is_best = first->column->highest_is_best});
+          {.limits = claim.limits,
+           .is_paired = check.is_paired,
+           .highest_is_best = claim.curve.empty() ? first->column->highest_is_best : !claim.lowest_is_best});
       check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
     }
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;
@@ -376,11 +405,11 @@ void check_cells(const Grid& grid, const Table& table, std::vector<Check>& check
 
 }  // namespace
 
-GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables) {
+GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables, const ResultSet& results) {
   GridChecks checks{.title = grid.title, .names = grid.names, .claims = {}, .cells = {}};
   for (size_t i = 0; i < grid.views.size(); ++i) {
     if (const auto* claim = std::get_if<ClaimSpec>(&grid.views[i].spec)) {
-      check_claim(grid, i, tables[claim->table], checks.claims);
+      check_claim(grid, i, tables[claim->table], results, checks.claims);
     } else {
       check_cells(grid, tables[i], checks.cells);
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/claims/claim.h"
+#include "harness/results/result_set.h"
 #include "harness/table/sheet.h"
 #include "harness/table/table.h"
 
@@ -44,8 +45,9 @@ struct GridChecks {
   std::vector<Check> claims, cells;
 };
 
-/// `tables`: those of grid.views, in their order (fill()); empty ones where a view is no table.
-GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables);
+/// `tables`: those of grid.views, in their order (fill()); empty ones where a view is no table. `results`: of their
+/// runs, for claims about curves.
+GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables, const ResultSet& results);
 
 /// How many have each verdict.
 using VerdictCounts = std::array<size_t, kVerdicts>;

@@ -278,43 +278,24 @@ Finding find_ratio(Samples samples, const Comparison& comparison) {
   return finding;
 }
 
-/// Least squares through the values of a seed: slope and R².
-struct Line {
-  double slope, r2;
-};
-Line line_through(const std::vector<std::pair<double, double>>& points) {
-  const auto n = static_cast<double>(points.size());
-  double x_mean = 0, y_mean = 0, xx = 0, xy = 0, yy = 0;
-  for (const auto& [x, y] : points) {
-    x_mean += x / n;
-    y_mean += y / n;
-  }
-  for (const auto& [x, y] : points) {
-    xx += (x - x_mean) * (x - x_mean);
-    xy += (x - x_mean) * (y - y_mean);
-    yy += (y - y_mean) * (y - y_mean);
-  }
-  return {xy / xx, yy > 0 ? xy * xy / (xx * yy) : 0};
-}
-
 /// The mean over seeds of one of a line's numbers.
-Finding find_line(Samples samples, double Line::*number) {
+Finding find_line(Samples samples, double StraightLine::*number) {
   if (auto failures = undecided_by_failures(samples)) return *failures;
-  std::map<int64_t, std::vector<std::pair<double, double>>> points;
+  std::map<int64_t, Curve> points;
   for (const CellSample& sample : samples) {
-    for (const SeedValue& one : sample.values) points[one.seed].emplace_back(sample.at, one.value);
+    for (const SeedValue& one : sample.values) points[one.seed].push_back({sample.at, one.value});
   }
   CellSample lines, zeros;
   for (const auto& [seed, own] : points) {
     if (own.size() < samples.size()) continue;
-    lines.values.push_back({seed, line_through(own).*number});
+    lines.values.push_back({seed, straight_line(own).*number});
     zeros.values.push_back({seed, 0});
   }
   return finding_of(estimate_of(lines, zeros, /*is_paired=*/true), 1 - kLevel);
 }
 
 Finding find_slope(Samples samples, const Comparison& comparison) {
-  Finding finding = find_line(samples, &Line::slope);
+  Finding finding = find_line(samples, &StraightLine::slope);
   if (!finding.interval) return finding;
   if (finding.interval->first > 0)
     finding.verdict = comparison.limits.falls ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld;
@@ -324,11 +305,107 @@ Finding find_slope(Samples samples, const Comparison& comparison) {
 }
 
 Finding find_linear(Samples samples, const Comparison& comparison) {
-  Finding finding = find_line(samples, &Line::r2);
+  Finding finding = find_line(samples, &StraightLine::r2);
   if (!finding.interval) return finding;
   if (finding.interval->first >= comparison.limits.r2) finding.verdict = ClaimVerdict::kHeld;
   if (finding.interval->second < comparison.limits.r2) finding.verdict = ClaimVerdict::kContradicted;
   return finding;
+}
+
+/// The mean of each, above a number or below it.
+Finding find_side(Samples samples, const Comparison& comparison, bool above) {
+  if (auto failures = undecided_by_failures(samples)) return *failures;
+  const double than = comparison.limits.than;
+  std::vector<Part> parts;
+  for (const CellSample& sample : samples) {
+    CellSample zeros = sample;
+    for (SeedValue& one : zeros.values) one.value = 0;
+    Finding finding = finding_of(estimate_of(sample, zeros, /*is_paired=*/true), 1 - kLevel);
+    if (finding.interval) {
+      const bool is_above = finding.interval->first > than, is_below = finding.interval->second < than;
+      if (above ? is_above : is_below) finding.verdict = ClaimVerdict::kHeld;
+      if (above ? is_below : is_above) finding.verdict = ClaimVerdict::kContradicted;
+    }
+    const double margin = (finding.estimate.value_or(than) - than) * (above ? 1 : -1);
+    parts.push_back({sample.name, finding, margin});
+  }
+  return all_of(std::move(parts));
+}
+Finding find_above(Samples samples, const Comparison& comparison) { return find_side(samples, comparison, true); }
+Finding find_below(Samples samples, const Comparison& comparison) { return find_side(samples, comparison, false); }
+
+/// The values of all curves at each update from `from` on, until the first of them ends. Curves that have not finite
+/// values are as if they lacked the update.
+std::map<double, std::vector<CellSample>> values_by_update(Samples samples, double from) {
+  double end = std::numeric_limits<double>::infinity();
+  for (const CellSample& sample : samples) {
+    for (const auto& [seed, curve] : sample.curves) end = std::min(end, curve.empty() ? 0 : curve.back().x);
+  }
+  std::map<double, std::vector<CellSample>> at;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (const auto& [seed, curve] : samples[i].curves) {
+      for (const CurvePoint& point : curve) {
+        if (point.x < from || point.x > end) continue;
+        std::vector<CellSample>& there = at[point.x];
+        there.resize(samples.size());
+        if (std::isfinite(point.y)) there[i].values.push_back({seed, point.y});
+      }
+    }
+  }
+  return at;
+}
+
+size_t count_values(const std::vector<CellSample>& samples) {
+  size_t count = 0;
+  for (const CellSample& sample : samples) count += sample.values.size();
+  return count;
+}
+
+/// "" unless there are too many updates to compare, each by itself.
+std::string too_many_updates(Samples samples, double from) {
+  constexpr ptrdiff_t kMaxUpdates = 20000;
+  for (const CellSample& sample : samples) {
+    for (const auto& [seed, curve] : sample.curves) {
+      const auto updates = std::ranges::count_if(curve, [&](const CurvePoint& point) { return point.x >= from; });
+      if (updates > kMaxUpdates)
+        return fmt::format("{} updates are too many to compare each; name a metric of evaluations", updates);
+    }
+  }
+  return "";
+}
+
+/// The first is better than the second at every update from one on: held if it is so at each by its own interval, which
+/// needs no correction; contradicted by an update at which the second is better, corrected for all of them.
+Finding find_stays_better(Samples samples, const Comparison& comparison) {
+  if (auto failures = undecided_by_failures(samples)) return *failures;
+  if (const std::string why = too_many_updates(samples, comparison.limits.from); !why.empty()) return {.reason = why};
+  size_t curves = 0;
+  for (const CellSample& sample : samples) curves += sample.curves.size();
+  std::vector<double> p;
+  std::vector<Part> parts;
+  const auto updates = values_by_update(samples, comparison.limits.from);
+  for (const auto& [update, there] : updates) {
+    if (const size_t values = count_values(there); values < curves)
+      return {.reason = fmt::format("at update {:.0f} only {} of {} runs have a value", update, values, curves)};
+    const Estimate estimate = advantage(there[0], there[1], comparison);
+    Finding finding = finding_of(estimate, 1 - kLevel);
+    if (finding.interval && finding.interval->first > 0) finding.verdict = ClaimVerdict::kHeld;
+    const bool is_worse = estimate.difference && *estimate.mean < 0;
+    p.push_back(is_worse ? estimate.difference->p() : 1);
+    parts.push_back({fmt::format("at update {:.0f}, of {} to {:.0f}", update, updates.size(), updates.rbegin()->first),
+                     finding, margin_of(finding)});
+  }
+  if (parts.empty()) {
+    return {.verdict = ClaimVerdict::kNotTested,
+            .reason = fmt::format("no update from {:.0f} on at which all runs have reported", comparison.limits.from)};
+  }
+  const std::vector<double> adjusted = holm(p);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (adjusted[i] <= kLevel) parts[i].finding.verdict = ClaimVerdict::kContradicted;
+  }
+  // Of those that do not decide, the one at which the first is least ahead.
+  std::ranges::stable_sort(parts, {}, &Part::margin);
+  return all_of(std::move(parts));
 }
 
 size_t points_of(Samples samples) {
@@ -362,6 +439,13 @@ constexpr ClaimKind kKinds[] = {
      "the slope of least squares, the mean over seeds, with its 95 % interval", find_slope},
     {"linear", 1, 1, 3, ClaimKind::kOver | ClaimKind::kR2, false, Form::kFit,
      "R² of a straight line, the mean over seeds, with its 95 % interval", find_linear},
+    {"above", 1, kMaxCells, 1, ClaimKind::kThan, true, Form::kValue,
+     "the mean with its 95 % interval, which must be above the claim's number", find_above},
+    {"below", 1, kMaxCells, 1, ClaimKind::kThan, true, Form::kValue,
+     "the mean with its 95 % interval, which must be below the claim's number", find_below},
+    {"stays_better", 2, 2, 2, ClaimKind::kCurve, true, Form::kSlope,
+     "by how much it is better at the update that decides, with its 95 % interval; it must be better at each, and is "
+     "contradicted where Holm's p for all of them is at most 0.05", find_stays_better},
 };
 // clang-format on
 

@@ -2,12 +2,15 @@
 // kKinds in claim.cc.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/statistics/curve.h"
 #include "harness/statistics/interval.h"
 #include "harness/statistics/seed_value.h"
 
@@ -31,6 +34,7 @@ struct CellSample {
   size_t failed = 0;              // diverged, or below the table's fail_below
   size_t missing = 0;             // without a number for another reason: not trained yet, crashed, without this score
   double at = 0;                  // its place on the axis of a slope
+  std::map<int64_t, Curve> curves = {};  // of a claim about curves: by seed, in place of values
 };
 
 /// What a claim says beside its cells.
@@ -39,6 +43,8 @@ struct Limits {
   bool is_percent = false;
   Interval between = {};  // of a ratio
   double r2 = 0;
+  double than = 0;     // what a value is above or below
+  double from = 0;     // the update from which on curves are compared
   bool falls = false;  // a slope, downwards
 };
 
@@ -59,9 +65,18 @@ struct Finding {
 
 struct ClaimKind {
   /// What the estimate is, which decides how it is printed.
-  enum class Form { kDifference, kShare, kRatio, kSlope, kFit };
+  enum class Form { kDifference, kShare, kRatio, kSlope, kFit, kValue };
   /// The keys that it needs or may have beside its cells.
-  enum Key : unsigned { kWithin = 1, kBetween = 2, kR2 = 4, kDirection = 8, kOver = 16, kOf = 32 };
+  enum Key : unsigned {
+    kWithin = 1,
+    kBetween = 2,
+    kR2 = 4,
+    kDirection = 8,
+    kOver = 16,
+    kOf = 32,
+    kThan = 64,
+    kCurve = 128
+  };
 
   std::string_view name;  // the key of a claim
   size_t min_cells;

@@ -380,6 +380,24 @@ void load_keys(TableReader& reader, const TableLines& lines, const CellReader& c
     if (!(spec.limits.r2 > 0 && spec.limits.r2 <= 1))
       fail("{}: {} needs r2 above 0 and up to 1, as in r2 = 0.9", reader.location("r2"), spec.kind->name);
   }
+  if (keys & ClaimKind::kThan) {
+    const std::optional<double> than = reader.number("than");
+    if (!than) fail("{}: {} needs than = a number", reader.location(), spec.kind->name);
+    spec.limits.than = *than;
+  }
+  if (keys & ClaimKind::kCurve) {
+    spec.curve = reader.text("curve").value_or("");
+    const std::optional<double> from = reader.number("from");
+    if (spec.curve.empty() || !from || spec.curve.find('*') != std::string::npos) {
+      fail("{}: {} needs curve = \"…\", a metric, and from = the update from which on it is so", reader.location(),
+           spec.kind->name);
+    }
+    spec.curve_location = reader.location("curve");
+    spec.limits.from = *from;
+    if (!reader.has("best_is"))
+      fail("{}: {} needs best_is = \"highest\" or \"lowest\"", reader.location(), spec.kind->name);
+    spec.lowest_is_best = reader.choice("best_is", {"highest", "lowest"}, 0) == 1;
+  }
   if (keys & ClaimKind::kOf) {
     const toml::array* others = reader.list("of");
     spec.among_all = !others;

@@ -42,7 +42,10 @@ struct ClaimSpec {
   const ClaimKind* kind = nullptr;
   std::vector<CellLabels> cells;  // each names one cell at a place
   bool among_all = false;         // of `best`: the others are all that have other labels on these axes of the rows
-  std::string over;               // of a slope: the axis, whose labels are numbers
+  std::string curve;              // the metric of `stays_better`, of which the highest is best, or not
+  std::string curve_location;
+  bool lowest_is_best = false;
+  std::string over;  // of a slope: the axis, whose labels are numbers
   Limits limits;
   PlaceFilter where = {.all = true};
   PlaceFilter not_claimed;

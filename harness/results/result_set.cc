@@ -135,16 +135,6 @@ void set_trained(std::vector<Row>& rows) {
 
 void leave_out_derived(std::vector<Row>& rows) { std::erase_if(rows, derives_from_one_of(rows)); }
 
-std::vector<Series> ResultSet::series(const Row& row, const std::vector<std::string>& metrics) const {
-  std::vector<Series> series(metrics.size());
-  store->read_metrics(row.run.id, [&](const MetricLine& line) {
-    const auto metric = std::find(metrics.begin(), metrics.end(), line.name);
-    if (metric == metrics.end()) return;
-    series[static_cast<size_t>(metric - metrics.begin())].push_back({.step = line.step, .value = line.value});
-  });
-  return series;
-}
-
 void read_beginnings(ResultSet& results) {
   if (!results.store) return;
   const bool has_replicates =

@@ -13,22 +13,10 @@
 
 namespace tearless::harness {
 
-/// What a run reported of one metric at one step.
-struct Reported {
-  int64_t step = 0;  // updates made
-  double value = 0;
-};
-/// What a run reported of one metric, in the order of its file.
-using Series = std::vector<Reported>;
-
 struct ResultSet {
   std::vector<Row> rows = {};
   std::vector<Row> beside = {};  // not asked for: runs that the same sweeps derive from `rows`; states alone
   std::unique_ptr<const Store> store = nullptr;  // null: nothing was run in the workspace yet
-
-  /// What the run has reported of each of these metrics; of a metric that it lacks an empty series. UserError if the
-  /// metrics are not what was recorded.
-  std::vector<Series> series(const Row& row, const std::vector<std::string>& metrics) const;
 };
 
 enum class Read {

@@ -83,7 +83,7 @@ class Checks : public testing::Test {
       const auto* spec = std::get_if<TableSpec>(&view.spec);
       tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
     }
-    return check_grid(grid, tables);
+    return check_grid(grid, tables, {});
   }
 
   /// "p, 2: held".
@@ -498,7 +498,7 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
   }
   std::vector<Table> tables(grid.views.size());
   tables.front() = table;
-  const GridChecks checks = check_grid(grid, tables);
+  const GridChecks checks = check_grid(grid, tables, {});
   ASSERT_EQ(checks.claims.size(), static_cast<size_t>(kRows) * kColumns);
   for (int c : {0, 7, kColumns - 1}) {
     for (int r : {0, 1, 1234, kRows - 1}) {

@@ -142,19 +142,5 @@ TEST_F(ResultSetTest, HasWhatTheAttemptsHaveMeasuredUnderTheNameOfADerivedRun) {
   EXPECT_EQ(trained.result.measured_on, std::set<std::string>{"cpu, a processor, 1 thread"});
 }
 
-TEST_F(ResultSetTest, GivesTheSeriesOfEachMetricInTheOrderThatIsAskedFor) {
-  store_->submit(sweep("s", {request("aa")}));
-  store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5}, {40, 1, "dev.bleu", 7}, {80, 2, "train.loss", 4}}, 120);
-  const ResultSet results = read({"aa"});
-  const std::vector<Series> series = results.series(results.rows[0], {"dev.bleu", "dev.ppl", "train.loss"});
-  ASSERT_EQ(series.size(), 3u);
-  ASSERT_EQ(series[0].size(), 1u);
-  EXPECT_EQ(series[0][0].value, 7);
-  EXPECT_TRUE(series[1].empty());
-  ASSERT_EQ(series[2].size(), 2u);
-  EXPECT_EQ(series[2][1].step, 2);
-  EXPECT_EQ(series[2][1].value, 4);
-}
-
 }  // namespace
 }  // namespace tearless::harness::result_set_test

@@ -1,0 +1,161 @@
+#include "harness/results/curves.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "harness/runs/gradient_norms.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+namespace {
+
+/// Whole, since the measure of one is exact.
+std::vector<Curve> whole_curves(const ResultSet& results, const Row& row, const std::vector<std::string>& metrics) {
+  std::vector<Curve> curves(metrics.size());
+  read_curves(results, row, metrics, [&](size_t metric, int64_t update, double value) {
+    curves[metric].push_back({static_cast<double>(update), value});
+  });
+  for (Curve& curve : curves) put_in_order(curve);
+  return curves;
+}
+
+/// Of the scores over updates.
+std::vector<std::string> metrics_of(const std::vector<CurveScore>& scores) {
+  std::vector<std::string> metrics;
+  for (const CurveScore& score : scores) {
+    const bool is_known = std::ranges::find(metrics, score.of) != metrics.end();
+    if (!score.is_over_layers() && !is_known) metrics.push_back(score.of);
+  }
+  return metrics;
+}
+
+/// UserError if the norms of a run that has ended are not those that it ended with.
+void require_as_done(const RunDirectory& run) {
+  const std::filesystem::path file = run.gradient_norms();
+  const std::optional<Done> done = read_done(run);
+  if (!done || !std::filesystem::exists(file)) return;  // results alone that an older version copied lack it
+  const auto known = done->files.find(file.filename().string());
+  if (known == done->files.end()) return;
+  if (sha256_of_file(file) != known->second) {
+    fail("{}: it is not the file that the run ended with; to see what else is changed: tearless verify", file.string());
+  }
+}
+
+}  // namespace
+
+void put_in_order(Curve& curve) {
+  const auto is_late = [](const CurvePoint& a, const CurvePoint& b) { return a.x >= b.x; };
+  if (std::adjacent_find(curve.begin(), curve.end(), is_late) == curve.end()) return;  // nearly all are in order
+  std::ranges::stable_sort(curve, {}, &CurvePoint::x);
+  const auto is_same = [](const CurvePoint& a, const CurvePoint& b) { return a.x == b.x; };
+  curve.erase(curve.begin(), std::unique(curve.rbegin(), curve.rend(), is_same).base());
+}
+
+void CurveCollector::add(double x, double y) {
+  last_ = {x, y};
+  if (sums_.empty()) first_ = last_;
+  if (sums_.empty() || sums_.back().points == each_) {
+    if (sums_.size() == kMaxPoints) halve();
+    if (sums_.empty() || sums_.back().points == each_) sums_.emplace_back();
+  }
+  Sum& last = sums_.back();
+  ++last.points;
+  last.x += (x - last.x) / static_cast<double>(last.points);
+  if (!std::isfinite(y)) return;
+  ++last.finite;
+  last.y += (y - last.y) / static_cast<double>(last.finite);
+}
+
+void CurveCollector::halve() {
+  for (size_t i = 0; i + 1 < sums_.size(); i += 2) {
+    const Sum &a = sums_[i], &b = sums_[i + 1];
+    const int64_t finite = a.finite + b.finite;
+    const double part = finite == 0 ? 0 : static_cast<double>(b.finite) / static_cast<double>(finite);
+    sums_[i / 2] = {a.points + b.points, finite, (a.x + b.x) / 2, a.y * (1 - part) + b.y * part};
+  }
+  sums_.resize(sums_.size() / 2);
+  each_ *= 2;
+}
+
+Curve CurveCollector::take() {
+  Curve curve;
+  curve.reserve(sums_.size() + 2);
+  if (each_ > 1) curve.push_back(first_);
+  for (const Sum& sum : sums_)
+    curve.push_back({sum.x, sum.finite > 0 ? sum.y : std::numeric_limits<double>::quiet_NaN()});
+  if (each_ > 1 && last_.x > curve.back().x) curve.push_back(last_);
+  put_in_order(curve);
+  return curve;
+}
+
+void read_curves(const ResultSet& results, const Row& row, const std::vector<std::string>& metrics,
+                 const std::function<void(size_t, int64_t, double)>& read) {
+  if (!results.store || row.run.id.empty()) return;
+  const auto index_of = [&](const std::string& name) {
+    return static_cast<size_t>(std::ranges::find(metrics, name) - metrics.begin());
+  };
+  const size_t norms = index_of(kGradientNorms), reported = metrics.size() - (norms < metrics.size() ? 1 : 0);
+  if (reported > 0) {
+    results.store->read_metrics(row.run.id, [&](const MetricLine& line) {
+      const size_t metric = index_of(line.name);
+      if (metric < metrics.size() && metric != norms) read(metric, line.step, line.value);
+    });
+  }
+  if (norms < metrics.size()) {
+    const RunDirectory run = Workspace(results.store->root()).run(row.run.id);
+    require_as_done(run);
+    read_gradient_norms(run, [&](int64_t update, double norm) { read(norms, update, norm); });
+  }
+}
+
+Curve curve_of(const ResultSet& results, const Row& row, const std::string& metric) {
+  return whole_curves(results, row, {metric}).front();
+}
+
+Curve layers_of(const Row& row, const std::string& pattern) {
+  const size_t star = pattern.find('*');
+  const std::string before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  Curve curve;
+  for (auto score = row.result.scores.lower_bound(before);
+       score != row.result.scores.end() && score->first.starts_with(before); ++score) {
+    const std::string& name = score->first;
+    if (name.size() <= before.size() + after.size() || !name.ends_with(after)) continue;
+    int layer = 0;
+    const char *begin = name.data() + before.size(), *end = name.data() + name.size() - after.size();
+    const auto [last, error] = std::from_chars(begin, end, layer);
+    if (error == std::errc() && last == end && layer >= 0) curve.push_back({static_cast<double>(layer), score->second});
+  }
+  put_in_order(curve);
+  return curve;
+}
+
+void add_curve_scores(const Grid& grid, ResultSet& results) {
+  if (grid.curve_scores.empty()) return;
+  const std::vector<std::string> metrics = metrics_of(grid.curve_scores);
+  for (Row& row : results.rows) {
+    if (row.result.scores.empty() || !row.is_trained()) continue;
+    const std::vector<Curve> curves = whole_curves(results, row, metrics);
+    std::map<std::string, double> found;
+    for (const CurveScore& score : grid.curve_scores) {
+      if (row.result.scores.contains(score.name)) {
+        fail("{}: run {} has a score {} itself; give this one another name", score.location, row.run.id, score.name);
+      }
+      const auto metric = static_cast<size_t>(std::ranges::find(metrics, score.of) - metrics.begin());
+      const Curve of_layers = score.is_over_layers() ? layers_of(row, score.of) : Curve();
+      const Curve& curve = score.is_over_layers() ? of_layers : curves[metric];
+      if (const auto number = measure(*score.measure, curve, score.limits)) found.emplace(score.name, *number);
+      if (found.contains(score.name)) continue;
+      row.result.no_numbers[score.name] = curve.empty()                                ? "no curve"
+                                          : score.measure->keys & CurveMeasure::kValue ? "not reached"
+                                                                                       : "too few points";
+    }
+    row.result.scores.merge(found);
+  }
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,51 @@
+// Numbers of one curve: when it reaches a value, how often it jumps, how steep it is. They are scores of a run that the
+// grid file defines (grid/curve_score.h). A new one is a function and a row of kMeasures in curve.cc.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tearless::harness {
+
+struct CurvePoint {
+  double x = 0, y = 0;
+
+  bool operator==(const CurvePoint&) const = default;
+};
+/// In the order of x, each x once.
+using Curve = std::vector<CurvePoint>;
+
+/// Least squares through points.
+struct StraightLine {
+  double slope = 0;
+  double r2 = 0;  // of points with one y it is 0: the line explains nothing of them
+};
+/// REQUIRES: two points or more, each of another x.
+StraightLine straight_line(std::span<const CurvePoint> points);
+
+/// What a measure of a curve needs to know besides the curve.
+struct CurveLimits {
+  double from = -std::numeric_limits<double>::infinity(), to = std::numeric_limits<double>::infinity();  // of x
+  double value = 0;  // that the curve reaches
+  int window = 100;  // points before one, with whose median it is compared
+};
+
+struct CurveMeasure {
+  /// kLowestIsBest is no key: of two such numbers the lower is better, unless the table says otherwise.
+  enum Key : unsigned { kValue = 1, kWindow = 2, kLowestIsBest = 4 };
+
+  std::string_view name;  // in a grid file: take = "…"
+  unsigned keys;          // of CurveLimits, besides from and to; kValue is needed
+  /// Of the points from `from` to `to`, all of them finite; nullopt where too few are there, or none reaches the value.
+  std::optional<double> (*of)(std::span<const CurvePoint> curve, const CurveLimits& limits);
+};
+
+std::span<const CurveMeasure> curve_measures();
+
+/// The measure of the curve between the limits. Points that are not finite are left out.
+std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits);
+
+}  // namespace tearless::harness

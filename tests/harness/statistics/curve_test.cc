@@ -1,0 +1,101 @@
+// Numbers of curves, on curves whose numbers are known, and against plain loops on random ones.
+#include "harness/statistics/curve.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace tearless::harness::curve_test {
+namespace {
+
+std::optional<double> taken(std::string_view name, const Curve& curve, const CurveLimits& limits = {}) {
+  for (const CurveMeasure& one : curve_measures()) {
+    if (one.name == name) return measure(one, curve, limits);
+  }
+  ADD_FAILURE() << name;
+  return std::nullopt;
+}
+
+const Curve kRise = {{100, 1}, {200, 3}, {300, 2}, {400, 6}};
+
+TEST(CurveMeasures, FirstXAtWhichItReachesAValue) {
+  EXPECT_EQ(taken("first_at_least", kRise, {.value = 2}), 200);
+  EXPECT_EQ(taken("first_at_least", kRise, {.value = 3}), 200) << "equal counts";
+  EXPECT_EQ(taken("first_at_least", kRise, {.value = 6.5}), std::nullopt);
+  EXPECT_EQ(taken("first_at_most", kRise, {.value = 2}), 100);
+  EXPECT_EQ(taken("first_at_most", kRise, {.from = 150, .value = 2}), 300);
+}
+
+TEST(CurveMeasures, LastValueMeanAndArea) {
+  EXPECT_EQ(taken("final", kRise), 6);
+  EXPECT_EQ(taken("final", kRise, {.to = 399}), 2);
+  EXPECT_EQ(taken("mean", kRise), 3);
+  EXPECT_EQ(taken("mean", kRise, {.from = 200, .to = 300}), 2.5) << "the limits are in it";
+  EXPECT_EQ(taken("area", kRise), 200 + 250 + 400);
+  EXPECT_EQ(taken("area", {{0, 1}, {10, 1}, {40, 1}}), 40) << "by x, not by points";
+  EXPECT_EQ(taken("area", {{0, 1}}), std::nullopt);
+  EXPECT_EQ(taken("final", {}), std::nullopt);
+  EXPECT_EQ(taken("mean", {}), std::nullopt);
+}
+
+TEST(CurveMeasures, VarianceIsTheSampleVariance) {
+  EXPECT_DOUBLE_EQ(*taken("variance", kRise), (4 + 0 + 1 + 9) / 3.0);
+  EXPECT_EQ(taken("variance", {{1, 0.1}, {2, 0.1}, {3, 0.1}}), 0) << "of equal values exactly";
+  EXPECT_EQ(taken("variance", {{1, 5}}), std::nullopt);
+}
+
+TEST(CurveMeasures, SlopeAndR2AreThoseOfLeastSquares) {
+  const Curve line = {{1, 5}, {2, 7}, {3, 9}, {6, 15}};
+  EXPECT_DOUBLE_EQ(*taken("slope", line), 2);
+  EXPECT_DOUBLE_EQ(*taken("r2", line), 1);
+  const Curve bent = {{1, 1}, {2, 2}, {3, 2}};  // slope 1/2, R² = 3/4
+  EXPECT_DOUBLE_EQ(*taken("slope", bent), 0.5);
+  EXPECT_DOUBLE_EQ(*taken("r2", bent), 0.75);
+  EXPECT_EQ(taken("r2", {{1, 0.3}, {2, 0.3}, {3, 0.3}}), 0) << "a line explains nothing of a constant";
+  EXPECT_EQ(taken("slope", {{1, 2}}), std::nullopt);
+  EXPECT_EQ(taken("r2", {{1, 2}, {2, 3}}), std::nullopt) << "any two points are on a line";
+}
+
+TEST(CurveMeasures, SpikesAreAboveThreeTimesTheMedianOfThePointsBefore) {
+  Curve curve;
+  for (int i = 0; i < 14; ++i) curve.push_back({1.0 * i, 1});
+  curve[5].y = 3;    // not above
+  curve[9].y = 3.1;  // above
+  curve[13].y = 50;
+  EXPECT_EQ(taken("spikes", curve, {.window = 4}), 2 / 10.0);
+  EXPECT_EQ(taken("spikes", curve, {.from = 10, .window = 2}), 1 / 2.0);
+  EXPECT_EQ(taken("spikes", curve, {.window = 14}), std::nullopt) << "no point has so many before it";
+}
+
+TEST(CurveMeasures, SpikesAgreeWithAPlainLoop) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    const int window = 1 + static_cast<int>(random() % 9);
+    Curve curve;
+    for (int i = 0; i < 60; ++i) curve.push_back({1.0 * i, 1.0 * (random() % 12)});  // many are equal
+    int spikes = 0;
+    for (size_t i = window; i < curve.size(); ++i) {
+      std::vector<double> before;
+      for (size_t k = i - window; k < i; ++k) before.push_back(curve[k].y);
+      std::ranges::sort(before);
+      const double median = (before[(before.size() - 1) / 2] + before[before.size() / 2]) / 2;
+      if (curve[i].y > 3 * median) ++spikes;
+    }
+    EXPECT_DOUBLE_EQ(*taken("spikes", curve, {.window = window}), spikes / (60.0 - window)) << window;
+  }
+}
+
+TEST(CurveMeasures, PointsThatAreNotFiniteAreLeftOut) {
+  const Curve curve = {{1, 1}, {2, std::nan("")}, {3, std::numeric_limits<double>::infinity()}, {4, 3}};
+  EXPECT_EQ(taken("mean", curve), 2);
+  EXPECT_EQ(taken("first_at_least", curve, {.value = 2}), 4);
+  EXPECT_EQ(taken("area", curve), 6);
+}
+
+}  // namespace
+}  // namespace tearless::harness::curve_test
