@@ -67,6 +67,8 @@ const std::vector<Command> kCommands = [] {
       {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table, kFolderOrArchive},
       {"check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted", command_check_table,
        kFolderOrArchive},
+      {"figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", command_figure, kFolderOrArchive,
+       /*has_json=*/false},
       {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
        command_explain, kFolderOrArchive},
       {"diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff, kFolderOrArchive},

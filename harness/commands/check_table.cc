@@ -10,6 +10,7 @@
 #include "harness/check/check.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/table_options.h"
+#include "harness/results/curves.h"
 
 namespace tearless::harness {
 namespace {
@@ -24,14 +25,17 @@ GridChecks checks_of(const GridState& state) {
     const auto* spec = std::get_if<TableSpec>(&view.spec);
     tables.push_back(spec ? fill(state.grid, view.title, *spec, state.results.rows) : Table());
   }
-  return check_grid(state.grid, tables);
+  return check_grid(state.grid, tables, state.results);
 }
 
 int check_table(const CheckOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
-  const std::vector<GridState> states = options.states(globals);
+  std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
-  for (const GridState& state : states) all.push_back(checks_of(state));
+  for (GridState& state : states) {
+    add_curve_scores(state.grid, state.results);
+    all.push_back(checks_of(state));
+  }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
          states.front().grid.file.string());

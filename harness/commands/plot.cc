@@ -17,8 +17,9 @@
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/csv_option.h"
-#include "harness/figure/figure.h"
+#include "harness/figure/draw.h"
 #include "harness/plan/grid_state.h"
+#include "harness/results/curves.h"
 #include "harness/results/result_set.h"
 #include "harness/screen/screen.h"
 #include "harness/table/columns.h"
@@ -38,7 +39,7 @@ struct PlotOptions {
 
 struct PlottedRun {
   const Row* row;
-  std::vector<Series> curves;  // one for each metric
+  std::vector<Curve> curves;  // one for each metric
 
   bool has_diverged() const { return row->result.state == RunState::kDiverged; }
 };
@@ -48,12 +49,26 @@ using PlottedCell = std::vector<PlottedRun>;
 // What a run of the workspace has reported is a metric; so is what has a dot, unless it is a grid file, a label or a
 // sweep, so that one that is not there yet, or is mistyped, is not looked up as a run.
 bool is_metric(const Store& store, const std::string& word) {
+  if (word == kGradientNorms) return true;
   const std::vector<std::string> known = store.metric_names();
   if (std::find(known.begin(), known.end(), word) != known.end()) return true;
   if (word.find('.') == std::string::npos || is_label_word(word) || is_grid_word(word)) return false;
   const std::vector<Sweep> sweeps = store.sweeps();
   return std::none_of(sweeps.begin(), sweeps.end(),
                       [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.name == word; });
+}
+
+// For a drawing of bounded size; otherwise whole, in the order of the run's file.
+std::vector<Curve> curves_of(const ResultSet& runs, const Row& row, const std::vector<std::string>& metrics,
+                             bool is_drawn) {
+  std::vector<Curve> curves(metrics.size());
+  std::vector<CurveCollector> collectors(metrics.size());
+  read_curves(runs, row, metrics, [&](size_t metric, int64_t update, double value) {
+    const auto x = static_cast<double>(update);
+    is_drawn ? collectors[metric].add(x, value) : curves[metric].push_back({x, value});
+  });
+  for (size_t i = 0; i < metrics.size() && is_drawn; ++i) curves[i] = collectors[i].take();
+  return curves;
 }
 
 std::set<std::string> metrics_of(const ResultSet& runs) {
@@ -74,10 +89,11 @@ std::set<std::string> metrics_of(const ResultSet& runs) {
 }
 
 // A cell for each line. The cells borrow the rows.
-std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std::string>& metrics, bool by_run) {
+std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std::string>& metrics,
+                                    const PlotOptions& options) {
   if (runs.rows.empty()) return {};
   if (metrics.empty()) refuse_metric(runs, "");
-  const auto line_of = [by_run](const Row& row) {
+  const auto line_of = [by_run = options.is_by_run()](const Row& row) {
     RowKey key = {row.sweep_id(), by_run || !row.sweep ? row.run.id : ""};
     for (const auto& [axis, label] : row.run.coordinates) key.push_back(axis + "=" + label);
     return key;
@@ -87,7 +103,7 @@ std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std
   for (const Group& line : group(runs.rows, line_of)) {
     PlottedCell& cell = cells.emplace_back();
     for (const Row* row : line.rows) {
-      cell.push_back({row, runs.series(*row, metrics)});
+      cell.push_back({row, curves_of(runs, *row, metrics, !options.csv)});
       for (size_t i = 0; i < metrics.size(); ++i) has_values[i] = has_values[i] || !cell.back().curves[i].empty();
     }
   }
@@ -96,15 +112,14 @@ std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std
   return cells;
 }
 
-// The runs that count in the mean: those that have not diverged, or if all have, all.
-std::vector<CurvePoint> points_of(const PlottedCell& cell, size_t metric) {
-  const bool all_diverged =
-      std::all_of(cell.begin(), cell.end(), [](const PlottedRun& run) { return run.has_diverged(); });
-  std::vector<Series> curves;
+Figure::Line line_of(const PlottedCell& cell, size_t metric) {
+  std::vector<DrawnRun> runs;
   for (const PlottedRun& run : cell) {
-    if (all_diverged || !run.has_diverged()) curves.push_back(run.curves[metric]);
+    DrawnRun& one = runs.emplace_back(DrawnRun{run.curves[metric], run.has_diverged()});
+    put_in_order(one.curve);
+    if (!one.curve.empty()) one.end = one.curve.back();
   }
-  return summary_of(std::move(curves));
+  return line_of(runs, FigureSpec::Band::kRange, /*joins=*/true);
 }
 
 std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
@@ -122,7 +137,7 @@ std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
 // "3", "2 of 3", "3, 1 diverged".
 std::string seeds_text(const PlottedCell& cell) {
   const auto has_curve = [](const PlottedRun& run) {
-    return std::any_of(run.curves.begin(), run.curves.end(), [](const Series& curve) { return !curve.empty(); });
+    return std::any_of(run.curves.begin(), run.curves.end(), [](const Curve& curve) { return !curve.empty(); });
   };
   const auto reporting = std::count_if(cell.begin(), cell.end(), has_curve);
   const auto diverged = std::count_if(cell.begin(), cell.end(), [](const auto& run) { return run.has_diverged(); });
@@ -158,10 +173,10 @@ void add_legend(Figure& figure, const std::vector<PlottedCell>& cells, bool by_r
       return column.text(cell) == column.text(cells.front());
     });
   });
-  for (const LegendColumn& column : columns) figure.heading.push_back(column.name);
+  for (const LegendColumn& column : columns) figure.heading.push_back({column.name});
   for (const PlottedCell& cell : cells) {
-    std::vector<std::string>& row = figure.legend.emplace_back();
-    for (const LegendColumn& column : columns) row.push_back(column.text(cell));
+    std::vector<Name>& row = figure.legend.emplace_back();
+    for (const LegendColumn& column : columns) row.push_back({column.text(cell)});
   }
 }
 
@@ -170,25 +185,19 @@ Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::s
   bool has_band = false, has_diverged = false;
   for (size_t i = 0; i < metrics.size(); ++i) {
     Figure::Panel& panel = figure.panels.emplace_back();
-    panel.metric = metrics[i];
+    panel.y = {metrics[i]};
     for (const PlottedCell& cell : cells) {
-      Figure::Line line = {.points = points_of(cell, i), .diverged = {}, .sets_scale = false};
-      for (const PlottedRun& run : cell) {
-        const Series& curve = run.curves[i];
-        if (run.has_diverged() && !curve.empty()) line.diverged.push_back(curve.back());
-        line.sets_scale = line.sets_scale || !run.has_diverged();
-      }
+      const Figure::Line& line = panel.lines.emplace_back(line_of(cell, i));
       has_diverged = has_diverged || !line.diverged.empty();
-      has_band = has_band || std::any_of(line.points.begin(), line.points.end(),
-                                         [](const CurvePoint& point) { return point.low < point.high; });
-      panel.lines.push_back(std::move(line));
+      has_band =
+          has_band || std::ranges::any_of(line.points, [](const BandPoint& point) { return point.low < point.high; });
     }
   }
   add_legend(figure, cells, by_run);
   std::vector<std::string> notes;
   if (has_band) notes.emplace_back("line: mean of the seeds; dots: their min–max");
   if (has_diverged) notes.emplace_back(by_run ? "×: diverged" : "×: diverged, not in the mean");
-  figure.note = fmt::format("{}", fmt::join(notes, "; "));
+  if (!notes.empty()) figure.notes.push_back(fmt::format("{}", fmt::join(notes, "; ")));
   return figure;
 }
 
@@ -215,11 +224,11 @@ void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::
       std::string begin = csv_line(texts, options.formulas);
       begin.back() = ',';  // the numbers follow
       if (by_run) {
-        for (const Reported& point : cell.front().curves[i]) fmt::print("{}{},{}\n", begin, point.step, point.value);
+        for (const CurvePoint& point : cell.front().curves[i]) fmt::print("{}{:.0f},{}\n", begin, point.x, point.y);
         continue;
       }
-      for (const CurvePoint& point : points_of(cell, i)) {
-        fmt::print("{}{},{},{},{},{}\n", begin, point.step, point.mean, point.low, point.high, point.runs);
+      for (const BandPoint& point : line_of(cell, i).points) {
+        fmt::print("{}{:.0f},{},{},{},{}\n", begin, point.x, point.mean, point.low, point.high, point.runs);
       }
     }
   }
@@ -244,13 +253,13 @@ int plot(const PlotOptions& options, const Globals& globals) {
     const Selection selection = select_or_last(of_one_moment, words);
     runs = selected_rows(std::move(store), selection, Duplicates::kNewest, Read::kStates);
     leave_out_derived(runs.rows);  // they make no update
-    cells = read_cells(runs, metrics, options.is_by_run());
+    cells = read_cells(runs, metrics, options);
   });
   if (options.csv) {
     print_points(cells, metrics, options);
   } else if (!cells.empty()) {
-    fmt::print("{}", render(figure_of(cells, metrics, options.is_by_run()), terminal_size(stdout).columns,
-                            has_colour(stdout)));
+    fmt::print("{}", render_text(figure_of(cells, metrics, options.is_by_run()), terminal_size(stdout).columns,
+                                 has_colour(stdout)));
   }
   return kOk;
 }

@@ -6,6 +6,7 @@
 
 #include "harness/commands/commands.h"
 #include "harness/commands/table_options.h"
+#include "harness/results/curves.h"
 #include "harness/results/sentences.h"
 
 namespace tearless::harness {
@@ -33,6 +34,7 @@ int print_table(const PrintOptions& options, const Globals& globals) {
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
+    add_curve_scores(state.grid, state.results);
     read_sentences(state.results, scores_compared(state.grid));
     read_beginnings(state.results);
     for (const View& view : state.grid.views) {

@@ -14,21 +14,25 @@
 
 namespace tearless::harness {
 
-void TableOptions::add_to(CLI::App& app) {
+void ViewOptions::add_to(CLI::App& app, const std::string& formats) {
   app.add_option("what", words,
                  "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was "
                  "submitted, without the training "
                  "program; default: last");
   add_part_option(app, parts);
   app.add_option("--layout", layout,
-                 "lay the tables of this grid file, as it is now, over the runs of the sweep, without the training "
+                 "lay the views of this grid file, as it is now, over the runs of the sweep, without the training "
                  "program or data; it has the sweep's axes and labels")
       ->type_name("GRID");
-  app.add_option("--format", format,
-                 "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
-                 ".tex, .html, .csv, .json; else text)");
+  app.add_option("--format", format, formats);
   app.add_option("--out", out, "write to this file instead of standard output");
   add_formulas_option(app, formulas);
+}
+
+void TableOptions::add_to(CLI::App& app) {
+  ViewOptions::add_to(app,
+                      "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: "
+                      ".md, .tex, .html, .csv, .json; else text)");
 }
 
 TableFormat TableOptions::chosen_format(const Globals& globals) const {
@@ -44,7 +48,7 @@ TableFormat TableOptions::chosen_format(const Globals& globals) const {
   return chosen;
 }
 
-std::vector<GridState> TableOptions::states(const Globals& globals) const {
+std::vector<GridState> ViewOptions::states(const Globals& globals) const {
   const std::optional<std::filesystem::path> file =
       words.size() == 1 && layout.empty() ? grid_as_it_is_now(words) : std::nullopt;
   std::vector<GridState> states;
@@ -60,16 +64,21 @@ std::vector<GridState> TableOptions::states(const Globals& globals) const {
   return states;
 }
 
-size_t TableOptions::width() const {
-  return out.empty() && ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : 0;
-}
+size_t ViewOptions::width() const { return out.empty() && ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : 0; }
 
-void TableOptions::write(const std::string& text) const {
+void ViewOptions::write(const std::string& text) const {
   if (out.empty()) {
     std::cout << text;
   } else {
-    write_atomically(out, text);
+    write_atomically(output_file(out), text);
   }
+}
+
+std::filesystem::path output_file(const std::filesystem::path& out) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::is_symlink(out) ? fs::weakly_canonical(out) : out;
+  if (fs::exists(file) && !fs::is_regular_file(file)) fail("--out {}: it is there and is no file", out.string());
+  return file;
 }
 
 }  // namespace tearless::harness

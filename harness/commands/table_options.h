@@ -1,4 +1,4 @@
-// Options of the commands that print the tables of grids or what is said of them: `table` and `check-table`.
+// Options of the commands that print the views of grids: `table`, `check-table` and `figure`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,22 +13,32 @@
 
 namespace tearless::harness {
 
-struct TableOptions {
+struct ViewOptions {
   std::vector<std::string> words, parts;
-  std::filesystem::path layout;  // a grid file; empty: the sweep's own tables
+  std::filesystem::path layout;  // a grid file; empty: the sweep's own views
   std::string format;            // "": by the ending of `out`
   std::string out;               // "": standard output
   Formulas formulas = Formulas::kAsTheyAre;
 
-  void add_to(CLI::App& app);
+  /// `formats` is the help of --format.
+  void add_to(CLI::App& app, const std::string& formats);
 
-  /// UserError for options that contradict each other.
-  TableFormat chosen_format(const Globals& globals) const;
   /// The grids that are asked for, with their runs' results. UserError for a plan with errors.
   std::vector<GridState> states(const Globals& globals) const;
   /// Of the terminal; 0: what is printed is not for one.
   size_t width() const;
   void write(const std::string& text) const;
+};
+
+/// The file that is written where `out` is asked for: behind a symbolic link its target. UserError for what is there
+/// and is no file: a device or a pipe would be replaced.
+std::filesystem::path output_file(const std::filesystem::path& out);
+
+struct TableOptions : ViewOptions {
+  void add_to(CLI::App& app);
+
+  /// UserError for options that contradict each other.
+  TableFormat chosen_format(const Globals& globals) const;
 };
 
 }  // namespace tearless::harness

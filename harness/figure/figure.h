@@ -1,49 +1,74 @@
-// Curves over updates, drawn for a terminal: what runs reported → lines with bands → text. Pure: no database, no
-// terminal, no clock.
+// Figures: lines with bands over updates, layers or an axis. Pure: no database, no terminal, no clock.
+//
+//   FigureSpec, ResultSet --draw()--> Figure --render_text()────────> text, for a terminal
+//   rows of `tearless plot` ────────────┘  ├─render_csv(), render_pgfplots()
+//                                          └─gnuplot_script()──gnuplot──> SVG, PDF, PNG
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "harness/results/result_set.h"
+#include "harness/grid/figure_spec.h"
+#include "harness/grid/names.h"
+#include "harness/statistics/curve.h"
+#include "harness/table/columns.h"
 
 namespace tearless::harness {
 
-/// Several runs at one step. Without a run, mean, low and high are NaN.
-struct CurvePoint {
-  int64_t step = 0;
+/// Several runs at one x. Without a run, mean, low and high are NaN, and the line is interrupted.
+struct BandPoint {
+  double x = 0;
   int runs = 0;  // that have a value there
   double mean = 0, low = 0, high = 0;
 };
 
-/// Mean, least and greatest value of several runs at each step at which one of them reported. Between two of its own
-/// steps a run counts with the value on the straight line between these; before its first and after its last step, and
-/// beside a value that is not finite, it does not count.
-std::vector<CurvePoint> summary_of(std::vector<Series> runs);
-
 struct Figure {
   struct Line {
-    std::vector<CurvePoint> points = {};
-    std::vector<Reported> diverged = {};  // the last values of runs that have diverged: each is drawn as ×
-    bool sets_scale = true;               // false: it may leave the picture, unless no line sets the scale
+    std::vector<BandPoint> points = {};
+    Curve diverged = {};                   // the last values of runs that have diverged: each is drawn as ×
+    bool sets_scale = true;                // false: it may leave the picture, unless no line sets the scale
+    std::vector<std::string> labels = {};  // for CSV: one for each of Figure::axes
+    std::string y = {};                    // what it is of
+    std::string source = {};               // of a published line; "": measured
   };
   struct Panel {
-    std::string metric;
-    std::vector<Line> lines;  // lines[i] is explained by legend[i]
+    Name title = {};               // "": the figure has one panel
+    Name y = {};                   // beside its axis
+    std::vector<Line> lines = {};  // lines[i] is explained by legend[i]; without points it is not in this panel
+    std::vector<double> at_x = {}, at_y = {};  // limits of scores and claims: dashed lines across the panel
   };
-  std::vector<Panel> panels;
-  std::vector<std::string> heading;              // of the legend's columns
-  std::vector<std::vector<std::string>> legend;  // for each line a row, with a cell for each column
-  std::string note = {};                         // below the legend; "": none
+
+  Name title = {};
+  std::string name = {};  // of its file; "": the command chooses
+  Name x = {};
+  bool log_x = false, log_y = false;
+  bool from_zero = true;  // the axis of x begins at 0
+  std::vector<Panel> panels = {};
+  std::vector<std::string> axes = {};          // for CSV
+  std::vector<Name> heading = {};              // of the legend's columns
+  std::vector<std::vector<Name>> legend = {};  // for each line a row, with a cell for each column
+  std::vector<std::string> notes = {};         // one sentence each
+  TableSpec::Width width = TableSpec::Width::kColumn;
 };
 
 /// The letter that marks one of `lines` lines: A … Z, a … z, 0 … 9. Where they are not enough, all lines have two
 /// letters, or more: AA, AB …
 std::string letters_of(size_t line, size_t lines);
 
-/// Draws the panels one below the other with the same axis of updates, then the legend. Where several steps share a
-/// column of dots, their means are averaged. No line has more than `columns` characters if that is at least 40.
-std::string render(const Figure& figure, size_t columns, bool colour);
+/// Draws the panels one below the other with the same axis of x, then the legend. Where several points share a column
+/// of dots, their means are averaged. No line has more than `columns` characters if that is at least 40.
+std::string render_text(const Figure& figure, size_t columns, bool colour);
+
+/// A line for each point: labels, y, x, mean, low, high, runs, source; numbers in full precision. A diverged run's last
+/// value is not among them.
+std::string render_csv(const std::vector<Figure>& figures, Formulas formulas);
+
+/// A figure environment with a tikzpicture, for \usepackage{pgfplots} with its library groupplots.
+std::string render_pgfplots(const Figure& figure);
+
+enum class Picture { kSvg, kPdf, kPng };
+
+/// What gnuplot makes the picture `file` of. The script has the data, so it can be kept and edited.
+std::string gnuplot_script(const Figure& figure, Picture kind, const std::string& file);
 
 }  // namespace tearless::harness

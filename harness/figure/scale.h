@@ -1,18 +1,18 @@
 // Axes with round numbers. Internal to harness/figure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace tearless::harness {
 
 struct Scale {
-  double low = 0, high = 1;        // the ends of the axis
+  double low = 0, high = 1;        // the ends of the axis; of a logarithmic one, their logarithms
   double step = 1;                 // 1, 2 or 5 times a power of ten
   std::vector<double> ticks = {};  // its multiples from end to end
+  bool is_log = false;             // values are compared by their logarithms (to the base 10)
 
-  /// Where a value lies: 0 at `low`, 1 at `high`, outside of these beyond them.
+  /// Where a value lies: 0 at `low`, 1 at `high`, outside of these beyond them. NaN: it has no logarithm.
   double position(double value) const;
   /// A tick, with as many digits as all of them need.
   std::string label(double tick) const;
@@ -25,7 +25,13 @@ double round_step(long double range, int most);
 /// about them. REQUIRES: both are finite.
 Scale round_scale(double low, double high, int most_ticks);
 
-/// From 0 to `last`, with ticks at round whole numbers.
-Scale scale_of_steps(int64_t last, int most_ticks);
+/// From `low` to `high`, with ticks at round numbers between them, `least_step` or more apart. REQUIRES: both are
+/// finite.
+Scale scale_between(double low, double high, int most_ticks, double least_step);
+
+/// Logarithmic, with ticks at powers of ten, or where these are few also at twice and five times
+/// such, and where even these are few at multiples of one step. REQUIRES: both
+/// are finite and above 0.
+Scale log_scale(double low, double high, int most_ticks);
 
 }  // namespace tearless::harness

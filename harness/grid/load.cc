@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/grid/computed.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
 #include "harness/grid/sections.h"
@@ -260,7 +261,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   const std::vector<const toml::table*> subgrids = reader.tables("subgrid"), excludes = reader.tables("exclude");
   const toml::table* sample = reader.table("sample");
   const ViewSections views = view_sections(reader);
-  const toml::table* names = reader.table("names");
+  const toml::table *names = reader.table("names"), *scores = reader.table("score");
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
@@ -295,6 +296,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   }
   load_names(names, file.string(), grid);
   if (reader.has("submitted")) grid.named.clear();  // they have the names of base files, too
+  grid.curve_scores = read_curve_scores(scores, file.string());
   load_views(views, file.string(), grid);
   grid.file = submitted_file;  // until here it names the file of the locations
   grid.merged = merged_text(grid, root);

@@ -14,17 +14,10 @@
 #include "harness/grid/layout.h"
 #include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
+#include "harness/grid/where.h"
 
 namespace tearless::harness {
 namespace {
-
-constexpr size_t kMaxLabels = 12;  // in one sentence
-
-std::vector<size_t> axes_named(TableReader& reader, const std::string& key, const Grid& grid) {
-  std::vector<size_t> axes;
-  for (const std::string& name : reader.texts(key)) axes.push_back(grid.axis_index(name, reader.location(key)));
-  return axes;
-}
 
 std::vector<std::string> labels_of(const toml::table& table) {
   std::vector<std::string> labels;
@@ -47,41 +40,6 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
 }
 
 // --- where each axis is ---------------------------------------------------------------------------------------------
-
-// The points of an axis that `labels` names.
-std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>& labels, const std::string& location) {
-  std::vector<bool> points(axis.points.size());
-  std::vector<std::string> known;
-  for (const AxisPoint& point : axis.points) known.push_back(point.label);
-  for (const std::string& label : labels) {
-    const auto found = std::ranges::find(known, label);
-    if (found == known.end()) {
-      fail("{}: the axis {} has no label \"{}\"{}; it has: {}", location, axis.name, label, did_you_mean(label, known),
-           some_of(known, kMaxLabels));
-    }
-    points[static_cast<size_t>(found - known.begin())] = true;
-  }
-  return points;
-}
-
-/// `where = { axis = label or [labels] }`.
-void load_where(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
-  for (const auto& [name, node] : table) {
-    const std::string location = reader.location(node), axis_name(name.str());
-    const size_t axis = grid.axis_index(axis_name, location + ": where");
-    spec.where[axis] = points_named(grid.axes[axis], labels_in(node, axis_name, reader.file()), location);
-  }
-}
-
-/// Whether `where` leaves one label of an axis.
-bool has_one_point(const Grid& grid, const TableSpec& spec, size_t axis) {
-  if (spec.where.empty()) return false;
-  std::set<uint32_t> points;
-  for_each_cell(grid, [&](const Combination& cell, const Exclusion*) {
-    if (spec.admits(cell.index)) points.insert(cell.index[axis]);
-  });
-  return points.size() == 1;
-}
 
 /// Checks that each axis is in at most one of rows, columns, average and select.over, and places the axes that are in
 /// none; one of which `where` leaves a single point needs no place:
@@ -109,7 +67,7 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const bool no_columns = spec.columns.empty();
   const bool is_product = grid.axes.front().name != kSubgridAxis && !grid.sample;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    if (!stands[axis].empty() || has_one_point(grid, spec, axis)) continue;
+    if (!stands[axis].empty() || leaves_one_point(grid, spec.where, axis)) continue;
     if (no_rows && (spec.rows.empty() || !no_columns || !is_product)) {
       spec.rows.push_back(axis);
     } else if (no_columns) {
@@ -355,7 +313,7 @@ bool TableSpec::admits(const std::vector<uint32_t>& index) const {
 
 void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const std::string& file = reader.file();
-  if (const auto* where = reader.table("where")) load_where(*where, reader, grid, spec);
+  spec.where = read_where(reader, grid);
   load_scores(reader, grid, spec);
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   const toml::table* cell = reader.table("cell");

@@ -6,12 +6,13 @@
 #include <variant>
 
 #include "harness/grid/claim_spec.h"
+#include "harness/grid/figure_spec.h"
 #include "harness/grid/table_spec.h"
 
 namespace tearless::harness {
 
 /// In this order: claims are about the tables.
-using ViewSpec = std::variant<TableSpec, ClaimSpec>;
+using ViewSpec = std::variant<TableSpec, FigureSpec, ClaimSpec>;
 
 struct View {
   std::string title;  // no other view of its kind has it

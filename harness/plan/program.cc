@@ -104,12 +104,15 @@ void require_id(const Run& run, bool is_ready) {
 
 // `like`: an answer that was read before; what is equal is shared with it.
 CheckAnswer answer_from(const ordered_json& json, const CheckAnswer* like) {
-  CheckAnswer answer{.error = text_in(json, "error"), .key = text_in(json, "key"), .run = {}, .scores = {}};
+  CheckAnswer answer{.error = text_in(json, "error"), .key = text_in(json, "key"), .run = {}};
   if (!answer.error.empty()) return answer;
   answer.run = run_from(json, like ? &like->run : nullptr);
-  if (const auto names = texts_in(json, "scores")) {
-    const bool is_same = like && like->scores && *like->scores == *names;
-    answer.scores = is_same ? like->scores : std::make_shared<const std::vector<std::string>>(*names);
+  for (const auto& [key, known] :
+       {std::pair("scores", &CheckAnswer::scores), std::pair("metrics", &CheckAnswer::metrics)}) {
+    const auto names = texts_in(json, key);
+    if (!names) continue;
+    const bool is_same = like && like->*known && *(like->*known) == *names;
+    answer.*known = is_same ? like->*known : std::make_shared<const std::vector<std::string>>(*names);
   }
   if (const auto unused = json.find("unused"); unused != json.end() && !unused->is_null()) {
     answer.run.unused = unused->get<std::map<std::string, std::string>>();

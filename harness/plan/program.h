@@ -25,7 +25,8 @@ struct CheckAnswer {
   std::string error;  // one sentence; "" if the settings are accepted
   std::string key;    // the setting that `error` is about, or ""
   Run run;
-  std::shared_ptr<const std::vector<std::string>> scores;  // names or patterns; null: the program does not say
+  using Names = std::shared_ptr<const std::vector<std::string>>;
+  Names scores = {}, metrics = {};  // names or patterns; null: the program does not say
 };
 
 /// The answer of `probe`.

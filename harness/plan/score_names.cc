@@ -43,7 +43,8 @@ std::vector<std::string> measured_names_of(const Grid& grid) {
   return names;
 }
 
-std::string sentence_about(const TableSpec::NamedScore& named, const std::vector<std::string>& known) {
+std::string sentence_about(const TableSpec::NamedScore& named, const char* what,
+                           const std::vector<std::string>& known) {
   std::string nearest = did_you_mean(named.name, known);
   if (nearest.empty()) nearest = did_you_mean(named.name, measured_names());
   if (nearest.empty()) {  // "dev.bleu" is far from "dev.bleu_13a"
@@ -53,24 +54,65 @@ std::string sentence_about(const TableSpec::NamedScore& named, const std::vector
   }
   std::vector<std::string> shown = known;
   std::ranges::sort(shown);
-  return fmt::format("{}: {}: no run of this grid has a score {}{}; they have: {}", named.location, named.key,
+  return fmt::format("{}: {}: no run of this grid has a {} {}{}; they have: {}", named.location, named.key, what,
                      named.name, nearest, some_of(shown, kMaxNames));
+}
+
+// That figures, claims and scores of curves name.
+std::vector<TableSpec::NamedScore> metrics_named(const Grid& grid) {
+  std::vector<TableSpec::NamedScore> all;
+  for (const CurveScore& score : grid.curve_scores) {
+    if (!score.is_over_layers()) all.push_back({score.of, "of", score.location});
+  }
+  for (const View& view : grid.views) {
+    if (const auto* figure = std::get_if<FigureSpec>(&view.spec))
+      all.insert(all.end(), figure->metrics.begin(), figure->metrics.end());
+    if (const auto* claim = std::get_if<ClaimSpec>(&view.spec); claim && !claim->curve.empty())
+      all.push_back({claim->curve, "curve", claim->curve_location});
+  }
+  std::erase_if(all, [](const auto& named) { return named.name == kGradientNorms; });
+  return all;
+}
+
+// Words of [names] that are neither of an axis nor a score: of the axes of figures.
+bool is_of_figures(const Grid& grid, const std::string& word) {
+  if (word == kGradientNorms || word == "updates" || word == "hours" || word == "layer" || word == "epoch") return true;
+  return std::ranges::any_of(metrics_named(grid), [&](const auto& named) { return named.name == word; });
+}
+
+// All that the answers have under one key; unset if one of them does not have it.
+std::optional<std::vector<std::string>> names_in(const std::vector<PlannedRun>& plan,
+                                                 CheckAnswer::Names CheckAnswer::*known) {
+  std::set<std::string> all;
+  const std::vector<std::string>* added = nullptr;
+  for (const PlannedRun& planned : plan) {
+    if (!planned.answer.error.empty()) continue;
+    const auto* names = (planned.answer.*known).get();
+    if (!names) return std::nullopt;
+    if (names != added) all.insert(names->begin(), names->end());
+    added = names;
+  }
+  if (!added) return std::nullopt;
+  return std::vector(all.begin(), all.end());
 }
 
 }  // namespace
 
 std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan) {
-  std::set<std::string> all;
-  const std::vector<std::string>* added = nullptr;
-  for (const PlannedRun& planned : plan) {
-    if (!planned.answer.error.empty()) continue;
-    const auto* scores = planned.answer.scores.get();
-    if (!scores) return std::nullopt;
-    if (scores != added) all.insert(scores->begin(), scores->end());
-    added = scores;
+  return names_in(plan, &CheckAnswer::scores);
+}
+
+std::optional<std::vector<std::string>> metrics_of(const std::vector<PlannedRun>& plan) {
+  return names_in(plan, &CheckAnswer::metrics);
+}
+
+std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known) {
+  std::vector<std::string> errors;
+  for (const TableSpec::NamedScore& named : known ? metrics_named(grid) : std::vector<TableSpec::NamedScore>()) {
+    const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
+    if (std::ranges::none_of(*known, meets)) errors.push_back(sentence_about(named, "metric", *known));
   }
-  if (!added) return std::nullopt;
-  return std::vector(all.begin(), all.end());
+  return errors;
 }
 
 std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
@@ -81,6 +123,11 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
   for (const View& view : grid.views) {
     std::visit([&](const auto& spec) { all.insert(all.end(), spec.named.begin(), spec.named.end()); }, view.spec);
   }
+  std::vector<std::string> own;  // that the grid defines
+  for (const CurveScore& score : grid.curve_scores) {
+    own.push_back(score.name);
+    if (score.is_over_layers()) all.push_back({score.of, "of", score.location});
+  }
   for (const TableSpec::NamedScore& named : all) {
     if (named.key == "select.by" && is_measured(named.name)) {
       errors.push_back(
@@ -88,6 +135,8 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
                       named.location, named.key, named.name));
       continue;
     }
+    const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
+    if (std::ranges::any_of(own, meets) || (named.key == "names" && is_of_figures(grid, named.name))) continue;
     std::vector<std::string> names = known.value_or(std::vector<std::string>());
     if (is_measured(named.name)) {  // of each run, whatever its program
       names = measured_names_of(grid);
@@ -96,8 +145,9 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
       if (of_derivation == seen.end()) continue;
       names.assign(of_derivation->second.begin(), of_derivation->second.end());
     }
-    const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
-    if (std::ranges::none_of(names, meets)) errors.push_back(sentence_about(named, names));
+    if (std::ranges::any_of(names, meets)) continue;
+    names.insert(names.end(), own.begin(), own.end());
+    errors.push_back(sentence_about(named, "score", names));
   }
   return errors;
 }

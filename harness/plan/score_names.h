@@ -16,6 +16,13 @@ namespace tearless::harness {
 /// answered; unset if it did not say them of every run.
 std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan);
 
+/// Likewise of all metrics.
+std::optional<std::vector<std::string>> metrics_of(const std::vector<PlannedRun>& plan);
+
+/// A sentence, with the nearest names, for each metric that a figure, a claim or a score of a curve names and that no
+/// run can have. None where the metrics are not known.
+std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known);
+
 /// A sentence, with the nearest names, for each score that a view names and that no run can have. Without `known` the
 /// names are those that the runs have which are done; before the first is done there are no mistakes.
 std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,

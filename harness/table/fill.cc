@@ -64,9 +64,10 @@ double factor_of(const TableSpec& spec, const std::string& score) {
   return factor ? *factor : 1;
 }
 
-bool highest_is_best(const TableSpec& spec, const std::string& score) {
-  const bool* highest = entry_of(spec.highest_is_best, score);
-  return !highest || *highest;
+bool highest_is_best(const Grid& grid, const TableSpec& spec, const std::string& score) {
+  if (const bool* highest = entry_of(spec.highest_is_best, score)) return *highest;
+  const auto own = std::ranges::find(grid.curve_scores, score, &CurveScore::name);
+  return own == grid.curve_scores.end() || !(own->measure->keys & CurveMeasure::kLowestIsBest);
 }
 
 /// The keys of --set that may change results: neither local settings of the runs nor the device, which changes the last
@@ -477,7 +478,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     column.factor = factor_of(spec, column.score);
     column.digits = digits_of(spec, table, column.score);
     column.published_decimals = published_decimals(table, i);
-    column.highest_is_best = highest_is_best(spec, column.score);
+    column.highest_is_best = highest_is_best(grid, spec, column.score);
   }
   const Compared compared = spec.test ? compare_cells(*spec.test, columns_of_means(columns), table) : Compared();
   table.chosen = spec.select ? chosen_everywhere(table) : "";

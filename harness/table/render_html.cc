@@ -10,7 +10,7 @@ std::string escape_html(const std::string& text) {
   return escaped(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
-std::string header_line(const std::vector<HeaderCell>& line) {
+std::string html_header_line(const std::vector<HeaderCell>& line) {
   std::string text = "<tr>";
   for (const HeaderCell& cell : line) {
     const std::string span = cell.span > 1 ? fmt::format(" colspan=\"{}\"", cell.span) : "";
@@ -23,7 +23,7 @@ std::string header_line(const std::vector<HeaderCell>& line) {
 
 std::string render_html(const Sheet& sheet) {
   std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(sheet.title));
-  for (const HeaderLine& line : sheet.header) text += header_line(line.cells);
+  for (const HeaderLine& line : sheet.header) text += html_header_line(line.cells);
   text += "</thead>\n<tbody>\n";
   for (const Sheet::Row& row : sheet.rows) {
     text += "<tr>";

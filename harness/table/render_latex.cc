@@ -10,108 +10,10 @@
 
 #include "base/utf8.h"
 #include "harness/table/formats.h"
+#include "harness/table/latex.h"
 
 namespace tearless::harness {
 namespace {
-
-std::string escape_latex(const std::string& text) {
-  return escaped(text, {{"\\", "\\textbackslash{}"},
-                        {"~", "\\textasciitilde{}"},
-                        {"^", "\\textasciicircum{}"},
-                        {"&", "\\&"},
-                        {"%", "\\%"},
-                        {"$", "\\$"},
-                        {"#", "\\#"},
-                        {"_", "\\_"},
-                        {"{", "\\{"},
-                        {"}", "\\}"},
-                        {"*", "$^{*}$"},
-                        {"[", "{[}"},  // directly after \\ a bracket would be read as its optional argument
-                        {"]", "{]}"},
-                        {"<", "\\textless{}"},
-                        {">", "\\textgreater{}"},
-                        {"|", "\\textbar{}"},
-                        {"\"", "\\symbol{34}"},
-                        {"`", "\\symbol{96}"},
-                        {"--", "-{}-{}"},  // LaTeX sets two hyphens as a dash
-                        {"±", "$\\pm$"},
-                        {"≡", "$\\equiv$"},
-                        {"→", "$\\rightarrow$"},
-                        {"×", "$\\times$"},
-                        {"−", "$-$"},
-                        {"α", "$\\alpha$"},
-                        {"β", "$\\beta$"},
-                        {"γ", "$\\gamma$"},
-                        {"δ", "$\\delta$"},
-                        {"ε", "$\\varepsilon$"},
-                        {"ζ", "$\\zeta$"},
-                        {"η", "$\\eta$"},
-                        {"θ", "$\\theta$"},
-                        {"ι", "$\\iota$"},
-                        {"κ", "$\\kappa$"},
-                        {"λ", "$\\lambda$"},
-                        {"μ", "$\\mu$"},
-                        {"ν", "$\\nu$"},
-                        {"ξ", "$\\xi$"},
-                        {"π", "$\\pi$"},
-                        {"ρ", "$\\rho$"},
-                        {"σ", "$\\sigma$"},
-                        {"τ", "$\\tau$"},
-                        {"υ", "$\\upsilon$"},
-                        {"φ", "$\\varphi$"},
-                        {"χ", "$\\chi$"},
-                        {"ψ", "$\\psi$"},
-                        {"ω", "$\\omega$"},
-                        {"Γ", "$\\Gamma$"},
-                        {"Δ", "$\\Delta$"},
-                        {"Θ", "$\\Theta$"},
-                        {"Λ", "$\\Lambda$"},
-                        {"Ξ", "$\\Xi$"},
-                        {"Π", "$\\Pi$"},
-                        {"Σ", "$\\Sigma$"},
-                        {"Φ", "$\\Phi$"},
-                        {"Ψ", "$\\Psi$"},
-                        {"Ω", "$\\Omega$"},
-                        {"∞", "$\\infty$"},
-                        {"≠", "$\\neq$"},
-                        {"∈", "$\\in$"},
-                        {"∑", "$\\sum$"},
-                        {"∂", "$\\partial$"},
-                        {"∇", "$\\nabla$"},
-                        {"↔", "$\\leftrightarrow$"},
-                        {"⇒", "$\\Rightarrow$"},
-                        {"←", "$\\leftarrow$"},
-                        {"↑", "$\\uparrow$"},
-                        {"↓", "$\\downarrow$"},
-                        {"∼", "$\\sim$"},
-                        {"≥", "$\\geq$"},
-                        {"≤", "$\\leq$"},
-                        {"≈", "$\\approx$"},
-                        {"·", "$\\cdot$"},
-                        {"√", "$\\surd$"},
-                        {"₀", "$_{0}$"},
-                        {"₁", "$_{1}$"},
-                        {"₂", "$_{2}$"},
-                        {"₃", "$_{3}$"},
-                        {"₄", "$_{4}$"},
-                        {"₅", "$_{5}$"},
-                        {"₆", "$_{6}$"},
-                        {"₇", "$_{7}$"},
-                        {"₈", "$_{8}$"},
-                        {"₉", "$_{9}$"},
-                        {"⁻", "$^{-}$"},
-                        {"†", "$^{\\dagger}$"},
-                        {"‡", "$^{\\ddagger}$"},
-                        {"°", "$^\\circ$"},
-                        {"–", "--"},
-                        {"…", "\\dots{}"}});
-}
-
-/// At the beginning of a cell, a bracket or star would be read as an argument of the command before it.
-std::string latex_of(const Name& name) {
-  if (name.latex.empty()) return escape_latex(name.text);
-  return (name.latex.find_first_of("[*") == 0 ? "{}" : "") + name.latex;
-}
 
 /// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as digits before a number, so that the points of
 /// a column align. Its first `bold` bytes are bold.
@@ -225,7 +127,7 @@ Fit fit_of(const Sheet& sheet) {
 // --- lines -----------------------------------------------------------------------------------------------------------
 
 /// A line of the header, with rules below what spans several columns.
-std::string header_line(const std::vector<HeaderCell>& line) {
+std::string latex_header_line(const std::vector<HeaderCell>& line) {
   std::vector<std::string> cells;
   std::string rules;
   size_t column = 1;
@@ -280,7 +182,7 @@ std::string render_latex(const Sheet& sheet) {
   text += fmt::format("{}\n\\setlength{{\\tabcolsep}}{{{:.0f}pt}}\n", fit.size.command, fit.size.gap);
   text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n",
                       std::string(sheet.label_columns + sheet.columns(), 'l'));
-  for (const HeaderLine& line : sheet.header) text += header_line(line.cells);
+  for (const HeaderLine& line : sheet.header) text += latex_header_line(line.cells);
   text += "\\midrule\n";
   const std::vector<size_t> widest = widest_digits(sheet);
   for (const Sheet::Row& row : sheet.rows) text += body_lines(row, widest, fit.is_stacked);

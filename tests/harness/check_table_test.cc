@@ -82,5 +82,65 @@ TEST_F(CheckTable, PrintsInEachFormatAndTableDoesNotPrintClaims) {
   EXPECT_EQ(json::parse(ok({"table", "grid.toml", "--json"}).output).at("title"), "G") << "one table, no list";
 }
 
+// The metric dev.bleu of `a` is three times the update, that of `b` the update, of 5 updates each.
+TEST_F(CheckTable, DecidesClaimsOverCurvesAndOverScoresThatTheGridTakesFromThem) {
+  const auto claim = [](const std::string& text, const std::string& keys) {
+    return "[[claim]]\ntext = \"" + text + "\"\n" + keys + "\n";
+  };
+  const std::string curve = "\ncurve = \"dev.bleu\"\nfrom = ";
+  test::write_text(
+      folder_ / "grid.toml",
+      "title = \"G\"\nseeds = 3\n[[axis.s]]\nlabel = \"a\"\nset = { \"fake.metric.dev.bleu\" = 3.0 }\n"
+      "[[axis.s]]\nlabel = \"b\"\nset = { \"fake.metric.dev.bleu\" = 1.0 }\n"
+      "[score.last]\nof = \"dev.bleu\"\ntake = \"final\"\n"
+      "[score.to_six]\nof = \"dev.bleu\"\ntake = \"first_at_least\"\nvalue = 6\n"
+      "[score.early]\nof = \"dev.bleu\"\ntake = \"mean\"\nto = 3\n"
+      "[table]\nrows = \"s\"\nscores = [\"last\", \"to_six\", \"early\"]\n" +
+          claim("a stays above b", "stays_better = [\"a\", \"b\"]\nbest_is = \"highest\"" + curve + "2") +
+          claim("b stays above a", "stays_better = [\"b\", \"a\"]\nbest_is = \"highest\"" + curve + "2") +
+          claim("b stays below a", "stays_better = [\"b\", \"a\"]\nbest_is = \"lowest\"" + curve + "2") +
+          claim("a stays above b later", "stays_better = [\"a\", \"b\"]\nbest_is = \"highest\"" + curve + "100") +
+          claim("both end above 4", "above = [\"a\", \"b\"]\nthan = 4") +
+          claim("both end above 6", "above = [\"a\", \"b\"]\nthan = 6") +
+          claim("b ends below 6", "below = \"b\"\nthan = 6") + claim("a ends below 6", "below = \"a\"\nthan = 6") +
+          claim("a is early", "score = \"early\"\nabove = \"a\"\nthan = 5.9"));
+  EXPECT_THAT(ok({"check-table", "grid.toml"}).output, HasSubstr("not tested"));
+  ok({"run", "grid.toml"});
+  const json table = json::parse(ok({"table", "grid.toml", "--json"}).output);
+  const json &of_a = table.at("rows").at(0).at("cells"), &of_b = table.at("rows").at(1).at("cells");
+  EXPECT_EQ(of_a.at(0).at("mean"), 15);
+  EXPECT_EQ(of_a.at(1).at("mean"), 2) << "6 at update 2";
+  EXPECT_EQ(of_a.at(2).at("mean"), 6) << "of 3, 6 and 9";
+  EXPECT_EQ(of_b.at(0).at("mean"), 5);
+  EXPECT_TRUE(of_b.at(1).at("mean").is_null());
+  EXPECT_EQ(of_b.at(2).at("mean"), 2);
+  EXPECT_THAT(ok({"table", "grid.toml"}).output, HasSubstr("not reached"));
+
+  EXPECT_EQ(code_of({"grid.toml"}), 1);
+  std::map<std::string, std::string> verdicts;
+  std::map<std::string, json> estimates;
+  const json checked = json::parse(tearless({"--json", "check-table", "grid.toml"}).output);
+  for (const json& one : checked.at("claims")) {
+    verdicts[one.at("text")] = one.at("verdict");
+    estimates[one.at("text")] = one.at("estimate");
+  }
+  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"a stays above b", "held"},
+                                                          {"b stays above a", "contradicted"},
+                                                          {"b stays below a", "held"},
+                                                          {"a stays above b later", "not tested"},
+                                                          {"both end above 4", "held"},
+                                                          {"both end above 6", "contradicted"},
+                                                          {"b ends below 6", "held"},
+                                                          {"a ends below 6", "contradicted"},
+                                                          {"a is early", "held"}}));
+  EXPECT_EQ(estimates.at("a stays above b"), 4) << "at update 2, where it is least ahead: 6 - 2";
+  EXPECT_EQ(estimates.at("both end above 4"), 5) << "b's, which is nearer";
+
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid.replace(grid.find("\"lowest\""), 8, "\"a\""));
+  EXPECT_THAT(tearless({"check-table", "grid.toml"}).errors,
+              HasSubstr("grid.toml:38: [claim] best_is = \"a\" is not known; it must be one of: highest, lowest"));
+}
+
 }  // namespace
 }  // namespace tearless::harness::check_table_test

@@ -86,6 +86,11 @@ std::map<std::string, double> expected_values(const Ids& ids, std::map<std::stri
   return values;
 }
 
+/// Others are those that the grids take from curves, which these runs lack (tests/e2e/paper_figures_test.cc has them).
+bool is_of_the_runs(const std::string& score) {
+  return ("," + std::string(kScores) + ",").find("," + score + ",") != std::string::npos;
+}
+
 struct Moments {
   double mean = 0, spread = 0;
 };
@@ -105,8 +110,9 @@ TEST_F(PaperTables, HaveInEveryCellTheMeanAndSpreadOfItsRunsAndClaimsWithTheirVe
   size_t at = 0, cells = 0, published = 0, added = 0;
   for (const json& part : parts) {
     const Ids ids = ids_of(part);
-    const size_t own =
-        part.at("part") == "figure3" || part.at("part") == "figure4" || part.at("part") == "figures_1_2" ? 2 : 1;
+    static const std::map<std::string, size_t> kSeveral = {{"figures_1_2", 2}, {"figure3", 3}, {"figure4", 2}};
+    const auto several = kSeveral.find(part.at("part").get<std::string>());
+    const size_t own = several == kSeveral.end() ? 1 : several->second;
     for (size_t i = 0; i < own; ++i) {
       const json& table = tables.at(at++);
       for (const json& row : table.at("rows")) {
@@ -115,6 +121,7 @@ TEST_F(PaperTables, HaveInEveryCellTheMeanAndSpreadOfItsRunsAndClaimsWithTheirVe
           SCOPED_TRACE(fmt::format("{} {} {}", table.at("title").dump(), row.at("labels").dump(), column.dump()));
           std::map<std::string, std::string> labels = row.at("labels");
           labels.merge(column.at("labels").get<std::map<std::string, std::string>>());
+          if (!is_of_the_runs(column.at("score"))) continue;
           const auto expected = expected_values(ids, labels, column.at("score"));
           if (expected.empty()) {
             ++added;
@@ -396,7 +403,8 @@ void PaperTables::of_all_parts() const {
       EXPECT_EQ(record.at("reason"), "1 seed cannot decide");
     }
   }
-  EXPECT_EQ(names, (std::set<std::string>{"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T10", "T11", "T14"}));
+  EXPECT_EQ(names, (std::set<std::string>{"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12",
+                                          "T13", "T14"}));
   for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
     test::Command printed = command({"check-table", "grids/twt.toml", "--format", format});
     printed.environment["FAKE_SCORES"] = kScores;

@@ -13,6 +13,7 @@
 //                   `check` saw
 //   data.pair       likewise the beginning of two paths, that of a file .a and that of a file .b
 //   fake.score.NAME the score NAME of its result, which has others too
+//   fake.metric.NAME the metric NAME, at each update this number times the update; it has others too
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
 // A question with `derived` is about a derived run: its settings are those of `derived`, and its score is made from
@@ -60,7 +61,7 @@ using namespace tearless;
 using nlohmann::json;
 
 constexpr int kCheckpointEvery = 3;
-constexpr std::string_view kScorePrefix = "fake.score.";
+constexpr std::string_view kScorePrefix = "fake.score.", kMetricPrefix = "fake.metric.";
 volatile sig_atomic_t g_stop = 0;
 
 // --- check ---------------------------------------------------------------------------------------------------------
@@ -119,6 +120,15 @@ std::string fake_sentences(double score, int64_t count, const std::string& id) {
   return text;
 }
 
+/// Of a run with these settings.
+std::vector<std::string> metrics_of(const std::map<std::string, json>& settings) {
+  std::vector<std::string> metrics = {"dev.score", "train.loss"};
+  for (const auto& [key, value] : settings) {
+    if (key.starts_with(kMetricPrefix)) metrics.push_back(key.substr(kMetricPrefix.size()));
+  }
+  return metrics;
+}
+
 json refuse(const std::string& key, const std::string& why) { return {{"error", why}, {"key", key}}; }
 
 json check(const json& question) {
@@ -164,6 +174,7 @@ json check(const json& question) {
           {"data", waiting_for.empty() ? data : decltype(data)()},
           {"state", waiting_for.empty() ? "ready" : "waiting_data"},
           {"waiting_for", waiting_for},
+          {"metrics", takes_any ? json() : json(metrics_of(settings))},
           {"parameters", unknown ? json() : json(1000)},
           {"memory_bytes", 1000},
           {"updates", settings["fake.updates"]},
@@ -235,6 +246,12 @@ class Run {
       std::this_thread::sleep_for(
           std::chrono::milliseconds(local_.contains("fake.sleep_ms") ? local_["fake.sleep_ms"].get<int>() : 0));
       metrics.append(json{{"step", step}, {"name", "train.loss"}, {"value", loss(step)}}.dump() + "\n");
+      for (const auto& [key, value] : settings_) {
+        if (!key.starts_with(kMetricPrefix)) continue;
+        const double reported = value.get<double>() * static_cast<double>(step);
+        metrics.append(json{{"step", step}, {"name", key.substr(kMetricPrefix.size())}, {"value", reported}}.dump() +
+                       "\n");
+      }
       while (awaits_stop(step) && !g_stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (step == std::max<int64_t>(1, updates / 2)) misbehave(first);
       if (behaviour_ == "diverge" && step == std::max<int64_t>(1, updates / 2)) return diverged(step);

@@ -16,7 +16,9 @@
 
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/figure/band.h"
 #include "harness/figure/scale.h"
+#include "harness/results/curves.h"
 
 namespace tearless::harness::figure_test {
 namespace {
@@ -50,7 +52,7 @@ std::vector<std::string> characters_of(const std::string& text) {
 
 Picture picture_of(const Figure& figure, size_t width = 80) {
   Picture picture;
-  const std::string text = render(figure, width, /*colour=*/false);
+  const std::string text = render_text(figure, width, /*colour=*/false);
   for (const std::string_view line : split_lines(text)) {
     const std::vector<std::string> characters = characters_of(std::string(line));
     const auto axis =
@@ -83,56 +85,62 @@ Picture picture_of(const Figure& figure, size_t width = 80) {
   return picture;
 }
 
+// The mean of runs in a band from their least to their greatest value.
+std::vector<BandPoint> range_of(std::vector<Curve> runs) {
+  for (Curve& run : runs) put_in_order(run);
+  return band_of(runs, FigureSpec::Band::kRange);
+}
+
 // A panel with these lines, each of these runs.
-Figure figure_of(const std::vector<std::vector<Series>>& lines) {
+Figure figure_of(const std::vector<std::vector<Curve>>& lines) {
   Figure figure;
-  figure.panels = {{.metric = "train.loss", .lines = {}}};
-  figure.heading = {"norm"};
+  figure.panels.push_back({.y = {"train.loss"}});
+  figure.heading = {{"norm"}};
   for (size_t i = 0; i < lines.size(); ++i) {
-    figure.panels[0].lines.push_back({.points = summary_of(lines[i])});
-    figure.legend.push_back({fmt::format("label {}", i)});
+    figure.panels[0].lines.push_back({.points = range_of(lines[i])});
+    figure.legend.push_back({{fmt::format("label {}", i)}});
   }
   return figure;
 }
 
-Series curve_of(const std::vector<double>& values, int64_t interval = 1) {
-  Series curve;
-  for (size_t i = 0; i < values.size(); ++i) curve.push_back({static_cast<int64_t>(i) * interval, values[i]});
+Curve curve_of(const std::vector<double>& values, int64_t interval = 1) {
+  Curve curve;
+  for (size_t i = 0; i < values.size(); ++i)
+    curve.push_back({static_cast<double>(static_cast<int64_t>(i) * interval), values[i]});
   return curve;
 }
 
 // --- summaries -----------------------------------------------------------------------------------------------------
 
-std::vector<std::string> texts_of(const std::vector<CurvePoint>& points) {
+std::vector<std::string> texts_of(const std::vector<BandPoint>& points) {
   std::vector<std::string> texts;
-  for (const CurvePoint& p : points)
-    texts.push_back(fmt::format("{}: {} {} {} n={}", p.step, p.low, p.mean, p.high, p.runs));
+  for (const BandPoint& p : points)
+    texts.push_back(fmt::format("{}: {} {} {} n={}", p.x, p.low, p.mean, p.high, p.runs));
   return texts;
 }
 
-TEST(Summary, IsMeanLeastAndGreatestValueOfTheSeedsAtEachStep) {
-  EXPECT_THAT(texts_of(summary_of({curve_of({1, 4}, 10), curve_of({2, 0}, 10), curve_of({6, 5}, 10)})),
+TEST(Band, IsMeanLeastAndGreatestValueOfTheSeedsAtEachStep) {
+  EXPECT_THAT(texts_of(range_of({curve_of({1, 4}, 10), curve_of({2, 0}, 10), curve_of({6, 5}, 10)})),
               ElementsAre("0: 1 3 6 n=3", "10: 0 3 5 n=3"));
-  EXPECT_THAT(texts_of(summary_of({curve_of({7})})), ElementsAre("0: 7 7 7 n=1"));
-  EXPECT_TRUE(summary_of({}).empty());
-  EXPECT_TRUE(summary_of({{}, {}}).empty());
+  EXPECT_THAT(texts_of(range_of({curve_of({7})})), ElementsAre("0: 7 7 7 n=1"));
+  EXPECT_TRUE(range_of({}).empty());
+  EXPECT_TRUE(range_of({{}, {}}).empty());
 }
 
-TEST(Summary, ARunCountsOnTheLineBetweenItsStepsAndNotBeforeOrAfterThem) {
-  EXPECT_THAT(texts_of(summary_of({{{0, 0.0}, {30, 3.0}}, {{10, 5.0}, {20, 6.0}, {40, 8.0}}, {}})),
+TEST(Band, ARunCountsOnTheLineBetweenItsStepsAndNotBeforeOrAfterThem) {
+  EXPECT_THAT(texts_of(range_of({{{0, 0.0}, {30, 3.0}}, {{10, 5.0}, {20, 6.0}, {40, 8.0}}, {}})),
               ElementsAre("0: 0 0 0 n=1", "10: 1 3 5 n=2", "20: 2 4 6 n=2", "30: 3 5 7 n=2", "40: 8 8 8 n=1"));
 }
 
-TEST(Summary, AValueThatIsNotFiniteDoesNotCountNorDoesTheLineToIt) {
-  EXPECT_THAT(
-      texts_of(summary_of({{{0, 1.0}, {10, kInfinity}, {20, 3.0}}, {{0, 3.0}, {5, 3.0}, {10, 3.0}, {20, 5.0}}})),
-      ElementsAre("0: 1 2 3 n=2", "5: 3 3 3 n=1", "10: 3 3 3 n=1", "20: 3 4 5 n=2"));
-  EXPECT_THAT(texts_of(summary_of({{{0, std::nan("")}}})), ElementsAre("0: nan nan nan n=0"));
-  EXPECT_THAT(texts_of(summary_of({{{0, 1.5e308}}, {{0, 1.5e308}}})), ElementsAre("0: 1.5e+308 1.5e+308 1.5e+308 n=2"));
+TEST(Band, AValueThatIsNotFiniteDoesNotCountNorDoesTheLineToIt) {
+  EXPECT_THAT(texts_of(range_of({{{0, 1.0}, {10, kInfinity}, {20, 3.0}}, {{0, 3.0}, {5, 3.0}, {10, 3.0}, {20, 5.0}}})),
+              ElementsAre("0: 1 2 3 n=2", "5: 3 3 3 n=1", "10: 3 3 3 n=1", "20: 3 4 5 n=2"));
+  EXPECT_THAT(texts_of(range_of({{{0, std::nan("")}}})), ElementsAre("0: nan nan nan n=0"));
+  EXPECT_THAT(texts_of(range_of({{{0, 1.5e308}}, {{0, 1.5e308}}})), ElementsAre("0: 1.5e+308 1.5e+308 1.5e+308 n=2"));
 }
 
-TEST(Summary, OfAStepThatWasReportedTwiceTheLaterLineCounts) {
-  EXPECT_THAT(texts_of(summary_of({{{10, 1.0}, {20, 2.0}, {10, 7.0}}})), ElementsAre("10: 7 7 7 n=1", "20: 2 2 2 n=1"));
+TEST(Band, OfAStepThatWasReportedTwiceTheLaterLineCounts) {
+  EXPECT_THAT(texts_of(range_of({{{10, 1.0}, {20, 2.0}, {10, 7.0}}})), ElementsAre("10: 7 7 7 n=1", "20: 2 2 2 n=1"));
 }
 
 // --- scales --------------------------------------------------------------------------------------------------------
@@ -200,8 +208,8 @@ TEST(Scale, OfTheLeastAndTheGreatestNumbersHasFewTicks) {
 // --- pictures ------------------------------------------------------------------------------------------------------
 
 TEST(Figure, ACurveOfYEqualToXIsTheDiagonalFromCornerToCorner) {
-  Series diagonal;
-  for (int64_t step = 0; step <= 100; ++step) diagonal.push_back({step, static_cast<double>(step)});
+  Curve diagonal;
+  for (int step = 0; step <= 100; ++step) diagonal.push_back({1.0 * step, 1.0 * step});
   for (const size_t width : {80, 160}) {
     const Picture picture = picture_of(figure_of({{diagonal}}), width);
     EXPECT_EQ(picture.columns, static_cast<int>(width) - 5);  // "100 ┤"
@@ -248,8 +256,8 @@ TEST(Figure, TheUpdatesOfTheAxisAreBelowTheirColumns) {
 }
 
 TEST(Figure, WhereUpdatesShareAColumnTheirMeanIsDrawn) {
-  Series noisy;
-  for (int64_t step = 0; step < 20000; ++step) noisy.push_back({step, step % 2 == 0 ? 0.0 : 10.0});
+  Curve noisy;
+  for (int step = 0; step < 20000; ++step) noisy.push_back({1.0 * step, step % 2 == 0 ? 0.0 : 10.0});
   const Picture picture = picture_of(figure_of({{noisy}}));
   EXPECT_EQ(picture.numbers.at(0), "10");
   for (const auto& [x, dots] : picture.dots) {
@@ -307,7 +315,7 @@ TEST(Figure, EachLineOfWhichARunDivergedHasACross) {
 }
 
 TEST(Figure, OnePointAndEqualValuesAreInTheMiddle) {
-  for (const Series& curve : {Series{{800, 3.0}}, Series{{0, 3.0}, {800, 3.0}}, Series{{0, 0.0}}}) {
+  for (const Curve& curve : {Curve{{800, 3.0}}, Curve{{0, 3.0}, {800, 3.0}}, Curve{{0, 0.0}}}) {
     const Picture picture = picture_of(figure_of({{curve}}));
     ASSERT_FALSE(picture.marks.empty());
     for (const auto& [place, mark] : picture.marks) {
@@ -318,7 +326,7 @@ TEST(Figure, OnePointAndEqualValuesAreInTheMiddle) {
 }
 
 TEST(Figure, LinesAreToldApartByTheLettersOfTheLegend) {
-  std::vector<std::vector<Series>> lines(8, {curve_of({1, 1, 1})});  // all alike: the hardest
+  std::vector<std::vector<Curve>> lines(8, {curve_of({1, 1, 1})});  // all alike: the hardest
   lines.push_back({curve_of({2})});
   lines.push_back({curve_of({2})});  // one point at the same place
   const Picture picture = picture_of(figure_of(lines));
@@ -338,7 +346,7 @@ TEST(Figure, EveryLineHasLettersOfItsOwnHoweverManyThereAre) {
     EXPECT_EQ(letters.begin()->size(), lines <= 62 ? 1u : lines <= 3844 ? 2u : 3u);
     EXPECT_EQ(letters.rbegin()->size(), letters.begin()->size()) << "none is the beginning of another";
   }
-  std::vector<std::vector<Series>> lines;
+  std::vector<std::vector<Curve>> lines;
   for (int i = 0; i < 70; ++i) lines.push_back({curve_of({1.0 * i, 1.0 * i})});
   const Picture picture = picture_of(figure_of(lines), 160);
   for (const int i : {0, 61, 62, 69}) {
@@ -364,8 +372,8 @@ double luminance_of(int number) {
 }
 
 TEST(Figure, ColoursAreLegibleOnWhiteAndOnBlack) {
-  std::vector<std::vector<Series>> lines(20, {curve_of({1, 5}), curve_of({2, 4})});
-  const std::string text = render(figure_of(lines), 80, true);
+  std::vector<std::vector<Curve>> lines(20, {curve_of({1, 5}), curve_of({2, 4})});
+  const std::string text = render_text(figure_of(lines), 80, true);
   std::set<int> colours;
   const std::string kBegin = "38;5;";
   for (size_t at = 0; (at = text.find(kBegin, at)) != std::string::npos; ++at) {
@@ -383,36 +391,60 @@ TEST(Figure, ColoursAreLegibleOnWhiteAndOnBlack) {
 TEST(Figure, WhereTheLegendDoesNotFitWhatIsConstantGoes) {
   Figure figure = figure_of({{curve_of({1, 2})}, {curve_of({2, 1})}});
   const std::string constant(40, 'c'), varies(25, 'v');
-  figure.heading = {"model.norm", "model.size", "seeds"};
-  figure.legend = {{constant, varies + "1", "3"}, {constant, varies + "2", "3"}};
-  EXPECT_THAT(render(figure, 80, false), HasSubstr(fmt::format("\nA  {}  {}1  3\nB  ", constant, varies)));
-  EXPECT_THAT(render(figure, 60, false), HasSubstr(fmt::format("\n   size\nA  {}1\nB  {}2\n", varies, varies)));
+  figure.heading = {{"model.norm"}, {"model.size"}, {"seeds"}};
+  figure.legend = {{{constant}, {varies + "1"}, {"3"}}, {{constant}, {varies + "2"}, {"3"}}};
+  EXPECT_THAT(render_text(figure, 80, false), HasSubstr(fmt::format("\nA  {}  {}1  3\nB  ", constant, varies)));
+  EXPECT_THAT(render_text(figure, 60, false), HasSubstr(fmt::format("\n   size\nA  {}1\nB  {}2\n", varies, varies)));
 }
 
 TEST(Figure, TheLegendNamesItsColumnsByTheirLastWordsWhereTheWholeNamesDoNotFit) {
   Figure figure = figure_of({{curve_of({1, 2})}});
-  figure.heading = {"model.norm.kind", "train.schedule.peak_lr", "seeds"};
-  figure.legend = {{"scale_norm", "0.001", "2"}};
-  EXPECT_THAT(render(figure, 80, false),
+  figure.heading = {{"model.norm.kind"}, {"train.schedule.peak_lr"}, {"seeds"}};
+  figure.legend = {{{"scale_norm"}, {"0.001"}, {"2"}}};
+  EXPECT_THAT(render_text(figure, 80, false),
               HasSubstr("\n   model.norm.kind  train.schedule.peak_lr  seeds\nA  scale_norm "));
-  EXPECT_THAT(render(figure, 40, false), HasSubstr("\n   kind        peak_lr  seeds\nA  scale_norm  0.001    2\n"));
+  EXPECT_THAT(render_text(figure, 40, false),
+              HasSubstr("\n   kind        peak_lr  seeds\nA  scale_norm  0.001    2\n"));
+}
+
+// The first and the last point of a logarithmic axis are in the picture, and any range has numbers at its axis.
+TEST(Figure, OnLogarithmicAxesEveryPointIsDrawnAndThereAreNumbers) {
+  for (const auto& [low, high] :
+       {std::pair(2.0, 8.0), std::pair(3.0, 24.0), std::pair(6.0, 12.0), std::pair(3e-4, 4e-3), std::pair(2.1, 4.9),
+        std::pair(5.5, 9.5), std::pair(7.0, 7.0)}) {
+    SCOPED_TRACE(fmt::format("{} {}", low, high));
+    Figure figure = figure_of({{{{low, low}, {high, high}}}});
+    figure.log_x = figure.log_y = true;
+    figure.from_zero = false;
+    const Picture picture = picture_of(figure);
+    EXPECT_GE(picture.numbers.size(), 1u);
+    std::set<int> columns;
+    for (const auto& [x, dots] : picture.dots) columns.insert(x / 2);
+    for (const auto& [place, mark] : picture.marks) columns.insert(place.first);
+    if (low < high) {
+      EXPECT_TRUE(columns.contains(0));
+      EXPECT_TRUE(columns.contains(picture.columns - 1));
+    } else {
+      EXPECT_FALSE(columns.empty());
+    }
+  }
 }
 
 TEST(Figure, WithoutAFiniteValueItSaysSo) {
-  EXPECT_EQ(render(figure_of({{{}}}), 80, false), "train.loss\n  no finite value\n\n   norm\nA  label 0\n");
-  EXPECT_THAT(render(figure_of({{curve_of({kInfinity})}}), 80, false), HasSubstr("no finite value"));
+  EXPECT_EQ(render_text(figure_of({{{}}}), 80, false), "train.loss\n  no finite value\n\n   norm\nA  label 0\n");
+  EXPECT_THAT(render_text(figure_of({{curve_of({kInfinity})}}), 80, false), HasSubstr("no finite value"));
 }
 
 TEST(Figure, PanelsShareTheUpdatesAndTheLegend) {
   Figure figure = figure_of({{curve_of({1, 2, 3}, 100)}});
-  figure.panels.push_back({.metric = "dev.bleu", .lines = {{.points = summary_of({{{100, 20.0}}})}}});
-  figure.note = "a note";
-  const std::string text = render(figure, 80, false);
+  figure.panels.push_back({.y = {"dev.bleu"}, .lines = {{.points = range_of({{{100, 20.0}}})}}});
+  figure.notes = {"a note", "another"};
+  const std::string text = render_text(figure, 80, false);
   EXPECT_LT(text.find("train.loss\n"), text.find("dev.bleu\n"));
   EXPECT_EQ(text.find("A  label 0"), text.rfind("A  label 0"));
   EXPECT_EQ(text.find(" 200\n"), text.rfind(" 200\n", text.find("dev.bleu")));
   EXPECT_NE(text.find(" 200\n", text.find("dev.bleu")), std::string::npos);
-  EXPECT_THAT(text, testing::EndsWith("\na note\n"));
+  EXPECT_THAT(text, testing::EndsWith("\na note\nanother\n"));
 }
 
 // The text without its escapes.
@@ -430,7 +462,7 @@ std::string plain(const std::string& text) {
 
 TEST(Figure, ColoursChangeNothingButTheColour) {
   const Figure figure = figure_of({{curve_of({1, 5, 2}), curve_of({2, 4, 3})}, {curve_of({3, 1, 4})}});
-  const std::string with = render(figure, 80, true), without = render(figure, 80, false);
+  const std::string with = render_text(figure, 80, true), without = render_text(figure, 80, false);
   EXPECT_THAT(without, Not(HasSubstr("\033")));
   EXPECT_THAT(with, HasSubstr("\033[1;38;5;31mA\033[0m  label 0"));
   EXPECT_THAT(with, HasSubstr("\033[38;5;31m"));
@@ -443,24 +475,29 @@ TEST(Figure, NoLineIsLongerThanTheTerminalWhateverTheValues) {
   std::mt19937_64 random(seed);
   const double values[] = {0, -0.0, 1, -1, 1e-300, 1e308, -1e308, kInfinity, -kInfinity, std::nan(""), 1e15, 5e-324};
   for (int i = 0; i < 300; ++i) {
-    std::vector<std::vector<Series>> lines(1 + random() % 70);
-    for (std::vector<Series>& runs : lines) {
+    std::vector<std::vector<Curve>> lines(1 + random() % 70);
+    for (std::vector<Curve>& runs : lines) {
       runs.resize(random() % 3);
-      for (Series& run : runs) {
+      for (Curve& run : runs) {
         const size_t points = random() % 5;
         for (size_t k = 0; k < points; ++k) {
-          run.push_back({static_cast<int64_t>(random() % (i % 2 == 0 ? 7 : 1'000'000'000)), values[random() % 12]});
+          run.push_back({static_cast<double>(random() % (i % 2 == 0 ? 7 : 1'000'000'000)), values[random() % 12]});
         }
       }
     }
     Figure figure = figure_of(lines);
-    figure.legend[0][0] = "日本 " + std::string(random() % 200, 'x');
+    figure.legend[0][0].text = "日本 " + std::string(random() % 200, 'x');
     for (Figure::Line& line : figure.panels[0].lines) {
-      if (random() % 4 == 0) line.diverged = {{static_cast<int64_t>(random() % 9), values[random() % 12]}};
+      if (random() % 4 == 0) line.diverged = {{static_cast<double>(random() % 9), values[random() % 12]}};
       line.sets_scale = random() % 2 == 0;
     }
+    figure.log_x = random() % 3 == 0;
+    figure.log_y = random() % 3 == 0;
+    figure.from_zero = random() % 2 == 0;
+    figure.panels[0].at_x = {values[random() % 12]};
+    figure.panels[0].at_y = {values[random() % 12]};
     const size_t width = 40 + random() % 200;
-    const std::string text = render(figure, width, false);
+    const std::string text = render_text(figure, width, false);
     for (const std::string_view line : split_lines(text)) EXPECT_LE(display_width(line), width) << line;
   }
 }

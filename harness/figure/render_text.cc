@@ -19,9 +19,11 @@ constexpr std::array<std::array<uint8_t, kDotsAcross>, kDotsDown> kDotBits = {
     {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
 
 // Of the 256 colours of terminals, some with a contrast above 3 with white and with black: the first 16 are themes'.
-constexpr auto kColours = std::to_array<int>({31, 166, 133, 64, 63, 160});
+constexpr auto kTerminalColours = std::to_array<int>({31, 166, 133, 64, 63, 160});
 
-std::string colour_of(size_t line) { return fmt::format("38;5;{}", kColours.at(line % kColours.size())); }
+std::string colour_of(size_t line) {
+  return fmt::format("38;5;{}", kTerminalColours.at(line % kTerminalColours.size()));
+}
 
 std::string braille(uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | (dots >> 6)), static_cast<char>(0x80 | (dots & 0x3F))};
@@ -111,8 +113,9 @@ struct Stretch {
 
 class Plot {
  public:
-  Plot(const Figure::Panel& panel, const Scale& steps, const Scale& values, int columns, int rows)
-      : panel_(panel), steps_(steps), values_(values), canvas_(columns, rows) {
+  Plot(const Figure::Panel& panel, const Scale& horizontal, const Scale& values, int columns, int rows)
+      : panel_(panel), horizontal_(horizontal), values_(values), canvas_(columns, rows) {
+    draw_limits();
     for (const Figure::Line& line : panel.lines) stretches_.push_back(stretches_of(line));
     const int lines = static_cast<int>(panel.lines.size());
     for (int i = 0; i < lines; ++i) draw_band(i);
@@ -128,8 +131,12 @@ class Plot {
     int column, row;
   };
 
-  int x_of(int64_t step) const {
-    return static_cast<int>(std::lround(steps_.position(static_cast<double>(step)) * (canvas_.dot_columns() - 1)));
+  // -1: outside of the picture, or without a place on a logarithmic axis.
+  int x_of(double x) const {
+    constexpr double kRounding = 1e-9;
+    const double at = horizontal_.position(x);
+    return at >= -kRounding && at <= 1 + kRounding ? static_cast<int>(std::lround(at * (canvas_.dot_columns() - 1)))
+                                                   : -1;
   }
   double y_of(double value) const {
     constexpr double kFarOutside = 1e9;
@@ -142,9 +149,10 @@ class Plot {
     std::vector<Stretch> found;
     int points = 0;  // of the last one
     bool is_joined = false;
-    for (const CurvePoint& point : line.points) {
-      const int x = x_of(point.step);
-      if (point.runs == 0) {
+    for (const BandPoint& point : line.points) {
+      const int x = x_of(point.x);
+      const bool has_place = x >= 0 && !std::isnan(values_.position(point.mean));
+      if (point.runs == 0 || !has_place) {
         is_joined = false;
         continue;
       }
@@ -157,7 +165,8 @@ class Plot {
       Stretch& at = found.back();
       const auto include = [points](double& mean, double y) { mean += (y - mean) / points; };
       include(at.mean, y_of(point.mean));
-      include(at.low, y_of(point.low));
+      // Below 0 a logarithmic axis has no place for the lower end.
+      include(at.low, std::isnan(values_.position(point.low)) ? canvas_.dot_rows() : y_of(point.low));
       include(at.high, y_of(point.high));
       is_joined = true;
     }
@@ -180,6 +189,20 @@ class Plot {
                     .high = between(from.high, to.high),
                     .is_joined = from.x != to.x});
       }
+    }
+  }
+
+  // Every third dot across the picture.
+  void draw_limits() {
+    for (const double limit : panel_.at_x) {
+      const int x = x_of(limit);
+      for (int y = 0; x >= 0 && y < canvas_.dot_rows(); y += 3) canvas_.set_dot(x, y, /*line=*/-1, /*of_band=*/true);
+    }
+    for (const double limit : panel_.at_y) {
+      const double at = values_.position(limit);
+      if (!(at >= 0 && at <= 1)) continue;
+      for (int x = 0; x < canvas_.dot_columns(); x += 3)
+        canvas_.set_dot(x, row_of(y_of(limit)), /*line=*/-1, /*of_band=*/true);
     }
   }
 
@@ -209,9 +232,12 @@ class Plot {
 
   // At the edge if the value lies outside.
   void draw_diverged(int line) {
-    for (const Reported& end : panel_.lines[line].diverged) {
-      const int y = std::isfinite(end.value) ? std::clamp(row_of(y_of(end.value)), 0, canvas_.dot_rows() - 1) : 0;
-      canvas_.set_mark(x_of(end.step) / kDotsAcross, y / kDotsDown, "×", line);
+    for (const CurvePoint& end : panel_.lines[line].diverged) {
+      const int x = x_of(end.x);
+      if (x < 0) continue;
+      const bool has_place = std::isfinite(end.y) && !std::isnan(values_.position(end.y));
+      const int y = has_place ? std::clamp(row_of(y_of(end.y)), 0, canvas_.dot_rows() - 1) : 0;
+      canvas_.set_mark(x / kDotsAcross, y / kDotsDown, "×", line);
     }
   }
 
@@ -257,7 +283,7 @@ class Plot {
   }
 
   const Figure::Panel& panel_;
-  const Scale& steps_;
+  const Scale& horizontal_;
   const Scale& values_;
   Canvas canvas_;
   std::vector<std::vector<Stretch>> stretches_;
@@ -267,43 +293,68 @@ class Plot {
 
 constexpr double kGreatest = 1e300;  // so that a scale about it has finite ends
 
-// Of the lines that set the scale, or else of all; nullopt if no value is finite.
-std::optional<Scale> scale_of_values(const Figure::Panel& panel, int most_ticks) {
+struct Reach {
+  std::optional<double> low, high;
+
+  void include(double value) {
+    low = std::min(low.value_or(value), value);
+    high = std::max(high.value_or(value), value);
+  }
+};
+
+// Of the lines that set the scale, or else of all; nullopt if no value has a place.
+std::optional<Scale> scale_of_values(const Figure::Panel& panel, bool is_log, int most_ticks) {
   for (const bool all : {false, true}) {
-    std::optional<double> low, high;
+    Reach ends;
     for (const Figure::Line& line : panel.lines) {
       if (!all && !line.sets_scale) continue;
-      for (const CurvePoint& point : line.points) {
+      for (const BandPoint& point : line.points) {
         if (point.runs == 0) continue;
-        low = std::clamp(std::min(low.value_or(point.low), point.low), -kGreatest, kGreatest);
-        high = std::clamp(std::max(high.value_or(point.high), point.high), -kGreatest, kGreatest);
+        for (const double value : {point.low, point.mean, point.high}) {
+          if (!is_log || value > 0) ends.include(std::clamp(value, -kGreatest, kGreatest));
+        }
       }
     }
-    if (low) return round_scale(*low, *high, most_ticks);
+    if (ends.low && is_log) return log_scale(*ends.low, *ends.high, most_ticks);
+    if (ends.low) return round_scale(*ends.low, *ends.high, most_ticks);
   }
   return std::nullopt;
 }
 
-int64_t last_step(const Figure& figure) {
-  int64_t last = 0;
+// Of all panels together.
+Scale horizontal_scale(const Figure& figure, int most_ticks) {
+  Reach ends;
+  bool is_whole = true;  // updates and layers have no ticks between two of them
+  if (figure.from_zero) ends.include(0);
+  const auto include = [&](double x) {
+    is_whole = is_whole && x == std::trunc(x);
+    if (!figure.log_x || x > 0) ends.include(std::clamp(x, -kGreatest, kGreatest));
+  };
   for (const Figure::Panel& panel : figure.panels) {
     for (const Figure::Line& line : panel.lines) {
-      if (!line.points.empty()) last = std::max(last, line.points.back().step);
-      for (const Reported& end : line.diverged) last = std::max(last, end.step);
+      for (const BandPoint& point : line.points) {
+        if (point.runs > 0) include(point.x);
+      }
+      for (const CurvePoint& end : line.diverged) include(end.x);
     }
   }
-  return last;
+  if (!ends.low) ends.low = ends.high = 1;
+  if (figure.log_x) return log_scale(*ends.low, *ends.high, most_ticks);
+  if (figure.from_zero && *ends.high <= 0) ends.high = 1;
+  return scale_between(*ends.low, *ends.high, most_ticks, is_whole ? 1 : 0);
 }
 
 // The axis below the canvas and the numbers below that, each in the middle below its tick as far as there is room.
-std::string axis_text(const Scale& steps, int margin, int columns) {
+std::string axis_text(const Scale& horizontal, const std::string& name, int margin, int columns) {
   std::string line, numbers;
   std::vector<bool> has_tick(columns);
-  for (const double tick : steps.ticks) {
-    const int dot = static_cast<int>(std::lround(steps.position(tick) * (columns * kDotsAcross - 1)));
+  for (const double tick : horizontal.ticks) {
+    const int dot = static_cast<int>(std::lround(horizontal.position(tick) * (columns * kDotsAcross - 1)));
     const int column = dot / kDotsAcross;
     has_tick[column] = true;
-    const std::string number = fmt::format("{:.0f}", tick);
+    constexpr double kLarge = 1e15;  // from here on not every digit is known
+    const bool is_whole = !horizontal.is_log && horizontal.step >= 1 && std::abs(tick) < kLarge;
+    const std::string number = is_whole ? fmt::format("{:.0f}", tick) : horizontal.label(tick);
     const int width = static_cast<int>(number.size());
     const int begin = std::min(margin + 1 + column - width / 2, margin + 1 + columns - width);
     const int end = static_cast<int>(numbers.size());
@@ -311,13 +362,23 @@ std::string axis_text(const Scale& steps, int margin, int columns) {
     numbers += std::string(begin - end, ' ') + number;
   }
   for (int column = 0; column < columns; ++column) line += has_tick[column] ? "┬" : "─";
-  return fmt::format("{:>{}}{}\n{}\n", "└", margin + 1, line, numbers);
+  std::string text = fmt::format("{:>{}}{}\n{}\n", "└", margin + 1, line, numbers);
+  if (name.empty()) return text;
+  const int begin = margin + 1 + std::max(0, columns - static_cast<int>(display_width(name))) / 2;
+  return text + std::string(begin, ' ') + name + "\n";
 }
 
-std::string panel_text(const Figure::Panel& panel, const Scale& steps, size_t width, bool colour) {
+std::string heading_of(const Figure::Panel& panel) {
+  const std::string title = printable(panel.title.text), y = printable(panel.y.text);
+  return title.empty() ? y : y.empty() || title == y ? title : fmt::format("{}: {}", title, y);
+}
+
+std::string panel_text(const Figure& figure, const Figure::Panel& panel, const Scale& horizontal, size_t width,
+                       bool colour) {
   const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
-  std::string text = styled(printable(panel.metric), colour ? "1" : "") + "\n";
-  const std::optional<Scale> values = scale_of_values(panel, rows / 3);
+  const std::string heading = heading_of(panel);
+  std::string text = heading.empty() ? "" : styled(heading, colour ? "1" : "") + "\n";
+  const std::optional<Scale> values = scale_of_values(panel, figure.log_y, rows / 3);
   if (!values) return text + "  no finite value\n";
 
   std::vector<std::string> numbers(rows);
@@ -328,13 +389,13 @@ std::string panel_text(const Figure::Panel& panel, const Scale& steps, size_t wi
     margin = std::max(margin, static_cast<int>(number.size()) + 1);
   }
   const int columns = std::max(10, static_cast<int>(width) - margin - 1);
-  const Plot plot(panel, steps, *values, columns, rows);
+  const Plot plot(panel, horizontal, *values, columns, rows);
   for (int row = 0; row < rows; ++row) {
     const std::string& number = numbers[row];
-    text += fmt::format("{:>{}} {}{}\n", number, margin - 1, number.empty() ? "│" : "┤",
+    text += fmt::format("{:>{}} {}{}\n", number, std::max(0, margin - 1), number.empty() ? "│" : "┤",
                         plot.canvas().row_text(row, colour));
   }
-  return text + axis_text(steps, margin, columns);
+  return text + axis_text(horizontal, printable(figure.x.text), margin, columns);
 }
 
 // --- the legend ------------------------------------------------------------------------------------------------------
@@ -366,11 +427,13 @@ void leave_out_constant_columns(Lines& lines) {
 
 std::string legend_text(const Figure& figure, size_t width, bool colour) {
   const size_t count = figure.legend.size(), letters = letters_of(0, count).size();
-  Lines lines = {figure.heading};
-  lines.insert(lines.end(), figure.legend.begin(), figure.legend.end());
-  for (auto& line : lines) {
-    for (std::string& cell : line) cell = printable(cell);
-  }
+  Lines lines;
+  const auto add = [&](const std::vector<Name>& names) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const Name& name : names) line.push_back(printable(name.text));
+  };
+  add(figure.heading);
+  for (const std::vector<Name>& names : figure.legend) add(names);
   const auto is_too_wide = [&] {
     const std::vector<size_t> widths = widths_of(lines);
     return std::accumulate(widths.begin(), widths.end(), letters + 2 * widths.size()) > width;
@@ -379,7 +442,8 @@ std::string legend_text(const Figure& figure, size_t width, bool colour) {
   if (is_too_wide()) leave_out_constant_columns(lines);
   const std::vector<size_t> widths = widths_of(lines);
   std::string text;
-  for (size_t i = 0; i < lines.size(); ++i) {
+  const bool has_heading = std::ranges::any_of(lines[0], [](const std::string& name) { return !name.empty(); });
+  for (size_t i = has_heading ? 0 : 1; i < lines.size(); ++i) {
     std::string line;
     for (size_t k = 0; k < widths.size(); ++k) line += fmt::format("  {:<{}}", lines[i][k], widths[k]);
     line.erase(line.find_last_not_of(' ') + 1);
@@ -401,14 +465,16 @@ std::string letters_of(size_t line, size_t lines) {
   return letters;
 }
 
-std::string render(const Figure& figure, size_t columns, bool colour) {
+std::string render_text(const Figure& figure, size_t columns, bool colour) {
   const size_t width = std::max<size_t>(columns, 40);
   constexpr int kColumnsForATick = 12;
-  const Scale steps = scale_of_steps(last_step(figure), static_cast<int>(width) / kColumnsForATick);
+  const Scale horizontal = horizontal_scale(figure, static_cast<int>(width) / kColumnsForATick);
   std::string text;
-  for (const Figure::Panel& panel : figure.panels) text += panel_text(panel, steps, width, colour) + "\n";
+  if (!figure.title.text.empty()) text += styled(printable(figure.title.text), colour ? "1" : "") + "\n\n";
+  for (const Figure::Panel& panel : figure.panels) text += panel_text(figure, panel, horizontal, width, colour) + "\n";
   text += legend_text(figure, width, colour);
-  return figure.note.empty() ? text : text + printable(figure.note) + "\n";
+  for (const std::string& note : figure.notes) text += printable(note) + "\n";
+  return text;
 }
 
 }  // namespace tearless::harness

@@ -1,0 +1,131 @@
+// `tearless figure [GRID | SWEEP]`: draws the figures of a grid as it is now, or of a sweep as it was submitted, from
+// the results that exist so far.
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+#include "base/words.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/csv_option.h"
+#include "harness/commands/gnuplot.h"
+#include "harness/commands/table_options.h"
+#include "harness/figure/draw.h"
+#include "harness/figure/format.h"
+#include "harness/results/curves.h"
+#include "harness/screen/screen.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+struct FigureOptions : ViewOptions {
+  std::vector<std::string> names;  // of the figures to draw; empty: all
+};
+
+const FigureFormat& chosen_format(const FigureOptions& options) {
+  const bool is_folder = options.out.ends_with('/') || fs::is_directory(options.out);
+  if (!options.format.empty()) return figure_format(options.format);
+  if (options.out.empty()) return figure_format("text");
+  if (is_folder) fail("--out {}: a folder needs --format", options.out);
+  return figure_format_of(options.out);
+}
+
+/// Those that are asked for, in the order of the grid files. A figure without a name has that of its number.
+std::vector<Figure> figures_of(const FigureOptions& options, const Globals& globals) {
+  std::vector<Figure> figures;
+  std::vector<std::string> known;
+  std::vector<GridState> states = options.states(globals);
+  for (GridState& state : states) {
+    bool has_scores = false;  // those that the grid takes from curves
+    for (const View& view : state.grid.views) {
+      const auto* spec = std::get_if<FigureSpec>(&view.spec);
+      if (!spec) continue;
+      known.push_back(spec->name.empty() ? fmt::format("figure-{}", known.size() + 1) : spec->name);
+      const bool is_wanted =
+          options.names.empty() || std::ranges::find(options.names, known.back()) != options.names.end();
+      if (!is_wanted) continue;
+      if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_curve_scores(state.grid, state.results);
+      figures.push_back(draw(state.grid, view.title, *spec, state.results));
+      figures.back().name = known.back();
+    }
+  }
+  if (known.empty()) {
+    fail(
+        "{} has no figure: a grid file has them in sections [[figure]] (docs/figures.md); `tearless plot` draws "
+        "metrics without one",
+        states.front().grid.file.string());
+  }
+  for (const std::string& name : options.names) {
+    if (std::ranges::find(known, name) == known.end())
+      fail("--only {}: there is no such figure{}; there are: {}", name, did_you_mean(name, known),
+           fmt::join(known, ", "));
+  }
+  return figures;
+}
+
+void write_figure(const Figure& figure, const FigureFormat& format, const PrintStyle& style, const fs::path& file) {
+  if (format.picture) {
+    draw_picture(figure, *format.picture, output_file(file));
+  } else {
+    write_atomically(output_file(file), format.text({figure}, style));
+  }
+}
+
+/// One would replace the file of another: of another grid file, or one that has a number for a name.
+void require_files_of_their_own(const std::vector<Figure>& figures, const std::string& folder) {
+  std::set<std::string> names;
+  for (const Figure& figure : figures) {
+    if (names.insert(figure.name).second) continue;
+    fail("--out {}: two figures are called {} and would be one file; give each a name = \"…\" of its own", folder,
+         figure.name);
+  }
+}
+
+int print_figures(const FigureOptions& options, const Globals& globals) {
+  const FigureFormat& format = chosen_format(options);
+  require_csv(options.formulas, std::string_view(format.name) == "csv", "--format csv");
+  if (format.picture && options.out.empty())
+    fail("--format {}: a picture needs --out FILE, or --out FOLDER/ for one file a figure", format.name);
+  const std::vector<Figure> figures = figures_of(options, globals);
+  const PrintStyle style = {.columns = options.out.empty() ? terminal_size(stdout).columns : PrintStyle().columns,
+                            .colour = options.out.empty() && has_colour(stdout),
+                            .formulas = options.formulas};
+  const fs::path out = options.out;
+  if (options.out.ends_with('/') || fs::is_directory(out)) {
+    require_files_of_their_own(figures, options.out);
+    make_folders(out);
+    for (const Figure& figure : figures) write_figure(figure, format, style, out / (figure.name + format.ending));
+  } else if (format.picture) {
+    if (figures.size() > 1) {
+      std::vector<std::string> names;
+      for (const Figure& figure : figures) names.push_back(figure.name);
+      fail("--out {}: there are {} figures; choose one with --only ({}), or write --out FOLDER/", options.out,
+           figures.size(), fmt::join(names, ", "));
+    }
+    draw_picture(figures.front(), *format.picture, output_file(out));
+  } else {
+    options.write(format.text(figures, style));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_figure(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<FigureOptions>();
+  options->add_to(app,
+                  "text, csv, pgfplots, svg, pdf or png (default: by the ending of the file that --out names: .txt, "
+                  ".csv, .tex, .svg, .pdf, .png; else text). gnuplot draws the last three");
+  app.add_option("--only", options->names, "draw the figures with these names alone")->type_name("NAME");
+  return [options, &globals] { return print_figures(*options, globals); };
+}
+
+}  // namespace tearless::harness

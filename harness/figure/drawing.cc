@@ -1,0 +1,390 @@
+#include "harness/figure/drawing.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+
+#include "base/utf8.h"
+#include "harness/figure/scale.h"
+#include "harness/table/latex.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kMaxPoints = 500;    // of a line: TeX's memory ends at some thousands
+constexpr size_t kMaxAllMarked = 12;  // a line of so many points has all of them marked
+constexpr int kMarks = 8;             // of a longer one
+constexpr double kMargin = 0.04;      // of an axis, beyond what is on it
+constexpr double kFarOutside = 20;    // axes: where lines end that leave the picture, since TeX has no larger lengths
+constexpr double kLoneBand = 0.004;   // of an axis: half the width of the band of one point
+constexpr double kMaxDrawn = 1e250;   // so that the ends of a scale about it are finite
+constexpr const char* kThinSpace = "\u2009";
+// About what fits from edge to edge, and what is beside a panel's axes but for its numbers.
+constexpr double kCharactersOfColumn = 47, kCharactersOfPage = 97, kCharactersBesidePlot = 8;
+
+// --- axes ------------------------------------------------------------------------------------------------------------
+
+bool has_place(const DrawnAxis& axis, double value) { return std::isfinite(value) && (!axis.is_log || value > 0); }
+bool is_on(const DrawnAxis& axis, double value) {
+  return has_place(axis, value) && value >= axis.low && value <= axis.high;
+}
+double kept_near(const DrawnAxis& axis, double value) {
+  if (axis.is_log && !(value > 0)) return axis.low;
+  const double position = axis.position(std::clamp(value, -kMaxDrawn, kMaxDrawn));
+  return std::abs(position) < kFarOutside ? value : axis.value(std::clamp(position, -kFarOutside, 1 + kFarOutside));
+}
+
+/// The least and the greatest of values that have a place on the axis.
+struct Extent {
+  bool is_log = false;
+  std::optional<double> low = {}, high = {};
+
+  void add(double value) {
+    if (!std::isfinite(value) || (is_log && value <= 0)) return;
+    value = std::clamp(value, -kMaxDrawn, kMaxDrawn);
+    low = std::min(low.value_or(value), value);
+    high = std::max(high.value_or(value), value);
+  }
+};
+
+/// "200 000" with a thin space, "−0.5", "2×10⁶".
+Name tick_label(double value, const std::string& digits) {
+  constexpr const char* kSuperscripts[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const size_t exponent_at = digits.find('e');
+  std::string mantissa = digits.substr(0, exponent_at), sign = value < 0 ? "−" : "", latex_sign = value < 0 ? "-" : "";
+  if (mantissa.starts_with('-')) mantissa.erase(0, 1);
+  if (exponent_at != std::string::npos) {
+    const int exponent = std::stoi(digits.substr(exponent_at + 1));
+    std::string power = exponent < 0 ? "⁻" : "";
+    for (const char digit : std::to_string(std::abs(exponent))) power += kSuperscripts[digit - '0'];
+    if (mantissa.find('.') != std::string::npos) mantissa.erase(mantissa.find_last_not_of(".0") + 1);
+    const bool is_power_alone = mantissa == "1";
+    return {sign + (is_power_alone ? "" : mantissa + "×") + "10" + power,
+            fmt::format("${}{}10^{{{}}}$", latex_sign, is_power_alone ? "" : mantissa + "\\times ", exponent)};
+  }
+  const size_t whole = std::min(mantissa.find('.'), mantissa.size());
+  std::string text, latex;
+  for (size_t i = 0; i < mantissa.size(); ++i) {
+    if (i > 0 && i < whole && whole > 4 && (whole - i) % 3 == 0) {
+      text += kThinSpace;
+      latex += "\\,";
+    }
+    text += mantissa[i];
+    latex += mantissa[i];
+  }
+  return {sign + text, "$" + latex_sign + latex + "$"};
+}
+
+/// The digits of a tick: as they are up to 10⁷, with an exponent beyond and for what is very small.
+std::string tick_digits(double tick, double step) {
+  constexpr double kSameAs = 1e-9, kMaxPlain = 1e7, kMinPlain = 1e-4;
+  if (tick == 0) return "0";
+  const auto power_of = [](double value) { return static_cast<int>(std::floor(std::log10(value) + kSameAs)); };
+  if (std::abs(tick) < kMaxPlain && step >= kMinPlain * (1 - kSameAs))
+    return fmt::format("{:.{}f}", tick, std::max(0, -power_of(step)));
+  return fmt::format("{:.{}e}", tick, std::clamp(power_of(std::abs(tick)) - power_of(step), 0, 16));
+}
+
+std::vector<DrawnAxis::Tick> ticks_of(const DrawnAxis& axis, int max_ticks, double least_step) {
+  std::vector<DrawnAxis::Tick> ticks;
+  if (!axis.is_log) {
+    const Scale scale = scale_between(axis.low, axis.high, max_ticks, least_step);
+    for (const double tick : scale.ticks) ticks.push_back({tick, tick_label(tick, tick_digits(tick, scale.step))});
+    return ticks;
+  }
+  constexpr double kMinPlain = 0.0099, kMaxPlain = 99999;
+  const Scale scale = log_scale(axis.low, axis.high, max_ticks);
+  const bool is_plain =
+      std::ranges::all_of(scale.ticks, [](double tick) { return tick >= kMinPlain && tick < kMaxPlain; });
+  for (const double tick : scale.ticks)
+    ticks.push_back({tick, tick_label(tick, is_plain ? fmt::format("{:.6g}", tick) : fmt::format("{:.0e}", tick))});
+  return ticks;
+}
+
+/// The axis of `extent`, without ticks. `from`: where it begins, if that is given.
+DrawnAxis axis_of(const Extent& extent, std::optional<double> from) {
+  DrawnAxis axis{.is_log = extent.is_log};
+  axis.low = extent.low.value_or(extent.is_log ? 1 : 0);
+  axis.high = extent.high.value_or(extent.is_log ? 10 : 1);
+  if (from) axis.low = std::min(axis.low, *from);
+  const bool begins_there = from && axis.low == *from;
+  constexpr double kSame = 1e-9;
+  if (axis.is_log && axis.high < axis.low * (1 + kSame)) {
+    axis.low /= 2;
+    axis.high *= 2;
+  } else if (!axis.is_log && axis.high - axis.low <= kSame * std::max(std::abs(axis.low), std::abs(axis.high))) {
+    const double around = axis.high == 0 ? 1 : std::abs(axis.high) / 10;
+    axis.high += around;
+    if (!begins_there) axis.low -= around;
+  }
+  const double low = begins_there ? axis.low : axis.value(-kMargin), high = axis.value(1 + kMargin);
+  axis.low = !axis.is_log && axis.low >= 0 ? std::max(0.0, low) : low;
+  axis.high = high;
+  return axis;
+}
+
+/// All panels have the same. Its labels have room for so many characters.
+DrawnAxis x_axis_of(const Figure& figure, double room) {
+  Extent extent{.is_log = figure.log_x};
+  bool all_whole = true;
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const Figure::Line& line : panel.lines) {
+      for (const BandPoint& point : line.points) {
+        if (point.runs == 0) continue;
+        extent.add(point.x);
+        all_whole = all_whole && std::trunc(point.x) == point.x;
+      }
+      for (const CurvePoint& end : line.diverged) extent.add(end.x);
+    }
+    for (const double x : panel.at_x) extent.add(x);
+  }
+  const bool from_zero = figure.from_zero && !figure.log_x;
+  DrawnAxis axis = axis_of(extent, from_zero ? std::optional(0.0) : std::nullopt);
+  constexpr int kMaxTicks = 8, kMinTicks = 2;
+  constexpr double kGap = 1.5;  // between two labels
+  for (int max_ticks = kMaxTicks; max_ticks >= kMinTicks; --max_ticks) {
+    axis.ticks = ticks_of(axis, max_ticks, all_whole ? 1 : 0);
+    double width = 0;
+    for (const DrawnAxis::Tick& tick : axis.ticks) width += tick.width() + kGap;
+    if (width <= room) break;
+  }
+  return axis;
+}
+
+DrawnAxis y_axis_of(const Figure::Panel& panel, bool is_log) {
+  Extent extent{.is_log = is_log};
+  for (const bool all : {false, true}) {
+    if (extent.low) break;
+    for (const Figure::Line& line : panel.lines) {
+      if (!all && !line.sets_scale) continue;
+      for (const BandPoint& point : line.points) {
+        if (point.runs == 0) continue;
+        for (const double y : {point.low, point.mean, point.high}) extent.add(y);
+      }
+    }
+  }
+  for (const double y : panel.at_y) extent.add(y);
+  constexpr int kMaxTicks = 6;
+  DrawnAxis axis = axis_of(extent, std::nullopt);
+  axis.ticks = ticks_of(axis, kMaxTicks, 0);
+  return axis;
+}
+
+// --- lines -----------------------------------------------------------------------------------------------------------
+
+bool is_drawn(const BandPoint& point, const DrawnAxis& x, const DrawnAxis& y) {
+  return point.runs > 0 && has_place(x, point.x) && has_place(y, point.mean);
+}
+
+/// The mean of each `each` neighbouring points; what is interrupted between them is joined.
+std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each, const DrawnAxis& x,
+                               const DrawnAxis& y) {
+  std::vector<BandPoint> means;
+  for (size_t begin = 0; begin < points.size(); begin += each) {
+    BandPoint sum;
+    double count = 0;
+    for (size_t i = begin; i < std::min(begin + each, points.size()); ++i) {
+      const BandPoint& point = points[i];
+      if (!is_drawn(point, x, y)) continue;
+      ++count;
+      sum.runs = std::max(sum.runs, point.runs);
+      sum.x += (point.x - sum.x) / count;
+      sum.mean += (point.mean - sum.mean) / count;
+      sum.low += (kept_near(y, point.low) - sum.low) / count;
+      sum.high += (kept_near(y, point.high) - sum.high) / count;
+    }
+    means.push_back(sum);
+  }
+  return means;
+}
+
+std::vector<std::vector<BandPoint>> stretches_of(const std::vector<BandPoint>& points, const DrawnAxis& x,
+                                                 const DrawnAxis& y) {
+  std::vector<std::vector<BandPoint>> stretches;
+  bool is_joined = false;
+  for (BandPoint point : points) {
+    const bool is_there = is_drawn(point, x, y);
+    if (is_there) {
+      for (double* value : {&point.mean, &point.low, &point.high}) *value = kept_near(y, *value);
+      if (!is_joined) stretches.emplace_back();
+      stretches.back().push_back(point);
+    }
+    is_joined = is_there;
+  }
+  return stretches;
+}
+
+/// The points with a band, and those beside one.
+void add_bands(const std::vector<BandPoint>& stretch, const DrawnAxis& x, std::vector<std::vector<BandPoint>>& bands) {
+  const auto has_band = [&](size_t i) { return i < stretch.size() && stretch[i].low < stretch[i].high; };
+  if (stretch.size() == 1 && has_band(0)) {
+    BandPoint left = stretch[0], right = stretch[0];
+    left.x = x.value(x.position(left.x) - kLoneBand);
+    right.x = x.value(x.position(right.x) + kLoneBand);
+    bands.push_back({left, right});
+    return;
+  }
+  bool is_joined = false;
+  for (size_t i = 0; i < stretch.size(); ++i) {
+    const bool is_there = has_band(i) || has_band(i + 1) || (i > 0 && has_band(i - 1));
+    if (is_there && !is_joined) bands.emplace_back();
+    if (is_there) bands.back().push_back(stretch[i]);
+    is_joined = is_there;
+  }
+}
+
+/// Those of a short line, and of a long one some at equal distances, shifted for each line, so that lines which run
+/// together can be told apart. A point that is joined to no other has one in any case.
+Curve marks_of(const std::vector<std::vector<BandPoint>>& stretches, const DrawnAxis& x, const DrawnAxis& y,
+               double shift) {
+  std::vector<CurvePoint> points;
+  Curve marks;
+  for (const std::vector<BandPoint>& stretch : stretches) {
+    for (const BandPoint& point : stretch) {
+      if (!is_on(y, point.mean)) continue;
+      points.push_back({point.x, point.mean});
+      if (stretch.size() == 1) marks.push_back(points.back());
+    }
+  }
+  if (points.size() <= kMaxAllMarked) return points;
+  const double first = x.position(points.front().x), last = x.position(points.back().x);
+  for (int i = 0; i < kMarks; ++i) {
+    const double wanted = first + (last - first) * (i + shift) / kMarks;
+    const auto far = [&](const CurvePoint& point) { return std::abs(x.position(point.x) - wanted); };
+    marks.push_back(*std::ranges::min_element(points, {}, far));
+  }
+  std::ranges::sort(marks, {}, &CurvePoint::x);
+  marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+  return marks;
+}
+
+/// At the edge if the value lies outside, above if it is not finite.
+Curve diverged_of(const Curve& ends, const DrawnAxis& x, const DrawnAxis& y) {
+  Curve marks;
+  for (const CurvePoint& end : ends) {
+    if (!has_place(x, end.x)) continue;
+    const bool is_below = end.y < y.low;
+    marks.push_back({end.x, is_on(y, end.y) ? end.y : is_below ? y.low : y.high});
+  }
+  return marks;
+}
+
+// --- texts -----------------------------------------------------------------------------------------------------------
+
+/// "ScaleNorm, depth = 4": a number says what it is of.
+Name legend_text_of(const std::vector<Name>& heading, const std::vector<Name>& row) {
+  const auto is_number = [](const std::string& text) {
+    char* end = nullptr;
+    return std::isfinite(std::strtod(text.c_str(), &end)) && end == text.c_str() + text.size();
+  };
+  std::vector<std::string> texts, latex;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i].text.empty()) continue;
+    const bool needs_name = i < heading.size() && !heading[i].text.empty() && is_number(row[i].text);
+    texts.push_back((needs_name ? heading[i].text + " = " : "") + row[i].text);
+    latex.push_back((needs_name ? latex_of(heading[i]) + " = " : "") + latex_of(row[i]));
+  }
+  return {fmt::format("{}", fmt::join(texts, ", ")), fmt::format("{}", fmt::join(latex, ", "))};
+}
+
+/// The lines that some panel shows.
+std::vector<LegendEntry> legend_of(const Figure& figure, const std::vector<DrawnPanel>& panels) {
+  std::vector<LegendEntry> legend;
+  for (size_t i = 0; i < figure.legend.size(); ++i) {
+    Name text = legend_text_of(figure.heading, figure.legend[i]);
+    if (text.text.empty()) continue;
+    for (const DrawnPanel& panel : panels) {
+      const auto line = std::ranges::find(panel.lines, i, &DrawnLine::index);
+      if (line == panel.lines.end()) continue;
+      legend.push_back({i, line->is_published, std::move(text)});
+      break;
+    }
+  }
+  return legend;
+}
+
+/// Side by side on a page, as many as keep their ticks legible; one below the other in a column.
+size_t columns_of(size_t panels, bool is_page_wide) {
+  constexpr size_t kMaxColumns = 3;
+  if (!is_page_wide) return 1;
+  return panels == 4 ? 2 : std::clamp<size_t>(panels, 1, kMaxColumns);
+}
+
+}  // namespace
+
+double DrawnAxis::Tick::width() const {
+  size_t thin_spaces = 0;
+  for (size_t at = label.text.find(kThinSpace); at != std::string::npos; at = label.text.find(kThinSpace, at + 1))
+    ++thin_spaces;
+  constexpr double kNarrower = 0.6;
+  return static_cast<double>(display_width(label.text)) - kNarrower * static_cast<double>(thin_spaces);
+}
+
+double DrawnAxis::position(double value) const {
+  return is_log ? std::log10(value / low) / std::log10(high / low) : (value - low) / (high - low);
+}
+
+double DrawnAxis::value(double position) const {
+  return is_log ? low * std::pow(high / low, position) : low + position * (high - low);
+}
+
+Drawing drawing_of(const Figure& figure) {
+  const bool is_page_wide = figure.width == TableSpec::Width::kPage;
+  Drawing drawing{.columns = columns_of(figure.panels.size(), is_page_wide), .notes = figure.notes};
+  double numbers = 0;  // the characters of the longest beside an axis of y
+  for (const Figure::Panel& panel : figure.panels) {
+    drawing.panels.push_back({.title = panel.title, .y_label = panel.y, .y = y_axis_of(panel, figure.log_y)});
+    for (const DrawnAxis::Tick& tick : drawing.panels.back().y.ticks) numbers = std::max(numbers, tick.width());
+  }
+  const double panel_width =
+      (is_page_wide ? kCharactersOfPage : kCharactersOfColumn) / static_cast<double>(drawing.columns);
+  const DrawnAxis x = x_axis_of(figure, panel_width - kCharactersBesidePlot - numbers);
+  size_t greatest = 1;
+  for (size_t p = 0; p < figure.panels.size(); ++p) {
+    const Figure::Panel& panel = figure.panels[p];
+    DrawnPanel& drawn = drawing.panels[p];
+    drawn.x = x;
+    for (size_t i = 0; i < panel.lines.size(); ++i) {
+      const Figure::Line& line = panel.lines[i];
+      DrawnLine one{.index = i, .is_published = !line.source.empty()};
+      const size_t each = (line.points.size() + kMaxPoints - 1) / kMaxPoints;
+      greatest = std::max(greatest, each);
+      one.stretches = stretches_of(each > 1 ? thinned(line.points, each, x, drawn.y) : line.points, x, drawn.y);
+      for (const auto& stretch : one.stretches) add_bands(stretch, x, one.bands);
+      one.marks =
+          marks_of(one.stretches, x, drawn.y, (static_cast<double>(i) + 0.5) / static_cast<double>(panel.lines.size()));
+      one.diverged = diverged_of(line.diverged, x, drawn.y);
+      if (!one.stretches.empty() || !one.diverged.empty()) drawn.lines.push_back(std::move(one));
+    }
+    std::ranges::copy_if(panel.at_x, std::back_inserter(drawn.at_x), [&](double at) { return is_on(x, at); });
+    std::ranges::copy_if(panel.at_y, std::back_inserter(drawn.at_y), [&](double at) { return is_on(drawn.y, at); });
+  }
+  drawing.legend = legend_of(figure, drawing.panels);
+  if (greatest > 1) {
+    drawing.notes.push_back(fmt::format("Of lines with more than {} points, means of up to {} neighbours are drawn.",
+                                        kMaxPoints, greatest));
+  }
+  return drawing;
+}
+
+size_t legend_width(const Drawing& drawing) {
+  size_t longest = 0;
+  for (const LegendEntry& entry : drawing.legend)
+    longest = std::max(longest, display_width(printable(entry.text.text)));
+  return longest;
+}
+
+size_t legend_columns(const Drawing& drawing, double width, double sample) {
+  const size_t entries = std::max<size_t>(drawing.legend.size(), 1);
+  const auto fit = static_cast<size_t>(std::max(1.0, width / (static_cast<double>(legend_width(drawing)) + sample)));
+  const size_t rows = (entries + fit - 1) / fit;
+  return (entries + rows - 1) / rows;
+}
+
+std::string picture_number(double value) { return fmt::format("{:.9g}", value); }
+
+}  // namespace tearless::harness

@@ -1,0 +1,56 @@
+#include "harness/figure/format.h"
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace tearless::harness {
+namespace {
+
+using Figures = std::vector<Figure>;
+
+template <class Render>
+std::string one_below_the_other(const Figures& figures, const Render& render) {
+  std::string text;
+  for (const Figure& figure : figures) text += (text.empty() ? "" : "\n") + render(figure);
+  return text;
+}
+
+std::string all_as_text(const Figures& figures, const PrintStyle& style) {
+  return one_below_the_other(figures,
+                             [&](const Figure& figure) { return render_text(figure, style.columns, style.colour); });
+}
+std::string all_as_csv(const Figures& figures, const PrintStyle& style) { return render_csv(figures, style.formulas); }
+std::string all_as_pgfplots(const Figures& figures, const PrintStyle&) {
+  return one_below_the_other(figures, render_pgfplots);
+}
+
+constexpr FigureFormat kFormats[] = {
+    {"text", ".txt", all_as_text, {}},         {"csv", ".csv", all_as_csv, {}},
+    {"pgfplots", ".tex", all_as_pgfplots, {}}, {"svg", ".svg", nullptr, Picture::kSvg},
+    {"pdf", ".pdf", nullptr, Picture::kPdf},   {"png", ".png", nullptr, Picture::kPng},
+};
+
+}  // namespace
+
+const FigureFormat& figure_format(const std::string& name) {
+  std::vector<std::string> names;
+  for (const FigureFormat& format : kFormats) {
+    if (name == format.name) return format;
+    names.emplace_back(format.name);
+  }
+  fail("--format {} is not known{}; it must be one of: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+const FigureFormat& figure_format_of(const std::filesystem::path& file) {
+  std::vector<std::string> endings;
+  for (const FigureFormat& format : kFormats) {
+    if (file.extension() == format.ending) return format;
+    endings.emplace_back(format.ending);
+  }
+  fail("--out {}: its ending stands for no format of figures; choose one of {}, or add --format", file.string(),
+       fmt::join(endings, ", "));
+}
+
+}  // namespace tearless::harness

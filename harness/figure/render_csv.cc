@@ -1,0 +1,63 @@
+// CSV: one line for each point of a line, numbers in full precision.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "harness/figure/figure.h"
+
+namespace tearless::harness {
+namespace {
+
+/// The axes of all figures, each once, and its place among them.
+struct AxisColumns {
+  std::vector<std::string> names = {};
+  std::map<std::string, size_t> places = {};
+
+  explicit AxisColumns(const std::vector<Figure>& figures) {
+    for (const Figure& figure : figures) {
+      for (const std::string& axis : figure.axes) {
+        if (places.emplace(axis, names.size()).second) names.push_back(axis);
+      }
+    }
+  }
+};
+
+void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& axes, Formulas formulas,
+             std::string& text) {
+  std::vector<std::string> labels(axes.names.size());
+  for (size_t i = 0; i < std::min(figure.axes.size(), line.labels.size()); ++i)
+    labels[axes.places.at(figure.axes[i])] = line.labels[i];
+  for (const BandPoint& point : line.points) {
+    if (point.runs == 0) continue;
+    std::vector<std::string> cells = {figure.name.empty() ? figure.title.text : figure.name};
+    cells.insert(cells.end(), labels.begin(), labels.end());
+    cells.push_back(line.y);
+    for (const double value : {point.x, point.mean, point.low, point.high}) cells.push_back(fmt::format("{}", value));
+    cells.push_back(line.source.empty() ? std::to_string(point.runs) : "");
+    cells.push_back(line.source);
+    text += csv_line(cells, formulas);
+  }
+}
+
+}  // namespace
+
+std::string render_csv(const std::vector<Figure>& figures, Formulas formulas) {
+  const AxisColumns axes(figures);
+  // The columns of every figure keep their names; an axis that is called as one of them gets another, as in tables.
+  std::vector<std::string> header = {"figure", "y", "x", "mean", "low", "high", "runs", "source"};
+  const auto of_every_figure = std::ssize(header);
+  header.insert(header.end(), axes.names.begin(), axes.names.end());
+  header = distinct_names(std::move(header));
+  std::rotate(header.begin() + 1, header.begin() + of_every_figure, header.end());
+  std::string text = csv_header(std::move(header), formulas);
+  for (const Figure& figure : figures) {
+    for (const Figure::Panel& panel : figure.panels) {
+      for (const Figure::Line& line : panel.lines) add_csv(figure, line, axes, formulas, text);
+    }
+  }
+  return text;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,185 @@
+// LaTeX: a float with a picture of pgfplots, its legend below it, the caption and the notes.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/figure/drawing.h"
+#include "harness/figure/style.h"
+#include "harness/table/latex.h"
+
+namespace tearless::harness {
+namespace {
+
+// In points. Columns and pages of common two-column styles are a little wider.
+constexpr double kColumnInPoints = 219, kPageInPoints = 455;
+constexpr double kTickCharacter = 4.2, kLegendCharacter = 4.6;  // \scriptsize, \footnotesize
+constexpr double kLabelHeight = 14;
+
+std::string coordinate(double x, double y) { return fmt::format("({},{})", picture_number(x), picture_number(y)); }
+
+/// Eight on a line of the file, as other programs than TeX should be able to read it, too.
+std::string coordinates(const Curve& points) {
+  constexpr size_t kInALine = 8;
+  std::string text;
+  for (size_t i = 0; i < points.size(); ++i)
+    text += (i == 0 ? "" : i % kInALine == 0 ? "\n  " : " ") + coordinate(points[i].x, points[i].y);
+  return text;
+}
+
+/// From left to right above, and back below.
+std::string outline(const std::vector<BandPoint>& band) {
+  Curve points;
+  for (const BandPoint& point : band) points.push_back({point.x, point.high});
+  for (size_t i = band.size(); i-- > 0;) points.push_back({band[i].x, band[i].low});
+  return coordinates(points);
+}
+
+std::string style_definitions(const Drawing& drawing) {
+  std::set<std::pair<size_t, bool>> lines;
+  for (const DrawnPanel& panel : drawing.panels) {
+    for (const DrawnLine& line : panel.lines) lines.emplace(line.index, line.is_published);
+  }
+  std::string text;
+  for (const auto& [index, is_published] : lines) {
+    const LineStyle style = style_of(index, is_published);
+    text += fmt::format(
+        "\\definecolor{{line{0}}}{{HTML}}{{{1}}}\n"
+        "\\tikzset{{line {0}/.style={{line{0}, line width=0.8pt, {2}}}, band {0}/.style={{draw=none, "
+        "fill=line{0}, "
+        "fill opacity=0.15}},\n  marks {0}/.style={{only marks, solid, line{0}, mark size=1.6pt, {3}}}}}\n",
+        index, style.colour, style.dash.tikz, style.mark.pgfplots);
+  }
+  return text +
+         "\\tikzset{limit/.style={gray, dashed}, diverged/.style={only marks, solid, mark=x, mark size=3pt, line "
+         "width=1.2pt}}\n";
+}
+
+std::string axis_options(const char* name, const DrawnAxis& axis) {
+  std::vector<std::string> at, labels;
+  for (const DrawnAxis::Tick& tick : axis.ticks) {
+    at.push_back(picture_number(tick.at));
+    labels.push_back("{" + tick.label.latex + "}");
+  }
+  return fmt::format("{0}mode={1}, {0}min={2}, {0}max={3}, {0}tick={{{4}}}, {0}ticklabels={{{5}}}", name,
+                     axis.is_log ? "log" : "linear", picture_number(axis.low), picture_number(axis.high),
+                     fmt::join(at, ","), fmt::join(labels, ","));
+}
+
+/// What all panels have, one option on a line of the file.
+std::string common_options(const Drawing& drawing, bool is_page_wide) {
+  constexpr double kShape = 0.6, kMinHeight = 60, kMaxHeight = 190;
+  constexpr double kAllRows = 460, kBetweenRows = 36;  // with a legend and a caption they fit a page
+  double numbers = 0, last_number = 0;
+  for (const DrawnPanel& panel : drawing.panels) {
+    for (const DrawnAxis::Tick& tick : panel.y.ticks) numbers = std::max(numbers, tick.width());
+    for (const DrawnAxis::Tick& tick : panel.x.ticks) last_number = std::max(last_number, tick.width());
+  }
+  const double left = numbers * kTickCharacter + kLabelHeight + 6;
+  const double right = last_number * kTickCharacter / 2;
+  const auto columns = static_cast<double>(drawing.columns);
+  const double beside = columns * left + (columns - 1) * right / 2 + right;
+  const double width = ((is_page_wide ? kPageInPoints : kColumnInPoints) - beside) / columns;
+  const double height = std::clamp(
+      std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows), kMinHeight, kMaxHeight);
+  std::string text = fmt::format(
+      "  scale only axis, width={{(\\linewidth-{:.0f}pt)/{}}}, height={:.0f}pt,\n"
+      "  axis lines*=left, tick align=outside, tick pos=left, scaled ticks=false, xminorticks=false, "
+      "yminorticks=false,\n"
+      "  grid=major, grid style={{black!10, line width=0.4pt}}, clip mode=individual,\n"
+      "  xlabel near ticks, ylabel near ticks, tick label style={{font=\\scriptsize}}, label "
+      "style={{font=\\footnotesize, "
+      "align=center}},\n"
+      "  ylabel style={{text width={:.0f}pt}}, title style={{font=\\footnotesize, align=center, text width={:.0f}pt}}",
+      beside, drawing.columns, height, std::max(height, 80.0), width);
+  if (drawing.panels.size() > 1) {
+    text += fmt::format(",\n  group style={{group size={} by {}, horizontal sep={:.0f}pt, vertical sep={:.0f}pt}}",
+                        drawing.columns, drawing.rows(), left + right / 2, kBetweenRows);
+  }
+  return text;
+}
+
+std::string panel_options(const Figure& figure, const Drawing& drawing, size_t index) {
+  const DrawnPanel& panel = drawing.panels[index];
+  std::string text = "  " + axis_options("x", panel.x) + ",\n  " + axis_options("y", panel.y);
+  if (!panel.title.text.empty()) text += fmt::format(",\n  title={{{}}}", latex_of(panel.title));
+  if (drawing.is_lowest(index)) text += fmt::format(",\n  xlabel={{{}}}", latex_of(figure.x));
+  return text + fmt::format(",\n  ylabel={{{}}}", latex_of(panel.y_label));
+}
+
+std::string plots_of(const DrawnPanel& panel) {
+  if (panel.lines.empty()) return "\\node at (rel axis cs:0.5,0.5) {\\footnotesize no finite value};\n";
+  std::string text;
+  const auto add = [&](const std::string& style, const std::string& points, const char* end = "") {
+    text += fmt::format("\\addplot[{}] coordinates {{\n  {}}}{};\n", style, points, end);
+  };
+  for (const double x : panel.at_x) add("limit", coordinates({{x, panel.y.low}, {x, panel.y.high}}));
+  for (const double y : panel.at_y) add("limit", coordinates({{panel.x.low, y}, {panel.x.high, y}}));
+  for (const DrawnLine& line : panel.lines) {
+    for (const auto& band : line.bands) add(fmt::format("band {}", line.index), outline(band), " -- cycle");
+  }
+  for (const DrawnLine& line : panel.lines) {
+    for (const std::vector<BandPoint>& stretch : line.stretches) {
+      Curve means;
+      for (const BandPoint& point : stretch) means.push_back({point.x, point.mean});
+      add(fmt::format("line {}", line.index), coordinates(means));
+    }
+    if (!line.marks.empty()) add(fmt::format("marks {}", line.index), coordinates(line.marks));
+  }
+  for (const DrawnLine& line : panel.lines) {
+    if (!line.diverged.empty()) add(fmt::format("diverged, line{}", line.index), coordinates(line.diverged));
+  }
+  return text;
+}
+
+std::string legend_tabular(const Drawing& drawing, bool is_page_wide) {
+  if (drawing.legend.empty()) return "";
+  constexpr double kSample = 18, kGap = 14;  // and between columns
+  const double width = is_page_wide ? kPageInPoints : kColumnInPoints;
+  const size_t columns = legend_columns(drawing, width / kLegendCharacter, (kSample + kGap + 4) / kLegendCharacter);
+  std::vector<std::string> kinds(columns, "l@{\\hspace{4pt}}l");
+  if (columns == 1 && legend_width(drawing) * kLegendCharacter > width - kSample - kGap)
+    kinds[0] = fmt::format("l@{{\\hspace{{4pt}}}}p{{\\dimexpr\\linewidth-{:.0f}pt}}", kSample + 6);
+  std::string text = fmt::format("\\par\\smallskip\n{{\\footnotesize\\begin{{tabular}}{{@{{}}{}@{{}}}}\n",
+                                 fmt::join(kinds, "@{\\hspace{14pt}}"));
+  for (size_t i = 0; i < drawing.legend.size(); ++i) {
+    const LegendEntry& entry = drawing.legend[i];
+    const bool ends = (i + 1) % columns == 0 || i + 1 == drawing.legend.size();
+    text += fmt::format(
+        "\\tikz[baseline=-0.6ex]{{\\draw[line {0}] (0,0) -- ({1:.0f}pt,0); \\draw[marks {0}] plot coordinates "
+        "{{({2:.0f}pt,0)}};}} & {3}{4}\n",
+        entry.index, kSample, kSample / 2, entry.text.latex, ends ? " \\\\" : " &");
+  }
+  return text + "\\end{tabular}}\n";
+}
+
+}  // namespace
+
+std::string render_pgfplots(const Figure& figure) {
+  const Drawing drawing = drawing_of(figure);
+  const bool is_page_wide = figure.width == TableSpec::Width::kPage, is_group = drawing.panels.size() > 1;
+  const char* environment = is_page_wide ? "figure*" : "figure";
+  std::string text = fmt::format("% needs \\usepackage{{pgfplots}}{}\n\\begin{{{}}}\n\\centering\n",
+                                 is_group ? " \\usepgfplotslibrary{groupplots}" : "", environment);
+  text += style_definitions(drawing) + "\\begin{tikzpicture}\n";
+  const std::string common = common_options(drawing, is_page_wide);
+  if (is_group) text += fmt::format("\\begin{{groupplot}}[\n{}]\n", common);
+  for (size_t i = 0; i < drawing.panels.size(); ++i) {
+    const std::string options = panel_options(figure, drawing, i);
+    text += is_group ? fmt::format("\\nextgroupplot[\n{}]\n", options)
+                     : fmt::format("\\begin{{axis}}[\n{},\n{}]\n", common, options);
+    text += plots_of(drawing.panels[i]);
+  }
+  text += fmt::format("\\end{{{}}}\n\\end{{tikzpicture}}\n", is_group ? "groupplot" : "axis");
+  text += legend_tabular(drawing, is_page_wide);
+  text += fmt::format("\\caption{{{}}}\n", latex_of(figure.title));
+  if (!figure.name.empty()) text += fmt::format("\\label{{fig:{}}}\n", figure.name);
+  if (!drawing.notes.empty()) {
+    text += "\\par\\vspace{3pt}\n\\begin{minipage}{\\linewidth}\\raggedright\\footnotesize\n";
+    for (const std::string& note : drawing.notes) text += escape_latex(note) + "\\par\n";
+    text += "\\end{minipage}\n";
+  }
+  return text + fmt::format("\\end{{{}}}\n", environment);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,269 @@
+#include "harness/grid/figure_spec.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/words.h"
+#include "harness/grid/claim_spec.h"
+#include "harness/grid/layout.h"
+#include "harness/grid/sections.h"
+#include "harness/grid/table_reader.h"
+#include "harness/grid/where.h"
+
+namespace tearless::harness {
+namespace {
+
+using X = FigureSpec::X;
+
+bool is_pattern(const std::string& name) { return name.find('*') != std::string::npos; }
+
+// --- x ---------------------------------------------------------------------------------------------------------------
+
+void load_x(TableReader& reader, const Grid& grid, FigureSpec& spec) {
+  const std::string word = reader.text("x").value_or("updates");
+  const auto axis = std::ranges::find(grid.axes, word, &Axis::name);
+  if (axis != grid.axes.end()) {
+    spec.x = X::kAxis;
+    spec.axis = static_cast<size_t>(axis - grid.axes.begin());
+  } else if (word == "updates") {
+    spec.x = X::kUpdates;
+  } else if (word == "hours") {
+    spec.x = X::kHours;
+  } else if (word == "layer") {
+    spec.x = X::kLayer;
+  } else {
+    spec.x = X::kMetric;
+    spec.metric = word;
+    spec.metrics.push_back({word, "x", reader.location("x")});
+  }
+}
+
+/// The labels of the axis must be numbers, but for those that `where` leaves out.
+void require_numbers(const TableReader& reader, const Grid& grid, const FigureSpec& spec) {
+  const Axis& axis = grid.axes[spec.axis];
+  const auto where = spec.where.find(spec.axis);
+  std::map<double, std::string> labels;
+  for (size_t i = 0; i < axis.points.size(); ++i) {
+    if (where != spec.where.end() && !where->second[i]) continue;
+    if (i == axis.absent) continue;
+    const std::string& label = axis.points[i].label;
+    const std::optional<double> number = number_of_label(label);
+    if (!number) {
+      fail(
+          "{}: x = \"{}\": its label \"{}\" is not a number; give the points labels that are, or leave it out by where",
+          reader.location("x"), axis.name, label);
+    }
+    if (spec.log_x && *number <= 0)
+      fail("{}: log: the label \"{}\" of {} has no logarithm; leave it out by where", reader.location("log"), label,
+           axis.name);
+    const auto [other, is_new] = labels.emplace(*number, label);
+    if (!is_new)
+      fail("{}: x = \"{}\": its labels \"{}\" and \"{}\" are one number", reader.location("x"), axis.name,
+           other->second, label);
+  }
+}
+
+// --- y ---------------------------------------------------------------------------------------------------------------
+
+void load_y(TableReader& reader, FigureSpec& spec) {
+  spec.y = reader.texts("y");
+  const std::string location = reader.location("y");
+  if (spec.y.empty()) {
+    fail("{}: a figure needs y = \"…\", {}", reader.location(),
+         is_of_metrics(spec.x) ? "a metric or gradient_norms" : "a score");
+  }
+  for (const std::string& name : spec.y) {
+    if (std::ranges::count(spec.y, name) > 1) fail("{}: y has {} twice", location, name);
+    if (name == spec.metric) fail("{}: x and y are both {}", location, name);
+    if (is_pattern(name) && spec.x != X::kLayer) {
+      fail("{}: y = \"{}\": a * stands for the layer, and x is not \"layer\"; name each y by itself", location, name);
+    }
+    (is_of_metrics(spec.x) ? spec.metrics : spec.named).push_back({name, "y", location});
+  }
+  if (spec.x == X::kLayer && std::ranges::none_of(spec.y, is_pattern))
+    fail("{}: with x = \"layer\" y has a * for the number of the layer, as in \"g.encoder.*.ffn\"", location);
+  for (const std::string& name : spec.y) {
+    if (std::ranges::count(name, '*') > 1)
+      fail("{}: y = \"{}\" has more than one *, which stands for the layer", location, name);
+  }
+}
+
+// --- lines and panels ------------------------------------------------------------------------------------------------
+
+/// Takes a word that is no axis out of the names of a key.
+std::vector<size_t> axes_without(TableReader& reader, const std::string& key, const std::string& word, const Grid& grid,
+                                 bool& has_word) {
+  std::vector<size_t> axes;
+  for (const std::string& name : reader.texts(key)) {
+    if (name == word && std::ranges::find(grid.axes, word, &Axis::name) == grid.axes.end()) {
+      has_word = true;
+    } else {
+      axes.push_back(grid.axis_index(name, reader.location(key)));
+    }
+  }
+  return axes;
+}
+
+/// Without `lines` they are all axes that stand nowhere else.
+void place_axes(TableReader& reader, const Grid& grid, FigureSpec& spec) {
+  spec.lines = axes_without(reader, "lines", "seed", grid, spec.line_for_each_run);
+  spec.panels = axes_without(reader, "panels", "y", grid, spec.panel_for_each_y);
+  std::map<size_t, std::string> stands;
+  const auto mark = [&](const std::vector<size_t>& axes, const std::string& key) {
+    for (const size_t axis : axes) {
+      const auto [other, is_new] = stands.emplace(axis, key);
+      if (!is_new) {
+        fail("{}: the axis {} is in both {} and {}; it can be in one of them, once", reader.location(),
+             grid.axes[axis].name, other->second, key);
+      }
+    }
+  };
+  if (spec.x == X::kAxis) mark({spec.axis}, "x");
+  mark(spec.lines, "lines");
+  mark(spec.panels, "panels");
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    if (stands.contains(axis) || leaves_one_point(grid, spec.where, axis)) continue;
+    if (reader.has("lines") && !(spec.lines.empty() && spec.line_for_each_run)) {
+      fail(
+          "{}: the axis {} is neither x nor in lines or panels: its runs would be one line; add it, or choose one of "
+          "its labels by where",
+          reader.location(), grid.axes[axis].name);
+    }
+    spec.lines.push_back(axis);
+  }
+}
+
+// --- what is drawn ---------------------------------------------------------------------------------------------------
+
+std::optional<int> whole_number(TableReader& reader, const std::string& key, int least, int most) {
+  const std::optional<double> given = reader.number(key);
+  if (!given) return std::nullopt;
+  const double number = *given;
+  if (!(number >= least && number <= most) || number != std::floor(number))
+    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, least, most);
+  return static_cast<int>(number);
+}
+
+void load_log(TableReader& reader, FigureSpec& spec) {
+  for (const std::string& axis : reader.texts("log")) {
+    if (axis != "x" && axis != "y") fail("{}: log must be \"x\", \"y\" or both in a list", reader.location("log"));
+    (axis == "x" ? spec.log_x : spec.log_y) = true;
+  }
+}
+
+bool is_word(const std::string& name) { return is_plain_name(name) && std::ranges::count(name, '.') == 0; }
+
+Curve points_in(const toml::array& list, const TableReader& reader) {
+  Curve points;
+  for (const toml::node& node : list) {
+    const toml::array* pair = node.as_array();
+    const bool is_pair = pair && pair->size() == 2 && pair->get(0)->is_number() && pair->get(1)->is_number();
+    if (!is_pair) fail("{}: a published point is [x, y], two numbers", reader.location(node));
+    points.push_back({*pair->get(0)->value<double>(), *pair->get(1)->value<double>()});
+    if (!std::isfinite(points.back().x) || !std::isfinite(points.back().y))
+      fail("{}: a published point is [x, y], two numbers", reader.location(node));
+  }
+  std::ranges::stable_sort(points, {}, &CurvePoint::x);
+  if (std::ranges::adjacent_find(points, {}, &CurvePoint::x) != points.end())
+    fail("{}: two published points have the same x", reader.location(list));
+  return points;
+}
+
+/// [[figure.published]]: source, points = [[x, y], …], and whose numbers they are: line = { axis = label }, or label.
+void load_published(const toml::table& table, const std::string& file, const Grid& grid, FigureSpec& spec) {
+  TableReader reader(table, "[[figure.published]]", file);
+  FigureSpec::PublishedLine line;
+  line.source = reader.text("source").value_or("");
+  if (line.source.empty()) fail("{}: published needs its source, as in source = \"…, Figure 1\"", reader.location());
+  line.label = reader.text("label").value_or("");
+  line.y = reader.text("y").value_or(spec.y.front());
+  if (std::ranges::find(spec.y, line.y) == spec.y.end()) {
+    fail("{}: y: the figure does not draw {}{}; its y is {}", reader.location("y"), line.y,
+         did_you_mean(line.y, spec.y), fmt::join(spec.y, ", "));
+  }
+  const toml::array* points = reader.list("points");
+  if (!points || points->empty()) fail("{}: published needs points = [[x, y], …]", reader.location());
+  line.points = points_in(*points, reader);
+  const toml::table* labels = reader.table("line");
+  reader.refuse_leftovers();
+  if (!labels && line.label.empty()) {
+    fail(
+        "{}: published needs line = {{ axis = label }}, the line whose numbers they are, or label = \"…\" for a line "
+        "of its own",
+        reader.location());
+  }
+  std::vector<size_t> axes = line.label.empty() ? spec.lines : std::vector<size_t>();
+  const size_t of_lines = axes.size();
+  axes.insert(axes.end(), spec.panels.begin(), spec.panels.end());
+  for (const auto& [name, node] : labels ? *labels : toml::table()) {
+    const size_t axis = grid.axis_index(std::string(name.str()), reader.location("line") + ": line");
+    if (std::ranges::find(axes, axis) == axes.end()) {
+      fail(
+          "{}: line: {} is {}", reader.location(node), grid.axes[axis].name,
+          line.label.empty() ? "neither in lines nor in panels" : "not in panels, and the line has a label of its own");
+    }
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Axis& axis = grid.axes[axes[i]];
+    const toml::node* node = labels ? labels->get(axis.name) : nullptr;
+    if (!node) fail("{}: line needs a label of {}", labels ? reader.location(*labels) : reader.location(), axis.name);
+    const std::vector<bool> chosen =
+        points_named(axis, labels_in(*node, axis.name, file), reader.location(*node) + ": line");
+    if (std::ranges::count(chosen, true) != 1)
+      fail("{}: line: one label of {} is wanted", reader.location(*node), axis.name);
+    const auto point = static_cast<uint32_t>(std::ranges::find(chosen, true) - chosen.begin());
+    const auto where = spec.where.find(axes[i]);
+    if (where != spec.where.end() && !where->second[point])
+      fail("{}: line: the figure's where leaves out {}", reader.location(*node), axis.points[point].label);
+    (i < of_lines ? line.line_at : line.panel_at).push_back(point);
+  }
+  spec.published.push_back(std::move(line));
+}
+
+}  // namespace
+
+bool is_of_metrics(X x) { return x != X::kLayer && x != X::kAxis; }
+
+void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
+  spec.location = reader.location();
+  spec.where = read_where(reader, grid);
+  load_x(reader, grid, spec);
+  load_y(reader, spec);
+  place_axes(reader, grid, spec);
+  TableSpec layout;
+  layout.where = spec.where;
+  layout.rows = spec.lines;
+  layout.columns = spec.panels;
+  if (reader.has("where") && layout_of(grid, layout).rows.empty())
+    fail("{}: where leaves no run of the grid", reader.location("where"));
+  spec.band = static_cast<FigureSpec::Band>(reader.choice("band", {"none", "std", "ci95", "range"}, 1));
+  constexpr int kMaxSmooth = 100000, kMaxBins = 1000;
+  spec.smooth = whole_number(reader, "smooth", 1, kMaxSmooth).value_or(1);
+  spec.bins = whole_number(reader, "bins", 1, kMaxBins);
+  for (const char* key : {"smooth", "bins"}) {
+    if (reader.has(key) && !is_of_metrics(spec.x))
+      fail("{}: {} is for what runs report over updates; the points over {} stand for themselves", reader.location(key),
+           key, spec.x == X::kLayer ? "layers" : "an axis");
+  }
+  load_log(reader, spec);
+  if (spec.x == X::kAxis) require_numbers(reader, grid, spec);
+  spec.width = reader.choice("width", {"column", "page"}, 0) == 0 ? TableSpec::Width::kColumn : TableSpec::Width::kPage;
+  spec.name = reader.text("name").value_or("");
+  if (reader.has("name") && !is_word(spec.name)) {
+    fail("{}: name = \"{}\" must be a word of letters, digits, - and _: the figure's file is called so",
+         reader.location("name"), spec.name);
+  }
+  for (const View& other : grid.views) {
+    const auto* figure = std::get_if<FigureSpec>(&other.spec);
+    if (figure && !spec.name.empty() && figure->name == spec.name)
+      fail("{}: two figures have the name {}; each needs its own", reader.location("name"), spec.name);
+  }
+  for (const toml::table* published : reader.tables("published")) load_published(*published, reader.file(), grid, spec);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,69 @@
+// A view that is a figure: the sections [[figure]] of a grid file.
+//
+//   [[figure]]
+//   caption = "Dev BLEU by epoch"
+//   x       = "epoch"                  # updates, hours, layer, an axis of numbers, or a metric
+//   y       = "dev.bleu"               # a metric, gradient_norms, or a score
+//   lines   = "system"                 # axes: each combination is a line, the mean of its seeds with a band
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/grid/table_spec.h"
+#include "harness/statistics/curve.h"
+
+namespace tearless::harness {
+
+struct FigureSpec {
+  static constexpr const char* kSection = "figure";
+  static constexpr const char* kTitle = "caption";
+  static constexpr bool kHasDefaultTitle = false;
+
+  enum class X {
+    kUpdates,
+    kHours,   // of training: updates × the run's seconds an update
+    kLayer,   // that stands for * in the name of a score
+    kAxis,    // whose labels are numbers
+    kMetric,  // its value at the same update
+  };
+  enum class Band { kNone, kStd, kCi95, kRange };
+
+  /// A line of another source.
+  struct PublishedLine {
+    std::string source;
+    std::string label;                        // of a line of its own; "": they are numbers of one of the grid's lines
+    std::vector<uint32_t> line_at, panel_at;  // a point of each axis of `lines` (without a label) and `panels`
+    std::string y;
+    Curve points;
+  };
+
+  std::string location;
+  std::string name;  // of its file and of \label: a word
+  X x = X::kUpdates;
+  std::string metric;  // kMetric
+  size_t axis = 0;     // kAxis: index into Grid::axes
+  std::vector<std::string> y;
+  std::vector<size_t> lines, panels;  // indices into Grid::axes
+  bool line_for_each_run = false;     // `lines` has the word seed
+  bool panel_for_each_y = false;      // `panels` has the word y
+  std::map<size_t, std::vector<bool>> where;
+  Band band = Band::kStd;
+  int smooth = 1;           // points: each becomes the mean of so many about it
+  std::optional<int> bins;  // equal parts of the x axis: the points in each become their mean
+  bool log_x = false, log_y = false;
+  TableSpec::Width width = TableSpec::Width::kColumn;
+  std::vector<PublishedLine> published;
+  std::vector<TableSpec::NamedScore> named, metrics;  // of y and x
+};
+
+/// Whether curves over this are of metrics; others are of scores.
+bool is_of_metrics(FigureSpec::X x);
+
+/// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.
+void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec);
+
+}  // namespace tearless::harness

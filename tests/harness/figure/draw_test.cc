@@ -1,0 +1,500 @@
+// Figures of grids, drawn of runs whose curves are known.
+#include "harness/figure/draw.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "harness/figure/band.h"
+#include "harness/grid/expand.h"
+#include "harness/runs/workspace.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::draw_test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Coordinates = std::map<std::string, std::string>;  // axis → label, and "seed"
+
+constexpr const char* kAxes = R"(
+seeds = 3
+[axis]
+norm  = ["layer", "scale"]
+depth = [2, 4, 8]
+[names]
+layer      = "LayerNorm"
+"dev.bleu" = "dev BLEU"
+depth      = "layers"
+"depth=8"  = "eight"
+)";
+
+/// What a run reports and has, by its labels. bleu at updates 10, 20, 30: 10 k × (1 with layer, 2 with scale) + seed +
+/// depth.
+struct Given {
+  std::vector<MetricLine> metrics = {};
+  std::map<std::string, double> scores = {};
+  RunState state = RunState::kDone;
+};
+
+Given given(const Coordinates& at) {
+  const double norm = at.at("norm") == "layer" ? 1 : 2, seed = std::stod(at.at("seed")),
+               depth = std::stod(at.at("depth"));
+  Given run;
+  for (int k = 1; k <= 3; ++k) {
+    run.metrics.push_back({40 * k, 10 * k, "dev.bleu", 10 * k * norm + seed + depth});
+    run.metrics.push_back({40 * k + 10, 10 * k, "epoch", k / 2.0});
+  }
+  run.scores = {
+      {"test.bleu", norm * depth + seed}, {"g.ffn.1.len", seed}, {"g.ffn.2.len", 2 * seed * norm}, {"g.final", 7}};
+  return run;
+}
+
+class Draw : public testing::Test {
+ protected:
+  Draw() : workspace_(folder_ / "work"), store_(Store::open_writer(workspace_)) {}
+
+  /// The only figure of the grid.
+  Figure drawn(const std::string& figure, const std::function<Given(const Coordinates&)>& run = given,
+               const std::string& axes = kAxes) {
+    const Grid grid = loaded(figure, axes);
+    ResultSet results;
+    std::vector<harness::Run> runs;
+    for (const Combination& point : runs_of(grid)) {
+      Row& row = results.rows.emplace_back();
+      Coordinates at = {{"seed", std::to_string(point.seed)}};
+      for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+        row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+        at.insert(row.run.coordinates.back());
+      }
+      row.run.id = row.trained = fmt::format("{:016x}", results.rows.size());
+      row.run.settings = "a = 1\n";
+      row.run.seed = point.seed;
+      runs.push_back(row.run);
+    }
+    store_->submit({.id = "s" + std::to_string(++sweeps_),
+                    .title = "t",
+                    .grid_file = "/g.toml",
+                    .submitted_at = "2026-01-31T12:00:00Z",
+                    .runs = runs});
+    for (Row& row : results.rows) {
+      Coordinates at(row.run.coordinates.begin(), row.run.coordinates.end());
+      at["seed"] = std::to_string(row.run.seed);
+      const Given own = run(at);
+      store_->put_metrics(row.run.id, 0, own.metrics, 1);
+      row.result.state = own.state;
+      row.result.scores = own.state == RunState::kDone ? own.scores : std::map<std::string, double>();
+      row.result.measured["measured.seconds_per_update"] = 36;
+    }
+    results.store = Store::open_reader(workspace_);
+    for (const View& view : grid.views) {
+      if (const auto* spec = std::get_if<FigureSpec>(&view.spec)) return draw(grid, view.title, *spec, results);
+    }
+    throw std::logic_error("no figure");
+  }
+
+  Grid loaded(const std::string& figure, const std::string& axes = kAxes) {
+    test::write_text(folder_ / "grid.toml", axes + "[[figure]]\ncaption = \"F\"\n" + figure);
+    return load_grid(folder_ / "grid.toml");
+  }
+  std::string refused(const std::string& figure) {
+    try {
+      loaded(figure);
+    } catch (const UserError& error) {
+      const std::string text = error.what();
+      return text.substr(text.find("grid.toml"));
+    }
+    return "";
+  }
+  std::string refused_when_drawn(const std::string& figure) {
+    try {
+      drawn(figure);
+    } catch (const UserError& error) {
+      const std::string text = error.what();
+      return text.substr(text.find("grid.toml"));
+    }
+    return "";
+  }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  std::unique_ptr<Store> store_;
+  int sweeps_ = 0;
+};
+
+/// "10: 1 2 3 n=3": x, low, mean, high.
+std::vector<std::string> texts_of(const std::vector<BandPoint>& points) {
+  std::vector<std::string> texts;
+  for (const BandPoint& p : points)
+    texts.push_back(fmt::format("{:.6g}: {:.6g} {:.6g} {:.6g} n={}", p.x, p.low, p.mean, p.high, p.runs));
+  return texts;
+}
+std::vector<std::string> legend_of(const Figure& figure) {
+  std::vector<std::string> lines;
+  for (const std::vector<Name>& row : figure.legend) {
+    std::string line;
+    for (const Name& name : row) line += (line.empty() ? "" : ", ") + name.text;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// --- lines and panels ------------------------------------------------------------------------------------------------
+
+TEST_F(Draw, EachCellIsALineTheMeanOfItsSeedsWithTheirStandardDeviation) {
+  const Figure figure = drawn("y = \"dev.bleu\"\n");
+  EXPECT_EQ(figure.title.text, "F");
+  EXPECT_EQ(figure.x.text, "updates");
+  ASSERT_EQ(figure.panels.size(), 1u);
+  EXPECT_EQ(figure.panels[0].y.text, "dev BLEU");
+  EXPECT_THAT(legend_of(figure),
+              ElementsAre("LayerNorm, 2", "LayerNorm, 4", "LayerNorm, eight", "scale, 2", "scale, 4", "scale, eight"));
+  EXPECT_EQ(figure.heading.at(1).text, "layers");
+  // seeds 1, 2, 3: mean 2, deviation 1
+  EXPECT_THAT(texts_of(figure.panels[0].lines[4].points),
+              ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=3"));
+  EXPECT_THAT(figure.panels[0].lines[4].labels, ElementsAre("scale", "4"));
+  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds; bands: the mean ± the standard deviation."));
+}
+
+TEST_F(Draw, PanelsAreTheLabelsOfAnAxis) {
+  const Figure figure = drawn("y = \"dev.bleu\"\nlines = \"norm\"\npanels = \"depth\"\n");
+  ASSERT_EQ(figure.panels.size(), 3u);
+  EXPECT_EQ(figure.panels[2].title.text, "eight");
+  EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale"));
+  EXPECT_THAT(texts_of(figure.panels[2].lines[1].points), Contains("30: 69 70 71 n=3"));
+  EXPECT_THAT(figure.axes, ElementsAre("depth", "norm"));
+  EXPECT_THAT(figure.panels[2].lines[1].labels, ElementsAre("8", "scale"));
+}
+
+TEST_F(Draw, SeveralYAreLinesOrPanels) {
+  const Figure lines = drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\nwhere.depth = \"2\"\n");
+  EXPECT_THAT(legend_of(lines),
+              ElementsAre("LayerNorm, dev BLEU", "LayerNorm, epoch", "scale, dev BLEU", "scale, epoch"));
+  EXPECT_THAT(texts_of(lines.panels[0].lines[3].points), Contains("30: 1.5 1.5 1.5 n=3"));
+  const Figure panels = drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\npanels = \"y\"\nwhere.depth = \"2\"\n");
+  ASSERT_EQ(panels.panels.size(), 2u);
+  EXPECT_EQ(panels.panels[1].title.text, "epoch");
+  EXPECT_EQ(panels.panels[1].y.text, "") << "the title says it";
+  EXPECT_THAT(texts_of(panels.panels[1].lines[1].points), Contains("30: 1.5 1.5 1.5 n=3"));
+  EXPECT_THAT(texts_of(panels.panels[0].lines[1].points), Contains("30: 63 64 65 n=3"));
+}
+
+TEST_F(Draw, WithSeedAmongTheLinesEachRunHasOne) {
+  const Figure figure = drawn("y = \"dev.bleu\"\nlines = [\"norm\", \"seed\"]\nwhere = { depth = \"2\" }\n");
+  EXPECT_THAT(legend_of(figure),
+              ElementsAre("LayerNorm, 1", "LayerNorm, 2", "LayerNorm, 3", "scale, 1", "scale, 2", "scale, 3"));
+  EXPECT_THAT(texts_of(figure.panels[0].lines[2].points),
+              ElementsAre("10: 15 15 15 n=1", "20: 25 25 25 n=1", "30: 35 35 35 n=1"));
+  EXPECT_THAT(figure.panels[0].lines[2].labels, ElementsAre("layer", "3"));
+}
+
+TEST_F(Draw, WhereLeavesOutRuns) {
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = [\"2\", \"8\"] }\n");
+  EXPECT_THAT(legend_of(figure), ElementsAre("2", "eight"));
+}
+
+TEST_F(Draw, BandsAreOfTheKindThatIsAskedFor) {
+  const auto first = [&](const std::string& band) {
+    return texts_of(drawn("y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\nband = \"" + band + "\"\n")
+                        .panels[0]
+                        .lines[0]
+                        .points)
+        .front();
+  };
+  EXPECT_EQ(first("none"), "10: 26 26 26 n=3");
+  EXPECT_EQ(first("std"), "10: 25 26 27 n=3");
+  EXPECT_EQ(first("range"), "10: 25 26 27 n=3");
+  EXPECT_EQ(first("ci95"), "10: 23.5159 26 28.4841 n=3");  // 4.3027 / √3
+  const auto unequal = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "3") run.metrics = {{40, 10, "dev.bleu", 100}};
+    return run;
+  };
+  const std::string only = "y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\nband = \"range\"\n";
+  EXPECT_EQ(texts_of(drawn(only, unequal).panels[0].lines[0].points).front(), "10: 25 50.3333 100 n=3");
+}
+
+// --- x ---------------------------------------------------------------------------------------------------------------
+
+TEST_F(Draw, OverAnotherMetricAreItsValuesAtTheSameUpdates) {
+  const Figure figure = drawn("x = \"epoch\"\ny = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\n");
+  EXPECT_EQ(figure.x.text, "epoch");
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("0.5: 25 26 27 n=3", "1: 45 46 47 n=3", "1.5: 65 66 67 n=3"));
+}
+
+TEST_F(Draw, OverAnotherMetricThatIsReportedLessOftenAreOnTheLineBetween) {
+  const auto sparse = [](const Coordinates& at) {
+    Given run = given(at);
+    std::erase_if(run.metrics, [](const MetricLine& line) { return line.name == "epoch" && line.step == 20; });
+    return run;
+  };
+  const Figure figure = drawn("x = \"epoch\"\ny = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\n", sparse);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points), Contains("1: 45 46 47 n=3"));
+}
+
+TEST_F(Draw, HoursAreUpdatesTimesTheMeasuredSecondsAnUpdate) {
+  const Figure figure = drawn("x = \"hours\"\ny = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\n");
+  EXPECT_EQ(figure.x.text, "hours");
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("0.1: 25 26 27 n=3", "0.2: 45 46 47 n=3", "0.3: 65 66 67 n=3"));
+}
+
+TEST_F(Draw, OverAnAxisAreTheScoresOfItsLabels) {
+  const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\nlog = \"x\"\n");
+  EXPECT_EQ(figure.x.text, "layers");
+  EXPECT_TRUE(figure.log_x);
+  EXPECT_FALSE(figure.log_y);
+  EXPECT_FALSE(figure.from_zero);
+  EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale"));
+  EXPECT_THAT(texts_of(figure.panels[0].lines[1].points),
+              ElementsAre("2: 5 6 7 n=3", "4: 9 10 11 n=3", "8: 17 18 19 n=3"));
+}
+
+TEST_F(Draw, OverLayersAreTheScoresThatHaveTheirNumberAndThenThoseWithout) {
+  const Figure figure =
+      drawn("x = \"layer\"\ny = [\"g.ffn.*.len\", \"g.final\"]\nlines = \"norm\"\nwhere.depth = \"4\"\n");
+  EXPECT_THAT(texts_of(figure.panels[0].lines[2].points), ElementsAre("1: 1 2 3 n=3", "2: 4 8 12 n=3"));
+  EXPECT_THAT(texts_of(figure.panels[0].lines[3].points), ElementsAre("3: 7 7 7 n=3")) << "behind the last layer";
+}
+
+TEST_F(Draw, TheNormOfEveryUpdateIsThatOfTheRunsFile) {
+  const auto with_norms = [&](const Coordinates& at) {
+    const Given run = given(at);
+    return run;
+  };
+  // Files by id, which is the place in the grid: norm, depth, seed.
+  for (int i = 1; i <= 18; ++i) {
+    const float norms[] = {1.0F * static_cast<float>(i), 3.0F};
+    std::string bytes(sizeof(norms), '\0');
+    std::memcpy(bytes.data(), norms, sizeof(norms));
+    test::write_text(workspace_.run(fmt::format("{:016x}", i)).gradient_norms(), bytes);
+  }
+  const Figure figure = drawn("y = \"gradient_norms\"\nlog = [\"x\", \"y\"]\n", with_norms);
+  EXPECT_TRUE(figure.log_x && figure.log_y);
+  double sum = 0;
+  for (const Figure::Line& line : figure.panels[0].lines) {
+    ASSERT_EQ(line.points.size(), 2u);
+    EXPECT_EQ(line.points[0].x, 1);
+    EXPECT_EQ(line.points[1].mean, 3);
+    sum += line.points[0].mean;
+  }
+  EXPECT_DOUBLE_EQ(sum, 18 * 19 / 2 / 3.0) << "each run is in one line";
+}
+
+// --- smoothing -------------------------------------------------------------------------------------------------------
+
+TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
+  const std::string only = "y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\n";
+  const Figure smooth = drawn(only + "smooth = 3\n");
+  EXPECT_THAT(texts_of(smooth.panels[0].lines[0].points),
+              ElementsAre("10: 35 36 37 n=3", "20: 45 46 47 n=3", "30: 55 56 57 n=3"));
+  EXPECT_THAT(smooth.notes, Contains("Of each run, a point is the mean of 3 reported values about it."));
+  const Figure binned = drawn(only + "bins = 2\n");  // 10 … 20, 20 … 30
+  EXPECT_THAT(texts_of(binned.panels[0].lines[0].points), ElementsAre("15: 25 26 27 n=3", "25: 55 56 57 n=3"));
+  EXPECT_THAT(binned.notes, Contains("Of each run, a point is the mean in one of 2 equal parts of x."));
+}
+
+TEST(Binned, PartsAreEqualByTheirLogarithmsOnALogarithmicAxis) {
+  const Curve curve = {{1, 1}, {5, 3}, {20, 8}, {100, 10}};
+  EXPECT_EQ(texts_of(band_of({binned(curve, 2, 1, 100, true)}, FigureSpec::Band::kNone)),
+            (std::vector<std::string>{"3.16228: 2 2 2 n=1", "31.6228: 9 9 9 n=1"}));
+  EXPECT_EQ(texts_of(band_of({binned(curve, 2, 1, 100, false)}, FigureSpec::Band::kNone)),
+            (std::vector<std::string>{"25.75: 4 4 4 n=1", "75.25: 10 10 10 n=1"}));
+}
+
+// --- what is not there, and what is beside
+// ----------------------------------------------------------------------------
+
+TEST_F(Draw, ARunThatDivergedEndsInACrossAndIsNotInTheMean) {
+  const auto one_diverges = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "3" && at.at("norm") == "scale") run.state = RunState::kDiverged;
+    return run;
+  };
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", one_diverges);
+  const Figure::Line& line = figure.panels[0].lines[1];
+  EXPECT_THAT(texts_of(line.points), Contains("30: 64.7929 65.5 66.2071 n=2"));
+  EXPECT_THAT(line.diverged, ElementsAre(CurvePoint{30, 67}));
+  EXPECT_TRUE(line.sets_scale);
+  EXPECT_THAT(figure.notes, Contains("×: 1 run diverged, in no mean unless all of a line have."));
+  const Figure scores = drawn("x = \"depth\"\ny = \"test.bleu\"\n", one_diverges);
+  EXPECT_THAT(texts_of(scores.panels[0].lines[1].points), Contains("8: 16.7929 17.5 18.2071 n=2"));
+  EXPECT_EQ(scores.panels[0].lines[1].diverged.size(), 3u);
+  EXPECT_EQ(scores.panels[0].lines[1].diverged[2].x, 8);
+}
+
+TEST_F(Draw, OfALineOfWhichARunLacksTheCurveTheOthersAreDrawnAndThatIsSaid) {
+  const auto lacks = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "1" && at.at("norm") == "layer") run.metrics.clear();
+    return run;
+  };
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", lacks);
+  EXPECT_EQ(figure.panels[0].lines[0].points.at(0).runs, 2);
+  EXPECT_THAT(figure.notes,
+              Contains(HasSubstr("LayerNorm: 2 of 3 runs drawn; 0000000000000004 is done without dev BLEU.")));
+  const auto waits = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "1" && at.at("norm") == "layer") run = {.state = RunState::kQueued};
+    return run;
+  };
+  EXPECT_THAT(drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", waits).notes,
+              Contains("LayerNorm: 2 of 3 runs drawn, the others have nothing to draw."));
+  const auto none = [](const Coordinates& at) {
+    return at.at("norm") == "layer" ? Given{.state = RunState::kQueued} : given(at);
+  };
+  EXPECT_THAT(
+      drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\npanels = \"y\"\nwhere.depth = \"4\"\n", none).notes,
+      Contains("No run to draw yet: LayerNorm."));
+}
+
+TEST_F(Draw, PublishedLinesStandBesideOurs) {
+  const Figure figure = drawn(
+      "x = \"depth\"\ny = \"test.bleu\"\n"
+      "[[figure.published]]\nsource = \"Them 2019\"\nline = { norm = \"scale\" }\npoints = [[8, 21.5], [2, 20]]\n"
+      "[[figure.published]]\nsource = \"Others 2020\"\nlabel = \"their own\"\npoints = [[4, 1]]\n");
+  EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale", "scale (published)", "their own (published)"));
+  ASSERT_EQ(figure.panels[0].lines.size(), 4u);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[2].points), ElementsAre("2: 20 20 20 n=1", "8: 21.5 21.5 21.5 n=1"));
+  EXPECT_EQ(figure.panels[0].lines[2].source, "Them 2019");
+  EXPECT_THAT(figure.panels[0].lines[2].labels, ElementsAre("scale"));
+  EXPECT_THAT(figure.panels[0].lines[3].labels, ElementsAre("their own"));
+  EXPECT_THAT(figure.notes, Contains("Published: Them 2019; Others 2020."));
+}
+
+TEST_F(Draw, TheLimitsOfTheScoresThatTheGridTakesFromItsCurvesAreMarked) {
+  const std::string scores =
+      "[score.late]\nof = \"dev.bleu\"\ntake = \"mean\"\nfrom = 15\n[score.at_30]\nof = \"dev.bleu\"\ntake = "
+      "\"first_at_least\"\nvalue = 30\n"
+      "[score.other]\nof = \"epoch\"\ntake = \"mean\"\nfrom = 12\n";
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n" + scores);
+  EXPECT_THAT(figure.panels[0].at_x, ElementsAre(15));
+  EXPECT_THAT(figure.panels[0].at_y, ElementsAre(30));
+  EXPECT_THAT(figure.notes, Contains("Dashed lines: the limits of late, at_30."));
+}
+
+TEST_F(Draw, OverAnAxisThatSomeRunsOfALineLackIsSaid) {
+  const auto lacks = [](const Coordinates& at) {
+    return at.at("depth") == "8" && at.at("seed") != "1" ? Given{.state = RunState::kQueued} : given(at);
+  };
+  const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\n", lacks);
+  EXPECT_EQ(figure.panels[0].lines[0].points[2].runs, 1);
+  EXPECT_THAT(figure.notes, Contains("LayerNorm: 7 of 9 runs drawn, the others have nothing to draw."));
+}
+
+TEST_F(Draw, NamesWithAndWithoutLatexAreJoinedAsLatexHasThem) {
+  const Figure figure =
+      drawn("y = \"dev.bleu\"\npanels = [\"norm\", \"depth\"]\nwhere.depth = [\"2\", \"8\"]\n", given,
+            std::string(kAxes) +
+                "\"norm=scale\" = { text = \"√d\", latex = \"$\\\\surd d$\" }\n\"depth=2\" = \"two_layers\"\n");
+  EXPECT_EQ(figure.panels[2].title.text, "√d, two_layers");
+  EXPECT_EQ(figure.panels[2].title.latex, "$\\surd d$, two\\_layers");
+}
+
+TEST_F(Draw, TheCrossIsAtTheLastValueAlsoWhereValuesAreBinned) {
+  const auto diverges = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "3") run.state = RunState::kDiverged;
+    return run;
+  };
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\nbins = 1\n", diverges);
+  EXPECT_THAT(figure.panels[0].lines[0].diverged, ElementsAre(CurvePoint{30, 67}));
+}
+
+TEST_F(Draw, TheUpdateFromWhichAClaimIsAboutACurveIsMarked) {
+  const Figure figure = drawn(
+      "y = \"dev.bleu\"\nwhere.depth = \"4\"\n[table]\nscores = \"test.bleu\"\nrows = \"norm\"\ncolumns = \"depth\"\n"
+      "[[claim]]\ntext = \"scale is ahead\"\nstays_better = [\"scale\", \"layer\"]\ncurve = \"dev.bleu\"\nfrom = "
+      "15\nbest_is = "
+      "\"highest\"\n");
+  EXPECT_THAT(figure.panels[0].at_x, ElementsAre(15));
+  EXPECT_THAT(figure.notes, Contains("Dashed lines: the limits of \"scale is ahead\"."));
+}
+
+// --- mistakes --------------------------------------------------------------------------------------------------------
+
+TEST_F(Draw, AYThatNoRunHasIsRefusedWithTheNearestName) {
+  EXPECT_EQ(refused_when_drawn("y = \"dev.blue\"\n"),
+            "grid.toml:11: the figure \"F\": y = \"dev.blue\": no run has it (did you mean \"dev.bleu\"?); they have: "
+            "dev.bleu, "
+            "epoch, gradient_norms");
+  EXPECT_EQ(refused_when_drawn("x = \"epochs\"\ny = \"dev.bleu\"\n"),
+            "grid.toml:11: the figure \"F\": x = \"epochs\": no run has this metric (did you mean \"epoch\"?); they "
+            "have: dev.bleu, "
+            "epoch, gradient_norms");
+  EXPECT_THAT(refused_when_drawn("x = \"depth\"\ny = \"test.blue\"\n"),
+              HasSubstr("y = \"test.blue\": no run has it (did you mean \"test.bleu\"?)"));
+  EXPECT_THAT(refused_when_drawn("y = \"gradient_norms\"\n"), HasSubstr("no run has its file gradient_norms.f32"));
+}
+
+TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
+  EXPECT_THAT(refused("lines = \"norm\"\n"),
+              HasSubstr("grid.toml:11: a figure needs y = \"…\", a metric or gradient_norms"));
+  EXPECT_THAT(refused("y = \"m\"\nlines = \"nrom\"\n"),
+              HasSubstr("grid.toml:14: the grid has no axis nrom (did you mean \"norm\"?)"));
+  EXPECT_THAT(refused("y = \"m\"\nlines = \"norm\"\n"),
+              HasSubstr("the axis depth is neither x nor in lines or panels: its runs would be one line"));
+  EXPECT_THAT(refused("y = \"m\"\nlines = \"norm\"\npanels = [\"depth\", \"norm\"]\n"),
+              HasSubstr("the axis norm is in both lines and panels"));
+  EXPECT_THAT(refused("x = \"norm\"\ny = \"m\"\n"), HasSubstr("x = \"norm\": its label \"layer\" is not a number"));
+  EXPECT_THAT(refused("y = \"g.*.f\"\n"), HasSubstr("y = \"g.*.f\": a * stands for the layer, and x is not \"layer\""));
+  EXPECT_THAT(refused("x = \"layer\"\ny = \"g.final\"\n"),
+              HasSubstr("with x = \"layer\" y has a * for the number of the layer"));
+  EXPECT_THAT(refused("y = \"m\"\nband = \"sd\"\n"),
+              HasSubstr("grid.toml:14: [figure] band = \"sd\" is not known (did you mean \"std\"?)"));
+  EXPECT_THAT(refused("x = \"depth\"\ny = \"m\"\nsmooth = 3\n"),
+              HasSubstr("smooth is for what runs report over updates"));
+  EXPECT_THAT(refused("y = \"m\"\nsmooth = 0\n"),
+              HasSubstr("grid.toml:14: smooth must be a whole number from 1 to 100000"));
+  EXPECT_THAT(refused("y = \"m\"\nbins = 2.5\n"),
+              HasSubstr("grid.toml:14: bins must be a whole number from 1 to 1000"));
+  EXPECT_THAT(refused("y = \"m\"\nlog = \"z\"\n"), HasSubstr("log must be \"x\", \"y\" or both in a list"));
+  EXPECT_THAT(refused("y = \"m\"\nwhere = { norm = \"layerr\" }\n"),
+              HasSubstr("the axis norm has no label \"layerr\" (did you mean \"layer\"?)"));
+  EXPECT_THAT(refused("y = \"m\"\nname = \"a b\"\n"), HasSubstr("name = \"a b\" must be a word"));
+  EXPECT_THAT(refused("y = \"m\"\ncolour = \"red\"\n"), HasSubstr("colour"));
+  EXPECT_THAT(refused("y = \"m\"\nname = \"f\"\n[[figure]]\ncaption = \"G\"\ny = \"m\"\nname = \"f\"\n"),
+              HasSubstr("two figures have the name f; each needs its own"));
+}
+
+TEST_F(Draw, AMistakeInAPublishedLineIsRefused) {
+  const auto published = [&](const std::string& keys) { return refused("y = \"m\"\n[[figure.published]]\n" + keys); };
+  EXPECT_THAT(published("points = [[1, 2]]\nlabel = \"a\"\n"), HasSubstr("published needs its source"));
+  EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\n"), HasSubstr("published needs points = [[x, y], …]"));
+  EXPECT_THAT(published("source = \"s\"\npoints = [[1, 2]]\n"), HasSubstr("published needs line = { axis = label }"));
+  EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\npoints = [[1]]\n"),
+              HasSubstr("a published point is [x, y], two numbers"));
+  EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\npoints = [[1, 2], [1, 3]]\n"),
+              HasSubstr("two published points have the same x"));
+  EXPECT_THAT(published("source = \"s\"\nline = { norm = \"scale\" }\npoints = [[1, 2]]\n"),
+              HasSubstr("line needs a label of depth"));
+  EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\ny = \"n\"\npoints = [[1, 2]]\n"),
+              HasSubstr("the figure does not draw n"));
+}
+
+TEST_F(Draw, AMistakeInAScoreOfACurveIsRefused) {
+  const auto score = [&](const std::string& keys) { return refused("y = \"m\"\n[score.s]\n" + keys); };
+  EXPECT_THAT(
+      score("of = \"m\"\n"),
+      HasSubstr("grid.toml:14: it needs `of` (a metric, or scores of layers as in \"g.decoder.*.ffn\") and `take`"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"means\"\n"),
+              HasSubstr("grid.toml:16: take = \"means\" is not known (did you mean \"mean\"?)"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"first_at_least\"\n"), HasSubstr("first_at_least needs value = a number"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nvalue = 3\n"), HasSubstr("value"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nfrom = 3\nto = 3\n"), HasSubstr("from must be below to"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"spikes\"\nwindow = 0\n"), HasSubstr("window must be a whole number"));
+  EXPECT_THAT(score("of = \"a.*.b.*\"\ntake = \"slope\"\n"), HasSubstr("has more than one *"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::draw_test
