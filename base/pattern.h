@@ -5,6 +5,9 @@
 
 namespace tearless {
 
+/// Whether a name is such a pattern.
+inline bool is_pattern(std::string_view name) { return name.find('*') != std::string_view::npos; }
+
 /// True if `name` matches `pattern`. A `*` in the name is a letter like others.
 bool matches_pattern(std::string_view pattern, std::string_view name);
 

@@ -13,7 +13,7 @@ namespace tearless::harness {
 /// and beside a value that is not finite, it does not count. REQUIRES: curves in order.
 std::vector<BandPoint> band_of(const std::vector<Curve>& runs, FigureSpec::Band band, bool joins = true);
 
-/// "the seeds' standard deviation", for a note.
+/// "the mean ± the standard deviation", for a note; "" without a band.
 std::string text_of(FigureSpec::Band band);
 
 /// Each y becomes the mean of `count` points, those before and after it; at the ends, of those that are there.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -239,7 +238,7 @@ class Reader {
 
   /// The points of a run: over layers several, over an axis one. `is_behind`: of a score without a layer.
   Curve points_of(const Row& row, const std::string& y, double x, bool& is_behind) const {
-    if (y.find('*') != std::string::npos) return layers_of(row, y);
+    if (is_pattern(y)) return layers_of(row, y);
     const std::optional<double> value = row.number(y);
     is_behind = value && spec_.x == X::kLayer;
     return value ? Curve{{x, *value}} : Curve();
@@ -365,7 +364,7 @@ std::vector<Name> names_at(const Grid& grid, const std::vector<size_t>& axes, co
   return names;
 }
 
-/// In which the lines differ by more than their labels: y and seed.
+/// A column for each axis of the lines, and for y and the seed where lines differ in these.
 void add_legend(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
   const bool has_y = !spec.panel_for_each_y && spec.y.size() > 1;
   for (const size_t axis : spec.lines) figure.heading.push_back(name_of(grid.names, grid.axes[axis].name));
@@ -400,8 +399,8 @@ std::vector<std::string> labels_of(const Grid& grid, const FigureSpec& spec, con
   return labels;
 }
 
-// --- published lines, and the limits of claims
-// ---------------------------------------------------------------------
+// --- published lines, and limits
+// --------------------------------------------------------------------------------------
 
 /// "PreNorm (published)"; the other columns of the legend are empty.
 std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, const FigureSpec::PublishedLine& published,
@@ -442,42 +441,45 @@ void add_published(const Grid& grid, const FigureSpec& spec, const Places& place
   }
 }
 
-/// Those of the scores that the grid takes from these curves.
-void add_marks(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
+void add_once(double value, std::vector<double>& values) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+/// The panels that have a y; none if the figure does not.
+std::vector<Figure::Panel*> panels_of(const std::string& y, const FigureSpec& spec, const Places& places,
+                                      Figure& figure) {
+  const auto index = static_cast<size_t>(std::ranges::find(spec.y, y) - spec.y.begin());
+  std::vector<Figure::Panel*> panels;
+  for (size_t i = 0; index < spec.y.size() && i < figure.panels.size(); ++i) {
+    if (places.panels[i].y.value_or(index) == index) panels.push_back(&figure.panels[i]);
+  }
+  return panels;
+}
+
+/// Marks the limits of the scores that the grid takes from these curves, and of the claims about them.
+void add_limits(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
   std::vector<std::string> names;
   for (const CurveScore& score : grid.curve_scores) {
-    const auto y = std::ranges::find(spec.y, score.of);
-    const bool is_drawn = y != spec.y.end() && spec.x == (score.is_over_layers() ? X::kLayer : X::kUpdates);
-    if (!is_drawn) continue;
-    const auto index = static_cast<size_t>(y - spec.y.begin());
+    if (spec.x != (score.is_over_layers() ? X::kLayer : X::kUpdates)) continue;
     std::vector<double> at_x, at_y;
     for (const double end : {score.limits.from, score.limits.to}) {
       if (std::isfinite(end)) at_x.push_back(end);
     }
     if (score.measure->keys & CurveMeasure::kValue) at_y.push_back(score.limits.value);
-    if (at_x.empty() && at_y.empty()) continue;
-    for (size_t i = 0; i < figure.panels.size(); ++i) {
-      if (places.panels[i].y.value_or(index) != index) continue;
-      Figure::Panel& panel = figure.panels[i];
-      for (const double x : at_x) {
-        if (std::ranges::find(panel.at_x, x) == panel.at_x.end()) panel.at_x.push_back(x);
-      }
-      for (const double value : at_y) {
-        if (std::ranges::find(panel.at_y, value) == panel.at_y.end()) panel.at_y.push_back(value);
-      }
+    const std::vector<Figure::Panel*> panels = panels_of(score.of, spec, places, figure);
+    if (panels.empty() || (at_x.empty() && at_y.empty())) continue;
+    for (Figure::Panel* panel : panels) {
+      for (const double x : at_x) add_once(x, panel->at_x);
+      for (const double y : at_y) add_once(y, panel->at_y);
     }
     names.push_back(name_of(grid.names, score.name).text);
   }
   for (const View& view : grid.views) {
     const auto* claim = std::get_if<ClaimSpec>(&view.spec);
     if (!claim || claim->curve.empty() || spec.x != X::kUpdates) continue;
-    const auto index = static_cast<size_t>(std::ranges::find(spec.y, claim->curve) - spec.y.begin());
-    for (size_t i = 0; index < spec.y.size() && i < figure.panels.size(); ++i) {
-      std::vector<double>& at_x = figure.panels[i].at_x;
-      const bool is_there = std::ranges::find(at_x, claim->limits.from) != at_x.end();
-      if (places.panels[i].y.value_or(index) == index && !is_there) at_x.push_back(claim->limits.from);
-    }
-    if (index < spec.y.size()) names.push_back(fmt::format("\"{}\"", view.title));
+    const std::vector<Figure::Panel*> panels = panels_of(claim->curve, spec, places, figure);
+    for (Figure::Panel* panel : panels) add_once(claim->limits.from, panel->at_x);
+    if (!panels.empty()) names.push_back(fmt::format("\"{}\"", view.title));
   }
   if (!names.empty()) figure.notes.push_back(fmt::format("Dashed lines: the limits of {}.", fmt::join(names, ", ")));
 }
@@ -593,8 +595,7 @@ void require_there(const FigureSpec& spec, const std::string& title, const Reade
     if (spec.y[y] == kGradientNorms) {
       fail(
           "{}: the figure \"{}\": y = \"gradient_norms\": no run has its file gradient_norms.f32; results that were "
-          "copied "
-          "alone by an older version lack it",
+          "copied alone by an older version lack it",
           spec.location, title);
     }
     if (!has(spec.y[y])) refuse("y", spec.y[y], "it");
@@ -656,7 +657,7 @@ Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, 
   }
   add_published(grid, spec, places, figure);
   add_notes(grid, spec, reader, figure);
-  add_marks(grid, spec, places, figure);
+  add_limits(grid, spec, places, figure);
   return figure;
 }
 

@@ -1,4 +1,5 @@
-// Figures: lines with bands over updates, layers or an axis. Pure: no database, no terminal, no clock.
+// Figures: lines with bands over updates, layers or an axis. What draws one reads the runs' metrics; what prints one is
+// pure: no database, no terminal, no clock.
 //
 //   FigureSpec, ResultSet --draw()--> Figure --render_text()────────> text, for a terminal
 //   rows of `tearless plot` ────────────┘  ├─render_csv(), render_pgfplots()

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
 #include "harness/grid/sections.h"
@@ -245,16 +246,14 @@ void require_open(const PlaceFilter& filter, const ClaimSpec& spec, const std::s
 
 // --- scores and limits -----------------------------------------------------------------------------------------------
 
-bool may_be_several(const std::string& score) { return score.find('*') != std::string::npos; }
-
 void load_score(TableReader& reader, const TableSpec& table, ClaimSpec& spec) {
   const std::optional<std::string> score = reader.text("score");
   if (!score) return;
   const std::string location = reader.location("score");
   spec.score = *score;
   spec.named.push_back({*score, "claim.score", location});
-  if (may_be_several(*score)) fail("{}: score: a claim is about one score, and {} may be several", location, *score);
-  if (table.scores.empty() || std::ranges::any_of(table.scores, may_be_several)) return;  // the runs decide
+  if (is_pattern(*score)) fail("{}: score: a claim is about one score, and {} may be several", location, *score);
+  if (table.scores.empty() || std::ranges::any_of(table.scores, is_pattern)) return;  // the runs decide
   std::vector<std::string> known = table.scores;
   for (const TableSpec::AddedLine& column : table.added_columns) known.push_back(column.score);
   if (std::ranges::find(known, *score) == known.end()) {
@@ -271,7 +270,7 @@ std::vector<std::string> scores_of(const ClaimSpec& spec, const TableSpec& table
     if (!own.empty()) scores.push_back(own.front());
   }
   if (scores.empty() && !table.scores.empty()) scores.push_back(table.scores.front());
-  if (std::ranges::any_of(scores, may_be_several)) scores.clear();
+  if (std::ranges::any_of(scores, is_pattern)) scores.clear();
   return scores;
 }
 
@@ -388,7 +387,7 @@ void load_keys(TableReader& reader, const TableLines& lines, const CellReader& c
   if (keys & ClaimKind::kCurve) {
     spec.curve = reader.text("curve").value_or("");
     const std::optional<double> from = reader.number("from");
-    if (spec.curve.empty() || !from || spec.curve.find('*') != std::string::npos) {
+    if (spec.curve.empty() || !from || is_pattern(spec.curve)) {
       fail("{}: {} needs curve = \"…\", a metric, and from = the update from which on it is so", reader.location(),
            spec.kind->name);
     }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pattern.h"
 #include "harness/grid/table_spec.h"
 #include "harness/statistics/curve.h"
 
@@ -26,7 +27,7 @@ struct CurveScore {
 
   /// Whether the curve is over the layers of the model, of scores whose names have the layer for `*`. Others are over
   /// updates.
-  bool is_over_layers() const { return of.find('*') != std::string::npos; }
+  bool is_over_layers() const { return is_pattern(of); }
 };
 
 /// The sections of [score]; `table` may be null. UserError with file and line for every mistake.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/claim_spec.h"
 #include "harness/grid/layout.h"
@@ -19,8 +20,6 @@ namespace tearless::harness {
 namespace {
 
 using X = FigureSpec::X;
-
-bool is_pattern(const std::string& name) { return name.find('*') != std::string::npos; }
 
 // --- x ---------------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/added_lines.h"
 #include "harness/grid/layout.h"
@@ -124,8 +125,6 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
   }
   labels.refuse_leftovers();
 }
-
-bool is_pattern(const std::string& score) { return score.find('*') != std::string::npos; }
 
 /// Whether the runs decide which scores the table shows.
 bool are_open(const TableSpec& spec) { return spec.scores.empty() || std::ranges::any_of(spec.scores, is_pattern); }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
+#include "tests/support/csv.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
@@ -45,22 +46,10 @@ using Points = std::map<Key, double>;
 /// Of CSV with the columns figure, one axis, y, x, mean, low, high, runs, source.
 Points points_of(const std::string& csv) {
   Points points;
-  std::istringstream lines(csv);
-  std::string line;
-  std::getline(lines, line);
-  while (std::getline(lines, line)) {
-    std::vector<std::string> cells(1);
-    bool is_quoted = false;
-    for (const char c : line) {
-      if (c == '"') {
-        is_quoted = !is_quoted;
-      } else if (c == ',' && !is_quoted) {
-        cells.emplace_back();
-      } else {
-        cells.back() += c;
-      }
-    }
-    EXPECT_THAT(cells, SizeIs(9)) << line;
+  std::vector<std::vector<std::string>> lines = test::csv_cells(csv);
+  lines.erase(lines.begin());  // the header
+  for (const std::vector<std::string>& cells : lines) {
+    EXPECT_THAT(cells, SizeIs(9));
     points[{cells.at(0), cells.at(1), cells.at(2), std::stod(cells.at(3))}] = std::stod(cells.at(4));
   }
   return points;

@@ -94,8 +94,9 @@ TEST_F(CheckTable, DecidesClaimsOverCurvesAndOverScoresThatTheGridTakesFromThem)
       "[[axis.s]]\nlabel = \"b\"\nset = { \"fake.metric.dev.bleu\" = 1.0 }\n"
       "[score.last]\nof = \"dev.bleu\"\ntake = \"final\"\n"
       "[score.to_six]\nof = \"dev.bleu\"\ntake = \"first_at_least\"\nvalue = 6\n"
+      "[score.to_three]\nof = \"dev.bleu\"\ntake = \"first_at_least\"\nvalue = 3\n"
       "[score.early]\nof = \"dev.bleu\"\ntake = \"mean\"\nto = 3\n"
-      "[table]\nrows = \"s\"\nscores = [\"last\", \"to_six\", \"early\"]\n" +
+      "[table]\nrows = \"s\"\nscores = [\"last\", \"to_six\", \"early\", \"to_three\"]\n" +
           claim("a stays above b", "stays_better = [\"a\", \"b\"]\nbest_is = \"highest\"" + curve + "2") +
           claim("b stays above a", "stays_better = [\"b\", \"a\"]\nbest_is = \"highest\"" + curve + "2") +
           claim("b stays below a", "stays_better = [\"b\", \"a\"]\nbest_is = \"lowest\"" + curve + "2") +
@@ -103,6 +104,7 @@ TEST_F(CheckTable, DecidesClaimsOverCurvesAndOverScoresThatTheGridTakesFromThem)
           claim("both end above 4", "above = [\"a\", \"b\"]\nthan = 4") +
           claim("both end above 6", "above = [\"a\", \"b\"]\nthan = 6") +
           claim("b ends below 6", "below = \"b\"\nthan = 6") + claim("a ends below 6", "below = \"a\"\nthan = 6") +
+          claim("a is there first", "score = \"to_three\"\nbetter = [\"a\", \"b\"]") +
           claim("a is early", "score = \"early\"\nabove = \"a\"\nthan = 5.9"));
   EXPECT_THAT(ok({"check-table", "grid.toml"}).output, HasSubstr("not tested"));
   ok({"run", "grid.toml"});
@@ -132,6 +134,7 @@ TEST_F(CheckTable, DecidesClaimsOverCurvesAndOverScoresThatTheGridTakesFromThem)
                                                           {"both end above 6", "contradicted"},
                                                           {"b ends below 6", "held"},
                                                           {"a ends below 6", "contradicted"},
+                                                          {"a is there first", "held"},
                                                           {"a is early", "held"}}));
   EXPECT_EQ(estimates.at("a stays above b"), 4) << "at update 2, where it is least ahead: 6 - 2";
   EXPECT_EQ(estimates.at("both end above 4"), 5) << "b's, which is nearer";
@@ -139,7 +142,7 @@ TEST_F(CheckTable, DecidesClaimsOverCurvesAndOverScoresThatTheGridTakesFromThem)
   std::string grid = test::read_text(folder_ / "grid.toml");
   test::write_text(folder_ / "grid.toml", grid.replace(grid.find("\"lowest\""), 8, "\"a\""));
   EXPECT_THAT(tearless({"check-table", "grid.toml"}).errors,
-              HasSubstr("grid.toml:38: [claim] best_is = \"a\" is not known; it must be one of: highest, lowest"));
+              HasSubstr("grid.toml:42: [claim] best_is = \"a\" is not known; it must be one of: highest, lowest"));
 }
 
 }  // namespace

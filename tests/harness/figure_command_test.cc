@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/csv.h"
 
 namespace tearless::harness::figure_command_test {
 namespace {
@@ -49,25 +51,6 @@ where = { "fake.behaviour" = "succeed" }
 )";
 
 using Cells = std::vector<std::vector<std::string>>;
-
-/// The lines of CSV as cells.
-Cells cells_of(const std::string& csv) {
-  Cells lines;
-  for (const std::string_view line : split_lines(csv)) {
-    std::vector<std::string>& cells = lines.emplace_back(1);
-    bool is_quoted = false;
-    for (const char c : line) {
-      if (c == '"') {
-        is_quoted = !is_quoted;
-      } else if (c == ',' && !is_quoted) {
-        cells.emplace_back();
-      } else {
-        cells.back() += c;
-      }
-    }
-  }
-  return lines;
-}
 
 struct Values {
   std::vector<double> all;
@@ -163,7 +146,7 @@ TEST_F(FigureCommand, CsvHasMeanAndStandardDeviationOfTheSeedsAtEachUpdateOfThei
       if (line.name == "train.loss") expected[cell][line.step].all.push_back(line.value);
     }
   }
-  Cells lines = cells_of(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"}));
+  Cells lines = test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"}));
   EXPECT_THAT(lines.at(0),
               ElementsAre("figure", "fake.behaviour", "model.norm", "y", "x", "mean", "low", "high", "runs", "source"));
   lines.erase(lines.begin());
@@ -187,7 +170,7 @@ TEST_F(FigureCommand, GradientNormsAreThoseOfTheirFileAtTheEpochOfTheUpdate) {
     for (size_t i = 0; i < norms.size() && run.at("coordinates").at("fake.behaviour") == "succeed"; ++i)
       expected[run.at("coordinates").at("model.norm")][static_cast<int64_t>(i) + 1].all.push_back(norms[i]);
   }
-  Cells lines = cells_of(drawn({"a.grid.toml", "--format", "csv", "--only", "figure-2"}));
+  Cells lines = test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "figure-2"}));
   EXPECT_THAT(lines.at(0), ElementsAre("figure", "model.norm", "y", "x", "mean", "low", "high", "runs", "source"));
   lines.erase(lines.begin());
   EXPECT_EQ(lines.size(), 2u * 12);
@@ -201,9 +184,9 @@ TEST_F(FigureCommand, GradientNormsAreThoseOfTheirFileAtTheEpochOfTheUpdate) {
 
 TEST_F(FigureCommand, HasTheMeansOfPlot) {
   std::set<std::vector<std::string>> of_figure, of_plot;
-  for (const auto& line : cells_of(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"})))
+  for (const auto& line : test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"})))
     of_figure.insert({line.at(2), line.at(1), line.at(4), line.at(5), line.at(8)});
-  for (const auto& line : cells_of(made_->ok({"plot", "v1", "train.loss", "--csv"}).output))
+  for (const auto& line : test::csv_cells(made_->ok({"plot", "v1", "train.loss", "--csv"}).output))
     of_plot.insert({line.at(2), line.at(3), line.at(4), line.at(5), line.at(8)});
   of_figure.erase({"model.norm", "fake.behaviour", "x", "mean", "runs"});
   of_plot.erase({"model.norm", "fake.behaviour", "step", "mean", "runs"});
@@ -215,7 +198,7 @@ TEST_F(FigureCommand, OfASweepIsThatOfItsGridAndTakesAnotherLayout) {
   const std::string csv = drawn({"a.grid.toml", "--format", "csv"});
   EXPECT_EQ(drawn({"v1", "--format", "csv"}), csv);
   const std::string layout = grid_with("[[figure]]\nname = \"scores\"\ncaption = \"Score\"\ny = \"dev.score\"\n");
-  const Cells lines = cells_of(drawn({"v1", "--layout", layout, "--format", "csv"}));
+  const Cells lines = test::csv_cells(drawn({"v1", "--layout", layout, "--format", "csv"}));
   ASSERT_EQ(lines.size(), 3u) << "of the two cells that did not diverge";
   EXPECT_EQ(lines.at(1).at(0), "scores");
   EXPECT_EQ(lines.at(1).at(4), "12") << "the score is reported at the end";
@@ -329,6 +312,19 @@ TEST_F(FigureCommand, WhatCannotBeWrittenIsOneSentenceAndLeavesNothing) {
   EXPECT_THAT(files_in(out()), ElementsAre("file"));
 }
 
+TEST_F(FigureCommand, WhatIsNoFileIsNotReplacedAndALinkIsFollowed) {
+  fs::create_directories(out());
+  const fs::path pipe = out() / "pipe.csv", link = out() / "link.csv", target = out() / "target.csv";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refused({"a.grid.toml", "--only", "losses", "--out", pipe}), HasSubstr("it is there and is no file"));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  test::write_text(target, "before");
+  fs::create_symlink("target.csv", link);
+  drawn({"a.grid.toml", "--only", "losses", "--out", link});
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_THAT(test::read_text(target), StartsWith("figure,"));
+}
+
 // --- pictures --------------------------------------------------------------------------------------------------------
 
 TEST_F(FigureCommand, WithoutGnuplotPicturesAreRefusedWithWhatToInstallAndTextIsDrawn) {
@@ -426,7 +422,7 @@ TEST_F(FigureCommand, RunsThatAreNotThereYetAreLeftOutAndSaid) {
   some.ok({"run", "grid.toml", "--only", "model.kind=a"});
   const std::string text = some.ok({"figure", "grid.toml"}).output;
   EXPECT_THAT(text, AllOf(HasSubstr("No run to draw yet: b, succeed."), Not(HasSubstr("a, succeed: "))));
-  const Cells lines = cells_of(some.ok({"figure", "grid.toml", "--format", "csv"}).output);
+  const Cells lines = test::csv_cells(some.ok({"figure", "grid.toml", "--format", "csv"}).output);
   EXPECT_EQ(lines.size(), 1u + 12);
   for (size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(lines[i].at(1), "a");
 }
@@ -441,8 +437,8 @@ TEST_F(FigureCommand, QueuedRunsAreLeftOutAndARunningOneIsDrawnAsFarAsItIs) {
   EXPECT_THAT(served.ok({"figure", "last"}).output, HasSubstr("No run to draw yet: a."));
   served.free_the_daemon();  // it trains one run at a time
   const auto csv = [&] { return served.ok({"figure", "last", "--format", "csv"}).output; };
-  EXPECT_TRUE(test::eventually([&] { return cells_of(csv()).size() > 1; }));
-  const Cells lines = cells_of(csv());
+  EXPECT_TRUE(test::eventually([&] { return test::csv_cells(csv()).size() > 1; }));
+  const Cells lines = test::csv_cells(csv());
   EXPECT_EQ(lines.back().at(7), "1") << "one of the two runs";
   EXPECT_THAT(served.ok({"figure", "last"}).output, HasSubstr("1 of 2 runs drawn, the others have nothing to draw."));
 }
@@ -460,7 +456,7 @@ TEST_F(FigureCommand, OfLongRunsAPointIsTheMeanOfSeveralValuesWhichTheFigureSays
   test::write_text(run.metrics(), text);
   write_done(run, "done", kUpdates, "max_updates", {"scores.json", "metrics.jsonl"});
   large.ok({"rebuild"});
-  Cells lines = cells_of(large.ok({"figure", "grid.toml", "--format", "csv"}).output);
+  Cells lines = test::csv_cells(large.ok({"figure", "grid.toml", "--format", "csv"}).output);
   ASSERT_EQ(lines.size(), 1u + 1 + kUpdates / kEach + 1) << "the first and the last value stay";
   EXPECT_EQ(lines.at(1).at(4), "-1");
   EXPECT_EQ(lines.back().at(4), std::to_string(kUpdates));

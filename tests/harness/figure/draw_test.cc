@@ -358,6 +358,17 @@ TEST_F(Draw, OfALineOfWhichARunLacksTheCurveTheOthersAreDrawnAndThatIsSaid) {
       Contains("No run to draw yet: LayerNorm."));
 }
 
+TEST_F(Draw, ARunThatFailedIsNotDrawnAndThatIsSaid) {
+  const auto fails = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "3" && at.at("norm") == "layer") run.state = RunState::kFailed;
+    return run;
+  };
+  const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", fails);
+  EXPECT_EQ(figure.panels[0].lines[0].points.at(0).runs, 2);
+  EXPECT_THAT(figure.notes, Contains("LayerNorm: 2 of 3 runs drawn, the others have nothing to draw."));
+}
+
 TEST_F(Draw, PublishedLinesStandBesideOurs) {
   const Figure figure = drawn(
       "x = \"depth\"\ny = \"test.bleu\"\n"
@@ -463,8 +474,23 @@ TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
               HasSubstr("the axis norm has no label \"layerr\" (did you mean \"layer\"?)"));
   EXPECT_THAT(refused("y = \"m\"\nname = \"a b\"\n"), HasSubstr("name = \"a b\" must be a word"));
   EXPECT_THAT(refused("y = \"m\"\ncolour = \"red\"\n"), HasSubstr("colour"));
+  EXPECT_THAT(refused("x = \"m\"\ny = \"m\"\n"), HasSubstr("grid.toml:14: x and y are both m"));
   EXPECT_THAT(refused("y = \"m\"\nname = \"f\"\n[[figure]]\ncaption = \"G\"\ny = \"m\"\nname = \"f\"\n"),
               HasSubstr("two figures have the name f; each needs its own"));
+}
+
+TEST_F(Draw, LabelsThatAreOneNumberOrHaveNoLogarithmAreRefusedAsX) {
+  const auto refused_over = [&](const std::string& labels, const std::string& keys) {
+    try {
+      loaded("x = \"lr\"\ny = \"m\"\n" + keys, "[axis]\nlr = " + labels + "\n");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused_over("[\"0.001\", \"1e-3\"]", ""), HasSubstr("its labels \"0.001\" and \"1e-3\" are one number"));
+  EXPECT_THAT(refused_over("[0, 1]", "log = \"x\"\n"), HasSubstr("the label \"0\" of lr has no logarithm"));
+  EXPECT_EQ(refused_over("[0, 1]", "log = \"y\"\n"), "");
 }
 
 TEST_F(Draw, AMistakeInAPublishedLineIsRefused) {
@@ -472,6 +498,11 @@ TEST_F(Draw, AMistakeInAPublishedLineIsRefused) {
   EXPECT_THAT(published("points = [[1, 2]]\nlabel = \"a\"\n"), HasSubstr("published needs its source"));
   EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\n"), HasSubstr("published needs points = [[x, y], …]"));
   EXPECT_THAT(published("source = \"s\"\npoints = [[1, 2]]\n"), HasSubstr("published needs line = { axis = label }"));
+  EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\npoints = [[1, nan]]\n"),
+              HasSubstr("a published point is [x, y], two numbers"));
+  EXPECT_THAT(refused("y = \"m\"\nlines = \"norm\"\nwhere.depth = \"4\"\nwhere.norm = \"layer\"\n[[figure.published]]\n"
+                      "source = \"s\"\nline = { norm = \"scale\" }\npoints = [[1, 2]]\n"),
+              HasSubstr("line: the figure's where leaves out scale"));
   EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\npoints = [[1]]\n"),
               HasSubstr("a published point is [x, y], two numbers"));
   EXPECT_THAT(published("source = \"s\"\nlabel = \"a\"\npoints = [[1, 2], [1, 3]]\n"),

@@ -97,5 +97,9 @@ TEST(CurveMeasures, PointsThatAreNotFiniteAreLeftOut) {
   EXPECT_EQ(taken("area", curve), 6);
 }
 
+TEST(CurveMeasures, ANumberThatNoDoubleHoldsIsNone) {
+  EXPECT_EQ(taken("variance", {{1, 1e308}, {2, -1e308}}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tearless::harness::curve_test
