@@ -21,8 +21,8 @@ struct EmbeddingRows : GroupBody<T, kAligned> {
     const auto [t, c, count] = this->group(block);
     if (count == 0) return;
     const int64_t position = a.counters.positions[t];
-    float x[kSize], position_embedding[kSize];
-    load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
+    float x[kSize] = {}, position_embedding[kSize];
+    if (a.tokens[t] >= 0) load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
     load_group<kAligned>(a.positions + position * a.width + c, count, position_embedding);
     const float scale = static_cast<float>(a.scale);
     TEARLESS_UNROLL
@@ -91,7 +91,8 @@ struct EmbeddingSegments {
     return reinterpret_cast<int32_t*>(count_scratch(block) + kLanes);
   }
 
-  /// The token at an index of by_token. -1, which no token is, before the first index and after the last.
+  /// The token at an index of by_token. -1 before the first index and after the last, as of rows without a token
+  /// (kNoToken), which are the first of by_token: they start no segment.
   TEARLESS_BODY int32_t token_at(int64_t i) const { return i < 0 || i >= a.rows ? -1 : a.tokens[a.by_token[i]]; }
 
   /// How many indices from first + start on have the same token. Tokens are sorted, so it counts those equal to it,

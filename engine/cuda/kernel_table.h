@@ -17,8 +17,10 @@
 #include "engine/cuda/column_sums_body.h"
 #include "engine/cuda/cross_entropy_body.h"
 #include "engine/cuda/embedding_body.h"
+#include "engine/cuda/gates_body.h"
 #include "engine/cuda/images_body.h"
 #include "engine/cuda/optimiser_body.h"
+#include "engine/cuda/running_means_body.h"
 #include "engine/cuda/span_means_body.h"
 
 namespace tearless::engine {
@@ -44,6 +46,10 @@ constexpr Kernels<T> kernel_table() {
           .column_sums = run_call<ColumnSums<T>, Runner>,
           .span_means = run_call<SpanMeans<T>, Runner>,
           .span_means_backward = run_call<SpanMeansBackward<T>, Runner>,
+          .running_means = run_call<RunningMeans<T>, Runner>,
+          .running_means_backward = run_call<RunningMeansBackward<T>, Runner>,
+          .gated_sum = run_call<GatedSum<T>, Runner>,
+          .gated_sum_backward = run_call<GatedSumBackward<T>, Runner>,
           .patches = run_call<Patches<T>, Runner>,
           .patches_backward = run_call<PatchesBackward<T>, Runner>,
           .max_pool = run_call<MaxPool<T>, Runner>,

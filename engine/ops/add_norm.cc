@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "engine/ops/backend.h"
 
@@ -117,6 +118,11 @@ Value norm_rows(Tape& tape, const Value& x, const NormOp& norm) {
   if (does_nothing(norm)) return x;
   if (!norm.row || !has_fused(tape, x)) return norm_by_formula(tape, x, norm);
   return fused(tape, x, {}, Dropout::off(), nullptr, &norm).normed;
+}
+
+Value drop_rows(Tape& tape, const Value& x, const Dropout& dropout, const PackedRows& rows) {
+  if (!dropout.active()) return x;
+  return add_dropped(tape, Value(at::zeros_like(x.data()), /*requires_grad=*/false), x, dropout, rows);
 }
 
 Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows) {

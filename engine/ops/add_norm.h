@@ -33,6 +33,9 @@ Normed add_norm(Tape& tape, const Value& residual, const Value& y, const Dropout
 /// norm(x) for rows x [T, D].
 Value norm_rows(Tape& tape, const Value& x, const NormOp& norm);
 
+/// drop(x), x [T, D]; x itself where the dropout is off.
+Value drop_rows(Tape& tape, const Value& x, const Dropout& dropout, const PackedRows& rows);
+
 /// residual + drop(y) alone; arguments as in add_norm().
 Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows);
 

@@ -19,17 +19,24 @@ enum class PositionForm {
 at::Tensor sinusoid_positions(int64_t count, int64_t d_model, PositionForm form = PositionForm::kInterleaved,
                               int64_t first = 0);
 
-/// drop(scale · table[token] + positions[position] + language): table [V, D], positions [P, D] with P > every position,
-/// language [D] or empty → [T, D] of the given type. `rows` must outlive the tape; word dropout has already been
-/// applied to its tokens.
+/// The rows of a side that a learned vector is added to.
+enum class AddedTo {
+  kAllRows,
+  kAllButFirst  // those of position 0 are without it. REQUIRES: their token is kNoToken, or they are no sentence's
+};
+
+/// drop(scale · table[token] + positions[position] + vector), without the first term for kNoToken: table [V, D],
+/// positions [P, D] with P > every position, vector [D] or empty → [T, D] of the given type. `rows` must outlive the
+/// tape; word dropout has already been applied to its tokens.
 Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at::Tensor& positions, double scale,
-                const Dropout& dropout, at::ScalarType type, const Value& language = {});
+                const Dropout& dropout, at::ScalarType type, const Value& vector = {},
+                AddedTo added_to = AddedTo::kAllRows);
 
 /// The rows ordered by token, then by row, for PackedRows::by_token.
 std::vector<int32_t> rows_by_token(const PackedRows& rows);
 
-/// Word dropout (TwT App. A; docs/spec/knobs.md §9): a copy of `rows` in which each token but PAD is replaced by
-/// `unknown` with the dropout's probability.
+/// Word dropout (TwT App. A; docs/spec/knobs.md §9): a copy of `rows` in which each token but PAD and kNoToken is
+/// replaced by `unknown` with the dropout's probability.
 PackedRows drop_words(PackedRows rows, const Dropout& dropout, int32_t unknown);
 
 }  // namespace tearless::engine

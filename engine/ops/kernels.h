@@ -246,13 +246,13 @@ struct BeamStep {
   int32_t* done = nullptr;  // [sentences] 1: the sentence has no open hypothesis, or is at its limit
 };
 
-/// out = drop(scale · table[token] + positions[position]).
+/// out = drop(scale · table[token] + positions[position]), without the first term where the token is -1.
 template <class T>
 struct Embedding {
   int64_t rows = 0, width = 0;
   const Wide<T>* table = nullptr;    // [V, D]
   const float* positions = nullptr;  // [P, D]
-  const int32_t* tokens = nullptr;   // [T]
+  const int32_t* tokens = nullptr;   // [T] 0 … V - 1, or -1
   double scale = 1;
   Dropout dropout = {};
   DropoutCounters counters = {};
@@ -269,6 +269,19 @@ struct EmbeddingBackward {
   Dropout dropout = {};
   DropoutCounters counters = {};
   Wide<T>* d_table = nullptr;  // [V, D], added to
+};
+
+/// y = x Wᵀ + b, with W laid out for it (PackedWeights in packed_weights.h): panels of Kernels::panel_width outputs, of
+/// which the last is filled up with zeros; in a panel its outputs of each input one after another. An element is the
+/// same sum in the same order whatever the other rows are.
+template <class T>
+struct PackedMatmul {
+  int64_t rows = 0, inputs = 0, outputs = 0;
+  const T* x = nullptr;  // [rows, inputs], rows x_stride apart
+  int64_t x_stride = 0;
+  const T* panels = nullptr;  // [⌈outputs / panel_width⌉, inputs, panel_width]
+  const T* bias = nullptr;    // [outputs], or null
+  T* y = nullptr;             // [rows, outputs]
 };
 
 /// sum[c] += Σ_t rows[t, c].
@@ -296,6 +309,48 @@ struct SpanMeansBackward {
   int64_t rows = 0, width = 0;
   const T* d_out = nullptr;  // [span_count, D]
   T* d_x = nullptr;          // [T, D], added to
+};
+
+/// out[t] of the queries of each span = the mean of the rows that it sees: with n = key_count - query_count keys before
+/// its queries, query i has the mean of those and of queries 0 … i. x has the queries alone. Where n > 0, row
+/// key(n - 1) of `sums` holds the sum of the keys before; where there are `sums`, the sum up to each query is written
+/// to the row of its key. The rows of a sentence are added in order, one after another.
+template <class T>
+struct RunningMeans {
+  const AttentionSpan* spans = nullptr;  // [span_count]
+  int64_t span_count = 0;
+  int64_t rows = 0, width = 0;
+  const int32_t* key_rows = nullptr;  // key j of a span is row key_rows[key_begin + j]; null: row key_begin + j
+  const T* x = nullptr;               // [T, D]
+  Wide<T>* sums = nullptr;            // [any, D], or null where no span has keys before its queries
+  T* out = nullptr;                   // [T, D]; rows in no span are not written
+};
+/// Sums of earlier keys are constant.
+template <class T>
+struct RunningMeansBackward {
+  const AttentionSpan* spans = nullptr;  // [span_count]
+  int64_t span_count = 0;
+  int64_t rows = 0, width = 0;
+  const T* d_out = nullptr;  // [T, D]
+  T* d_x = nullptr;          // [T, D], added to
+};
+
+/// out[c] = σ(gates[c]) x[c] + σ(gates[D + c]) x[D + c] in each row, σ(z) = 1 / (1 + e⁻ᶻ).
+template <class T>
+struct GatedSum {
+  int64_t rows = 0, width = 0;  // T, D
+  const T* gates = nullptr;     // [T, 2 D]
+  const T* x = nullptr;         // [T, 2 D]
+  T* out = nullptr;             // [T, D]
+};
+template <class T>
+struct GatedSumBackward {
+  int64_t rows = 0, width = 0;
+  const T* gates = nullptr;
+  const T* x = nullptr;
+  const T* d_out = nullptr;  // [T, D]
+  T* d_gates = nullptr;      // [T, 2 D]
+  T* d_x = nullptr;          // [T, 2 D], added to
 };
 
 /// Images are rows of pixels, channels last: pixel (y, x) of image n is row (n · height + y) · width + x of
@@ -415,8 +470,14 @@ struct Kernels {
   void (*embedding)(const Embedding<T>&, void* stream) = nullptr;
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream) = nullptr;
   void (*column_sums)(const ColumnSums<T>&, void* stream) = nullptr;
+  void (*packed_matmul)(const PackedMatmul<T>&, void* stream) = nullptr;  // CPU only
+  int64_t panel_width = 0;                                                // of packed_matmul
   void (*span_means)(const SpanMeans<T>&, void* stream) = nullptr;
   void (*span_means_backward)(const SpanMeansBackward<T>&, void* stream) = nullptr;
+  void (*running_means)(const RunningMeans<T>&, void* stream) = nullptr;
+  void (*running_means_backward)(const RunningMeansBackward<T>&, void* stream) = nullptr;
+  void (*gated_sum)(const GatedSum<T>&, void* stream) = nullptr;
+  void (*gated_sum_backward)(const GatedSumBackward<T>&, void* stream) = nullptr;
   void (*patches)(const Patches<T>&, void* stream) = nullptr;
   void (*patches_backward)(const PatchesBackward<T>&, void* stream) = nullptr;
   void (*max_pool)(const MaxPool<T>&, void* stream) = nullptr;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/ops/backend.h"
 #include "engine/ops/matmul.h"
+#include "engine/ops/packed_weights.h"
 
 namespace tearless::engine {
 
@@ -112,14 +113,36 @@ void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bi
   matmul(x, weight.t(), y, /*add=*/true);
 }
 
+/// y = x Wᵀ + b with the tape's packed weights; false if it has none for this matmul.
+bool by_panels(const Tape& tape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+               const at::Tensor& y) {
+  if (!tape.packed_weights() || tape.recording()) return false;
+  const at::Tensor panels = tape.packed_weights()->panels_of(weight);
+  if (!panels.defined()) return false;
+  require(x.stride(1) == 1 && y.is_contiguous() && x.size(1) == weight.size(1), "packed matmul: shapes do not match");
+  kernels_for<float>(x).packed_matmul({.rows = x.size(0),
+                                       .inputs = x.size(1),
+                                       .outputs = weight.size(0),
+                                       .x = read<float>(x),
+                                       .x_stride = x.stride(0),
+                                       .panels = read<float>(panels),
+                                       .bias = read<float>(bias),
+                                       .y = write<float>(y)},
+                                      nullptr);
+  return true;
+}
+
 }  // namespace
 
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias, RowStride stride) {
   const at::ScalarType type = x.data().scalar_type();
   const Value y(empty_rows(x.data().size(0), weight.data().size(0), stride, x.data().options()));
   const at::Tensor w = weight.as(type);  // [out, in]
-  at::Tensor rows = y.data();
-  forward(x.data(), w, bias ? bias.as(type) : at::Tensor(), rows);
+  const at::Tensor b = bias ? bias.as(type) : at::Tensor();
+  if (!by_panels(tape, x.data(), w, b, y.data())) {
+    at::Tensor rows = y.data();
+    forward(x.data(), w, b, rows);
+  }
   if (TapeProfile* profile = tape.profile()) {
     profile->matmuls.push_back({x.data().size(0), x.data().size(1), weight.data().size(0)});
   }

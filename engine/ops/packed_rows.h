@@ -13,12 +13,14 @@ namespace tearless::engine {
 inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
 /// The first token number after them.
 inline constexpr int32_t kFirstPiece = 4;
+/// In place of a token: an input whose word vector is zero.
+inline constexpr int32_t kNoToken = -1;
 
 /// One side (source or target) of a batch. T = tokens.size(). Sentence i has rows offsets[i] … offsets[i + 1] - 1, at
 /// least one. Rows after the last sentence, if any, fill up a captured graph's batch size
 /// (engine/model/padded_batch.h): they are computed, with finite values, and count for nothing.
 struct PackedRows {
-  std::vector<int32_t> tokens;        // [T]
+  std::vector<int32_t> tokens;        // [T] token numbers, or kNoToken
   std::vector<int32_t> positions;     // [T] 0, 1, … within the sentence
   std::vector<int32_t> sentence_ids;  // [T] the sentence's line in the corpus; with the position, the dropout counter
   std::vector<int32_t> offsets;       // [N + 1]

@@ -23,6 +23,8 @@
 
 namespace tearless::engine {
 
+class PackedWeights;  // packed_weights.h
+
 /// A tensor and its gradient. A handle with shared ownership: copies refer to the same tensor. Default: empty.
 class Value {
  public:
@@ -135,6 +137,11 @@ class Tape {
   void profile_to(TapeProfile* profile);
   TapeProfile* profile() const { return profile_; }
 
+  /// From now on linear() lays out weights once and keeps them in `weights`, which must outlive the tape: for tapes
+  /// that do not record, while the weights do not change.
+  void set_packed_weights(PackedWeights* weights) { packed_weights_ = weights; }
+  PackedWeights* packed_weights() const { return packed_weights_; }
+
   /// The factor of the summed loss in the gradient; unset: 1 / predictions (RowWeights::divisor),
   /// so that the gradient is that of the mean.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
@@ -157,6 +164,7 @@ class Tape {
   std::chrono::steady_clock::time_point last_record_;
   std::vector<std::shared_ptr<const void>> saved_;
   std::map<const void*, const void*> device_copies_;
+  PackedWeights* packed_weights_ = nullptr;
 };
 
 }  // namespace tearless::engine

@@ -11,11 +11,15 @@ void embedding(const Embedding<T>& a, void*) {
   const T scale = static_cast<T>(a.scale);
   for_ranges(a.rows, 3 * width, [&](int64_t begin, int64_t end) {
     for_rows_with_keep<T>(a.dropout, a.counters, begin, end, width, [&](int64_t t, const T* keep) {
-      const T* word = a.table + static_cast<int64_t>(a.tokens[t]) * width;
       const float* place = a.positions + static_cast<int64_t>(a.counters.positions[t]) * width;
       T* out = a.out + t * width;
+      if (a.tokens[t] < 0) {  // kNoToken
+        for (int64_t c = 0; c < width; ++c) out[c] = static_cast<T>(place[c]);
+      } else {
+        const T* word = a.table + static_cast<int64_t>(a.tokens[t]) * width;
 #pragma omp simd
-      for (int64_t c = 0; c < width; ++c) out[c] = scale * word[c] + static_cast<T>(place[c]);
+        for (int64_t c = 0; c < width; ++c) out[c] = scale * word[c] + static_cast<T>(place[c]);
+      }
       if (!keep) return;
 #pragma omp simd
       for (int64_t c = 0; c < width; ++c) out[c] *= keep[c];
@@ -38,6 +42,7 @@ void embedding_backward(const EmbeddingBackward<T>& a, void*) {
     const Scratch<T> keep(keep_size(1, width));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = a.by_token[i];
+      if (a.tokens[t] < 0) continue;
       const T* from = a.d_out + t * width;
       T* to = a.d_table + static_cast<int64_t>(a.tokens[t]) * width;
       if (!a.dropout.active()) {

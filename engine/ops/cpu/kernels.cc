@@ -5,8 +5,11 @@
 #include "engine/ops/cpu/bias_relu_dropout.h"
 #include "engine/ops/cpu/cross_entropy.h"
 #include "engine/ops/cpu/embedding.h"
+#include "engine/ops/cpu/gates.h"
 #include "engine/ops/cpu/images.h"
 #include "engine/ops/cpu/optimiser.h"
+#include "engine/ops/cpu/packed_matmul.h"
+#include "engine/ops/cpu/running_means.h"
 #include "engine/ops/cpu/span_means.h"
 
 namespace tearless::engine::TEARLESS_ISA {
@@ -24,8 +27,14 @@ constexpr Kernels<T> table() {
           .embedding = embedding<T>,
           .embedding_backward = embedding_backward<T>,
           .column_sums = column_sums<T>,
+          .packed_matmul = packed_matmul<T>,
+          .panel_width = kPanelVectors * kLanes<T>,
           .span_means = span_means<T>,
           .span_means_backward = span_means_backward<T>,
+          .running_means = running_means<T>,
+          .running_means_backward = running_means_backward<T>,
+          .gated_sum = gated_sum<T>,
+          .gated_sum_backward = gated_sum_backward<T>,
           .patches = patches<T>,
           .patches_backward = patches_backward<T>,
           .max_pool = max_pool<T>,

@@ -582,6 +582,130 @@ TEST_P(SpanMeansKernel, AreTheFormulaForwardAndBackward) {
   check_span_means<bf16>(std::vector<int32_t>(70, 2), 64, true);
 }
 
+// --- running means ---
+
+/// Sentences of these lengths whose first `before` rows are known by their sum alone; the sums lie in rows that
+/// `key_rows` lists, or one after another.
+template <class T>
+void check_running_means(const std::vector<int32_t>& lengths, int32_t before, bool listed, int64_t columns,
+                         bool aligned) {
+  SCOPED_TRACE(fmt::format("{} spans after {} rows, width {}, listed {}, aligned {}, {} bytes", lengths.size(), before,
+                           columns, listed, aligned, sizeof(T)));
+  std::vector<AttentionSpan> spans;
+  std::vector<int32_t> key_rows;
+  int32_t rows = 0, keys = 0;
+  for (const int32_t length : lengths) {
+    spans.push_back({rows, length, keys, before + length, 0});
+    rows += length;
+    keys += before + length;
+  }
+  for (int32_t k = 0; k < keys; ++k) key_rows.push_back(listed ? keys - 1 - k : k);
+  const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
+  const std::vector<double> x = normal_numbers<T>(size, 1), d_before = normal_numbers<T>(size, 2),
+                            upstream = normal_numbers<T>(size, 3),
+                            kept = normal_numbers<float>(static_cast<size_t>(keys) * width, 4);
+  const Array<AttentionSpan> list(spans);
+  const Array<int32_t> key_list(key_rows);
+  const auto count = static_cast<int64_t>(spans.size());
+  const Outputs got = run_twice([&] {
+    const Array<T> in = Array<T>::of(x, shift), d_out = Array<T>::of(upstream, shift);
+    Array<T> out(size, shift), d_x = Array<T>::of(d_before, shift);
+    Array<float> sums = Array<float>::of(kept, shift);
+    const bool has_sums = listed || before > 0;
+    backend()->kernels<T>().running_means({list.data(), count, rows, columns, listed ? key_list.data() : nullptr,
+                                           in.data(), has_sums ? sums.data() : nullptr, out.data()},
+                                          nullptr);
+    backend()->kernels<T>().running_means_backward({list.data(), count, rows, columns, d_out.data(), d_x.data()},
+                                                   nullptr);
+    backend()->synchronise();
+    return Outputs{out.values(), d_x.values(), sums.values()};
+  });
+  std::vector<double> out(size), d_x = d_before, sums = kept;
+  for (const AttentionSpan& span : spans) {
+    const auto kept_at = [&](int32_t key, size_t c) {
+      return static_cast<size_t>(key_rows[static_cast<size_t>(span.key_begin + key)]) * width + c;
+    };
+    for (size_t c = 0; c < width; ++c) {
+      double sum = before > 0 ? kept[kept_at(before - 1, c)] : 0;
+      for (int32_t q = 0; q < span.query_count; ++q) {
+        const size_t at = static_cast<size_t>(span.query_begin + q) * width + c;
+        sum += x[at];
+        out[at] = sum / (before + q + 1);
+        if (listed || before > 0) sums[kept_at(before + q, c)] = sum;
+        for (int32_t p = 0; p <= q; ++p) {
+          d_x[static_cast<size_t>(span.query_begin + p) * width + c] += upstream[at] / (before + q + 1);
+        }
+      }
+    }
+  }
+  const double longest = *std::max_element(lengths.begin(), lengths.end());
+  expect_close<T>("out", got[0], out, arithmetic(longest), 1);
+  expect_close<T>("d_x", got[1], d_x, arithmetic(longest), 1);
+  expect_close<float>("sums", got[2], sums, arithmetic(longest), 1);
+}
+
+class RunningMeansKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(RunningMeansKernel);
+
+TEST_P(RunningMeansKernel, AreTheFormulaForwardAndBackwardAndKeepTheSums) {
+  for (const int64_t width : {1, 7, 8, 33, 512}) {
+    check_running_means<float>({1}, 0, false, width, true);
+    check_running_means<float>({3, 1, 0, 40}, 0, false, width, width % 3 != 0);
+    check_running_means<float>({3, 1, 5}, 2, false, width, width % 3 != 1);
+    check_running_means<float>({1, 1, 1}, 4, true, width, true);
+    check_running_means<bf16>({5, 0, 1, 17}, 0, false, width, width % 3 != 1);
+    check_running_means<bf16>({1, 1, 2}, 1, true, width, width % 3 != 0);
+  }
+  check_running_means<float>({1, 1}, 0, true, 8, true);
+}
+
+// --- gates ---
+
+template <class T>
+void check_gates(int64_t rows, int64_t columns, bool aligned) {
+  SCOPED_TRACE(fmt::format("{} rows, width {}, aligned {}, {} bytes", rows, columns, aligned, sizeof(T)));
+  const auto width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width;
+  const size_t shift = aligned ? 0 : 1;
+  std::vector<double> gates = normal_numbers<T>(2 * size, 1);
+  const std::vector<double> x = normal_numbers<T>(2 * size, 2), upstream = normal_numbers<T>(size, 3),
+                            before = normal_numbers<T>(2 * size, 4);
+  gates.front() = 200;  // e⁻ᶻ below and above what float has
+  gates.back() = -200;
+  const Outputs got = run_twice([&] {
+    const Array<T> z = Array<T>::of(gates, shift), in = Array<T>::of(x, shift), d_out = Array<T>::of(upstream, shift);
+    Array<T> out(size, shift), d_gates(2 * size, shift), d_x = Array<T>::of(before, shift);
+    backend()->kernels<T>().gated_sum({rows, columns, z.data(), in.data(), out.data()}, nullptr);
+    backend()->kernels<T>().gated_sum_backward(
+        {rows, columns, z.data(), in.data(), d_out.data(), d_gates.data(), d_x.data()}, nullptr);
+    backend()->synchronise();
+    return Outputs{out.values(), d_gates.values(), d_x.values()};
+  });
+  std::vector<double> out(size), d_gates(2 * size), d_x = before;
+  for (size_t t = 0; t < static_cast<size_t>(rows); ++t) {
+    for (size_t c = 0; c < 2 * width; ++c) {
+      const size_t at = 2 * t * width + c, to = t * width + c % width;
+      const double s = 1 / (1 + std::exp(-gates[at]));
+      out[to] += s * x[at];
+      d_gates[at] = upstream[to] * x[at] * s * (1 - s);
+      d_x[at] += upstream[to] * s;
+    }
+  }
+  expect_close<T>("out", got[0], out, arithmetic(2), 1);
+  expect_close<T>("d_gates", got[1], d_gates, arithmetic(2), 1);
+  expect_close<T>("d_x", got[2], d_x, arithmetic(2), 1);
+}
+
+class GatesKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(GatesKernel);
+
+TEST_P(GatesKernel, AreTheFormulaForwardAndBackward) {
+  for (const int64_t width : {1, 7, 8, 33, 512}) {
+    check_gates<float>(1, width, true);
+    check_gates<float>(37, width, width % 3 != 0);
+    check_gates<bf16>(37, width, width % 3 != 1);
+  }
+}
+
 // --- cross-entropy ---
 
 /// The target distribution of a row, and what is left out of it.
@@ -875,10 +999,11 @@ TEST_P(BestTokensKernel, RefusesCountsThatItHasNoRoomFor) {
 
 // --- embedding ---
 
+/// `of_none`: each row of which that is a divisor has no token; 0: all have one.
 template <class T>
-void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p, bool aligned) {
-  SCOPED_TRACE(fmt::format("{} rows of {}, {} tokens, p {}, aligned {}, {} bytes", rows, columns, vocabulary, p,
-                           aligned, sizeof(T)));
+void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p, bool aligned, int64_t of_none = 0) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, {} tokens, p {}, aligned {}, {} bytes, without tokens {}", rows, columns,
+                           vocabulary, p, aligned, sizeof(T), of_none));
   const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
   const size_t table_size = static_cast<size_t>(vocabulary) * width;
   const std::vector<double> table = normal_numbers<float>(table_size, 1),
@@ -888,7 +1013,7 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
   const RowCounters counters(rows);
   std::vector<int32_t> tokens, by_token;
   for (int64_t t = 0; t < rows; ++t) {
-    tokens.push_back(static_cast<int32_t>(t * t % vocabulary));
+    tokens.push_back(of_none > 0 && t % of_none == 0 ? kNoToken : static_cast<int32_t>(t * t % vocabulary));
     by_token.push_back(static_cast<int32_t>(t));
   }
   std::stable_sort(by_token.begin(), by_token.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
@@ -915,8 +1040,13 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
   for (size_t i = 0; i < size; ++i) {
     const size_t t = i / width, c = i % width;
     const double keep = keep_of(dropout, static_cast<int64_t>(c), counters.positions[t], counters.sentence_ids[t]);
+    const double place = position_table[static_cast<size_t>(counters.positions[t]) * width + c];
+    if (tokens[t] == kNoToken) {
+      out[i] = keep * place;
+      continue;
+    }
     const size_t at = static_cast<size_t>(tokens[t]) * width + c;
-    out[i] = keep * (scale * table[at] + position_table[static_cast<size_t>(counters.positions[t]) * width + c]);
+    out[i] = keep * (scale * table[at] + place);
     d_table[at] += scale * keep * upstream[i];
   }
   expect_close<T>("out", got[0], out, arithmetic(1));
@@ -940,6 +1070,13 @@ TEST_P(EmbeddingKernel, SumsTokensThatFillMoreThanAWindow) {
   check_embedding<bf16>(1000, 16, 7, 0, true);    // segments that start anywhere
   check_embedding<float>(256, 4, 1, 0, true);     // exactly a window
   check_embedding<float>(600, 4, 2, 0, true);
+}
+TEST_P(EmbeddingKernel, HasThePositionAloneWhereThereIsNoTokenAndNoGradientOfIt) {
+  check_embedding<float>(30, 33, 11, 0.3, true, 3);
+  check_embedding<bf16>(30, 8, 5, 0, true, 2);
+  check_embedding<float>(20, 7, 5, 0.3, false, 1);    // not one has a token
+  check_embedding<float>(1100, 8, 3, 0.3, true, 2);   // more than a window without
+  check_embedding<bf16>(1000, 16, 7, 0, false, 500);  // less than a window's start
 }
 
 }  // namespace

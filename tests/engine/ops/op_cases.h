@@ -16,8 +16,10 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/embedding.h"
+#include "engine/ops/gates.h"
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
@@ -69,6 +71,30 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
                    [=](Tape& tape, const Values& in) {
                      return embedding(tape, in[0], *rows, positions.to(in[0].data().device()), 1.7, dropout(p),
                                       in[0].data().scalar_type());
+                   },
+                   {},
+                   /*first_parameter=*/0});
+  const auto some = std::make_shared<PackedRows>(*rows);  // the first of each sentence and a few others are no token
+  for (size_t t = 0; t < some->tokens.size(); ++t) {
+    if (some->positions[t] == 0 || t % 5 == 3) some->tokens[t] = kNoToken;
+  }
+  cases.push_back({"embedding_of_some_tokens" + suffix,
+                   {random_tensor({11, d}, 15)},
+                   [=](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], *some, positions.to(in[0].data().device()), 1.7, dropout(p),
+                                      in[0].data().scalar_type());
+                   },
+                   {},
+                   /*first_parameter=*/0});
+  const auto starts = std::make_shared<PackedRows>(*rows);  // the first row of a sentence is no token
+  for (size_t t = 0; t < starts->tokens.size(); ++t) {
+    if (starts->positions[t] == 0) starts->tokens[t] = kNoToken;
+  }
+  cases.push_back({"embedding_with_vector_of_words" + suffix,
+                   {random_tensor({11, d}, 18), random_tensor({d}, 19)},
+                   [=](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], *starts, positions.to(in[0].data().device()), 1.7, dropout(p),
+                                      in[0].data().scalar_type(), in[1], AddedTo::kAllButFirst);
                    },
                    {},
                    /*first_parameter=*/0});
@@ -232,6 +258,31 @@ inline void add_span_means(std::vector<OpCase>& cases, const Shape& shape, const
                    }});
 }
 
+inline void add_running_means(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  const int64_t t = rows->row_count();
+  const int64_t d = shape.width;
+  cases.push_back({"running_means" + suffix, {random_tensor({t, d}, 65)}, [=](Tape& tape, const Values& in) {
+                     return running_means(tape, in[0], tape.save(AttentionSpans::self(*rows, true)));
+                   }});
+  // As in a bucket: rows after the last sentence, and an empty span.
+  cases.push_back({"running_means_padded" + suffix, {random_tensor({t + 3, d}, 66)}, [=](Tape& tape, const Values& in) {
+                     AttentionSpans spans = AttentionSpans::self(*rows, true);
+                     spans.spans.push_back({static_cast<int32_t>(t), 0, static_cast<int32_t>(t), 0, 0});
+                     spans.padded = true;
+                     return running_means(tape, in[0], tape.save(std::move(spans)));
+                   }});
+  // x in two operations: the backward of the second must add to the gradient that the first has written.
+  cases.push_back({"gated_means" + suffix,
+                   {random_tensor({t, d}, 67), random_tensor({t, 2 * d}, 68)},
+                   [=](Tape& tape, const Values& in) {
+                     const Value means = running_means(tape, in[0], tape.save(AttentionSpans::self(*rows, true)));
+                     return gated_sum(tape, in[1], join_columns(tape, in[0], means));
+                   },
+                   {},
+                   /*first_parameter=*/2});
+}
+
 /// Images of odd and even sizes, with channels that fill vectors and groups and that do not.
 inline void add_images(std::vector<OpCase>& cases) {
   struct Images {
@@ -279,6 +330,7 @@ inline std::vector<OpCase> all_cases(int32_t longest = 300) {
     add_row_norms(cases, shape, "_" + shape.name);
     add_matmuls(cases, shape, "_" + shape.name);
     add_span_means(cases, shape, "_" + shape.name);
+    add_running_means(cases, shape, "_" + shape.name);
   }
   add_images(cases);
   return cases;

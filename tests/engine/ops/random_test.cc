@@ -172,10 +172,12 @@ TEST(WordDropout, ReplacesWordsAtTheSetRateInACopyOfTheBatch) {
   EXPECT_NEAR(static_cast<double>(unknown) / 6000, 0.1, 5 * std::sqrt(0.09 / 6000));
 }
 
-TEST(WordDropout, LeavesPadWhichIsNoWord) {
-  PackedRows rows = test::packed_rows(std::vector<int32_t>(20, 30));
-  for (int32_t& token : rows.tokens) token = kPad;
-  EXPECT_EQ(drop_words(rows, Dropout::with(0.9, RandomStream(7, "drop.word.target"), 1), kUnk).tokens, rows.tokens);
+TEST(WordDropout, LeavesWhatIsNoWord) {
+  for (const int32_t no_word : {kPad, kNoToken}) {
+    PackedRows rows = test::packed_rows(std::vector<int32_t>(20, 30));
+    for (int32_t& token : rows.tokens) token = no_word;
+    EXPECT_EQ(drop_words(rows, Dropout::with(0.9, RandomStream(7, "drop.word.target"), 1), kUnk).tokens, rows.tokens);
+  }
 }
 
 }  // namespace

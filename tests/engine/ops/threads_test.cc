@@ -10,8 +10,10 @@
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/embedding.h"
+#include "engine/ops/gates.h"
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
@@ -70,6 +72,11 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
     return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4,
                      tape.save(AttentionSpans::self(rows_, true)), dropout_);
   });
+  expect_same_bits("running_means", {random_tensor({count_, kWidth}, 17)}, [&](Tape& tape, const Values& in) {
+    return running_means(tape, in[0], tape.save(AttentionSpans::self(rows_, true)));
+  });
+  expect_same_bits("gated_sum", {random_tensor({count_, 2 * kWidth}, 18), random_tensor({count_, 2 * kWidth}, 19)},
+                   [](Tape& tape, const Values& in) { return gated_sum(tape, in[0], in[1]); });
   const at::Tensor positions = sinusoid_positions(40, kWidth);
   expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {
     return embedding(tape, in[0], rows_, positions, 2, dropout_, in[0].data().scalar_type());
@@ -77,6 +84,15 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
   expect_same_bits("embedding with language", {random_tensor({11, kWidth}, 9), random_tensor({kWidth}, 16)},
                    [&](Tape& tape, const Values& in) {
                      return embedding(tape, in[0], rows_, positions, 2, dropout_, in[0].data().scalar_type(), in[1]);
+                   });
+  PackedRows starts = rows_;
+  for (size_t t = 0; t < starts.tokens.size(); ++t) {
+    if (starts.positions[t] == 0) starts.tokens[t] = kNoToken;
+  }
+  expect_same_bits("embedding with vector of words", {random_tensor({11, kWidth}, 9), random_tensor({kWidth}, 16)},
+                   [&](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], starts, positions, 2, dropout_, in[0].data().scalar_type(), in[1],
+                                      AddedTo::kAllButFirst);
                    });
 }
 
