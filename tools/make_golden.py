@@ -29,12 +29,27 @@ VOCABULARY = 17
 NOT_KEPT = (PAD, BOS, 6, 11)  # tokens that the training targets do not have
 LABEL_SMOOTHING = 0.1
 UPDATES = 10
+FINAL = ("pre", "joey_post")  # placements with a norm after each stack
+PAIRS = {"matt_self": ("self_attention", "cross_attention"), "matt_aan": ("aan", "cross_attention")}  # whose outputs are added
 USUAL_SUBLAYERS = {"encoder": "self_attention, ffn", "decoder": "self_attention, cross_attention, ffn"}
 
 # Four sentence pairs of different lengths; their sentence ids determine their random numbers.
 LINES = [3, 70_000, 12, 2_000_000_123]
 SOURCES = [[4, 5, 6, 7, 8, EOS], [9, EOS], [11, 6, 12, 5, 13, 14, 16, 11, EOS], [15, 6, 4, EOS]]
 TARGETS = [[10, 4, 5, 12], [7, 16, 9, 9, 8, 15, 13, 4], [14], [UNK, 5, 10]]
+
+
+@dataclass
+class Batch:
+    lines: list  # sentence ids
+    sources: list
+    labels: list  # of each sentence, EOS included; the inputs are all but the last of them, after the start
+
+    def inputs(self, start):
+        return pad([[start] + labels[:-1] for labels in self.labels])
+
+
+BATCH = Batch(LINES, SOURCES, [target + [EOS] for target in TARGETS])
 
 # The classifier's: the sources without EOS.
 SENTENCES = [tokens[:-1] for tokens in SOURCES]
@@ -77,15 +92,15 @@ def random_bits(seed, name, inner, outer, line=0, update=0):
     return np.choose(inner.astype(np.int64) % 4, block)
 
 
-def drops(p, name, inner, outer, line, update):
-    return random_bits(DROPOUT_SEED, "drop." + name, inner, outer, line, update) < np.uint64(round(p * 2**32))
+def drops(p, name, inner, outer, line, update, seed=DROPOUT_SEED):
+    return random_bits(seed, "drop." + name, inner, outer, line, update) < np.uint64(round(p * 2**32))
 
 
-def dropout(x, p, name, inner, outer, line, update):
+def dropout(x, p, name, inner, outer, line, update, seed=DROPOUT_SEED):
     """Inverted dropout; the factor is a float32 number."""
     if p == 0 or update == 0:
         return x
-    kept = torch.from_numpy(~drops(p, name, inner, outer, line, update))
+    kept = torch.from_numpy(~drops(p, name, inner, outer, line, update, seed))
     return x * kept * float(np.float32(1 / (1 - p)))
 
 
@@ -110,6 +125,11 @@ class Case:
     scale: float = 0.05  # of the invsqrt schedule, with a warm-up of 4 updates
     dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.1})
     inputs: dict = field(default_factory=dict)  # of [model]: the settings of the inputs that are not as in TwT
+    # Of a corpus and a run, not of [model].
+    source_vocabulary: int = VOCABULARY
+    target_vocabulary: int = VOCABULARY
+    init_seed: int = INIT_SEED
+    dropout_seed: int = DROPOUT_SEED
 
     def model_settings(self):
         """Of [model], besides norm and dropout."""
@@ -131,13 +151,23 @@ class Case:
             "dropout." + key: p for key, p in self.dropout.items()} | {"norm." + key: v for key, v in self.norm_settings.items()}
         return {"model." + key: value for key, value in model.items()}
 
+    def norms_of(self, sublayer):
+        """The names of the norms of a sublayer, in their order; most placements have one."""
+        stack, _, kind = sublayer.split(".")
+        listed = self.sublayers_of(stack)
+        if self.placement != "joey_post":
+            return [sublayer]
+        if kind == listed[-1]:
+            return [sublayer, sublayer + ".second"]
+        return [sublayer] if stack == "decoder" and kind == listed[0] else []
+
     def norm_of(self, name):
         """The kind of norm of a sublayer or stack: "decoder.1.ffn", "encoder.final"."""
         scope, final = self.norm_settings.get("scope", "all"), name.endswith(".final")
         if not {"all": True, "final_only": final, "encoder": name.startswith("encoder"), "decoder": name.startswith("decoder")}[scope]:
             return "layer_norm"
-        last = "decoder.final" if self.placement == "pre" else f"decoder.{self.decoder_layers}.{self.sublayers_of('decoder')[-1]}"
-        if self.norm == "scale_norm_fixed" and self.fix_norm and name == last and self.placement != "pre_no_final":
+        last = "decoder.final" if self.placement in FINAL else f"decoder.{self.decoder_layers}.{self.sublayers_of('decoder')[-1]}"
+        if self.norm == "scale_norm_fixed" and self.fix_norm and name == last and self.placement not in ("pre_no_final", "joey_pre"):
             return "scale_norm"
         return self.norm
 
@@ -145,7 +175,13 @@ class Case:
         return [self.scale * self.d**-0.5 * (n * 4**-1.5 if n < 4 else n**-0.5) for n in range(1, UPDATES + 1)]
 
     def kept(self):
-        return [v for v in range(VOCABULARY) if v not in (NOT_KEPT if self.mask else (PAD, BOS))]
+        if self.inputs.get("special_outputs"):
+            return list(range(self.target_vocabulary))
+        return [v for v in range(self.target_vocabulary) if v not in (NOT_KEPT if self.mask else (PAD, BOS))]
+
+    def starts_without_token(self):
+        """The decoder's first input is a zero vector that is no row of the embedding."""
+        return self.start() == PAD and bool(self.inputs.get("special_outputs") or self.inputs.get("input_vector"))
 
 
 @dataclass
@@ -160,16 +196,16 @@ class ClassifierCase(Case):
         } | {"sublayers": listed for listed in self.sublayers.values()}
 
 
-def uniform(name, shape, bound):
+def uniform(name, shape, bound, seed=INIT_SEED):
     rows, columns = np.indices(shape)
-    u = (random_bits(INIT_SEED, "init." + name, columns, rows) + 0.5) / 2**32
+    u = (random_bits(seed, "init." + name, columns, rows) + 0.5) / 2**32
     return (2 * u - 1) * bound
 
 
-def normal(name, shape, std):
+def normal(name, shape, std, seed=INIT_SEED):
     rows, columns = np.indices(shape)
-    u1 = (random_bits(INIT_SEED, "init." + name, 2 * columns, rows) + 0.5) / 2**32
-    u2 = (random_bits(INIT_SEED, "init." + name, 2 * columns + 1, rows) + 0.5) / 2**32
+    u1 = (random_bits(seed, "init." + name, 2 * columns, rows) + 0.5) / 2**32
+    u2 = (random_bits(seed, "init." + name, 2 * columns + 1, rows) + 0.5) / 2**32
     return std * np.sqrt(-2 * np.log(u1)) * np.cos(2 * np.pi * u2)
 
 
@@ -195,42 +231,60 @@ class Start:
     def __init__(self, case):
         self.case, self.p = case, {}
 
+    def uniform(self, name, shape, bound):
+        return uniform(name, shape, bound, self.case.init_seed)
+
+    def normal(self, name, shape, std):
+        return normal(name, shape, std, self.case.init_seed)
+
     def embedding(self, name):
-        shape = (VOCABULARY, self.case.d)
-        self.p[name] = uniform(name, shape, 0.01) if self.case.fix_norm else normal(name, shape, self.case.d**-0.5)
-        if self.case.init.startswith("fairseq") or self.case.start() == PAD:
+        words = self.case.source_vocabulary if name == "embedding.source" else self.case.target_vocabulary
+        shape = (words, self.case.d)
+        self.p[name] = self.uniform(name, shape, 0.01) if self.case.fix_norm else self.normal(name, shape, self.case.d**-0.5)
+        if self.case.init == "joey":
+            self.p[name] = self.uniform(name, shape, math.sqrt(6 / (words + self.case.d)))
+        if self.case.init == "joey" or self.case.init.startswith("fairseq") or (
+                self.case.start() == PAD and not self.case.starts_without_token()):
             self.p[name][PAD] = 0
 
     def torch_linear(self, name, fan_out, fan_in):
         """The weights of torch's linear layers: kaiming_uniform_ with a = √5."""
-        self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(2 / (1 + 5)) * math.sqrt(3 / fan_in))
+        self.p[name] = self.uniform(name, (fan_out, fan_in), math.sqrt(2 / (1 + 5)) * math.sqrt(3 / fan_in))
 
     def xavier(self, name, fan_out, fan_in, seen_fan_out):
         if self.case.init == "torch_default":
             self.torch_linear(name, fan_out, fan_in)
-        elif self.case.init in ("xavier_uniform", "kaiming_released", "fairseq", "fairseq_0_9"):
-            self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
+        elif self.case.init == "normal":
+            self.p[name] = self.normal(name, (fan_out, fan_in), self.case.inputs["init_std"])
+        elif self.case.init in ("xavier_uniform", "kaiming_released", "fairseq", "fairseq_0_9", "joey"):
+            self.p[name] = self.uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
+        elif self.case.init == "ds_init":  # of zero: variance scaling, scale l^-1/2, mean of the fans, uniform
+            layer = int(name.split(".")[1])
+            variance = layer**-0.5 / ((fan_in + seen_fan_out) / 2)
+            self.p[name] = self.uniform(name, (fan_out, fan_in), math.sqrt(3 * variance))
         else:
-            self.p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
+            self.p[name] = self.normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
 
     def bias(self, name, width, fan_in):
         of_inputs = name.endswith((".q.bias", ".k.bias", ".v.bias"))
         drawn = self.case.init == "torch_default" or (self.case.init == "fairseq_0_9" and of_inputs)
-        self.p[name] = uniform(name, (1, width), 1 / math.sqrt(fan_in))[0] if drawn else np.zeros(width)
+        self.p[name] = self.uniform(name, (1, width), 1 / math.sqrt(fan_in))[0] if drawn else np.zeros(width)
 
     def attention(self, name):
         d = self.case.d
+        of_self = name.endswith("self_attention")
         for part in "qkvo":
             weight = f"{name}.{part}.weight"
             if self.case.init == "small_init":
-                self.p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
+                self.p[weight] = self.normal(weight, (d, d), math.sqrt(2 / (5 * d)))
             elif self.case.init == "kaiming_released":
                 self.torch_linear(weight, d, d)
             elif self.case.init.startswith("fairseq"):
                 gain = 1 if part == "o" else 1 / math.sqrt(2)  # as torch's xavier_uniform_ takes it
-                self.p[weight] = uniform(weight, (d, d), gain * math.sqrt(6 / (d + d)))
+                self.p[weight] = self.uniform(weight, (d, d), gain * math.sqrt(6 / (d + d)))
             else:
-                stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[self.case.fan]
+                stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4,
+                           "fused3_self": 3 if of_self and part != "o" else 1}[self.case.fan]
                 self.xavier(weight, d, d, stacked * d)
             self.bias(f"{name}.{part}.bias", d, d)
 
@@ -241,16 +295,34 @@ class Start:
         self.bias(f"{name}.w1.bias", f, d)
         self.bias(f"{name}.w2.bias", d, f)
 
+    def aan(self, name):
+        if name.endswith("aan_ffn"):
+            self.ffn(name + ".ffn")
+        d = self.case.d
+        self.xavier(f"{name}.gate.weight", 2 * d, 2 * d, 2 * d)
+        self.bias(f"{name}.gate.bias", 2 * d, 2 * d)
+
+    def sublayer(self, name):
+        kind = name.split(".")[-1]
+        if kind in PAIRS:
+            for part in PAIRS[kind]:
+                self.sublayer(f"{name}.{part}")
+        else:
+            {"ffn": self.ffn, "aan": self.aan, "aan_ffn": self.aan}.get(kind, self.attention)(name)
+
     def norm(self, name):
         self.p |= norm_parameters(self.case.norm_of(name), name, self.case.d)
 
     def stack(self, name, layers):
         for layer in range(1, layers + 1):
             for sublayer in self.case.sublayers_of(name):
-                (self.ffn if sublayer == "ffn" else self.attention)(f"{name}.{layer}.{sublayer}")
-                self.norm(f"{name}.{layer}.{sublayer}")
-        if self.case.placement == "pre":
+                self.sublayer(f"{name}.{layer}.{sublayer}")
+                for norm in self.case.norms_of(f"{name}.{layer}.{sublayer}"):
+                    self.norm(norm)
+        if self.case.placement in FINAL:
             self.norm(f"{name}.final")
+        if self.case.placement == "joey_pre":
+            self.norm(f"{name}.input")
 
     def parameters(self):
         return rounded(self.p)
@@ -319,20 +391,24 @@ def losses(logits, gold):
 
 class Layers:
     """What the models share. One object is one forward pass: the parameters, and the update that the dropout masks depend on
-    (0: evaluation, no dropout)."""
+    (0: evaluation, no dropout). `lines`: sentence ids."""
 
-    def __init__(self, case, parameters, update):
+    def __init__(self, case, parameters, update, lines=tuple(LINES)):
         self.case, self.p, self.update = case, parameters, update
-        self.lines = np.array(LINES)[:, None, None]
+        self.lines = np.array(lines)[:, None, None]
+
+    def dropout(self, x, p, name, inner, outer, lines):
+        return dropout(x, p, name, inner, outer, lines, self.update, self.case.dropout_seed)
 
     def residual_dropout(self, x, name, p=None):
         places = np.arange(x.shape[1])[:, None]
-        return dropout(x, self.case.dropout["residual"] if p is None else p, name, np.arange(x.shape[2]), places, self.lines, self.update)
+        return self.dropout(x, self.case.dropout["residual"] if p is None else p, name, np.arange(x.shape[2]), places, self.lines)
 
     def word_dropout(self, tokens, name):
         if self.update == 0:
             return tokens
-        dropped = drops(self.case.dropout["word"], name, 0, np.arange(tokens.shape[1]), np.array(LINES)[:, None], self.update)
+        places = np.arange(tokens.shape[1])
+        dropped = drops(self.case.dropout["word"], name, 0, places, self.lines[..., 0], self.update, self.case.dropout_seed)
         return np.where(dropped & (tokens != PAD), UNK, tokens)
 
     def norm(self, x, name):
@@ -341,18 +417,21 @@ class Layers:
         return norm(kind, settings, x, self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias"))
 
     def sublayer(self, x, name, function):
-        if self.case.placement == "post":
-            return self.norm(x + self.residual_dropout(function(x), name), name)
+        if self.case.placement in ("post", "joey_post"):
+            x = x + self.residual_dropout(function(x), name)
+            for norm in self.case.norms_of(name):
+                x = self.norm(x, norm)
+            return x
         return x + self.residual_dropout(function(self.norm(x, name)), name)
 
     def final(self, x, stack):
-        return self.norm(x, stack + ".final") if self.case.placement == "pre" else x
+        return self.norm(x, stack + ".final") if self.case.placement in FINAL else x
 
     def linear(self, x, name):
         return F.linear(x, self.p[name + ".weight"], self.p[name + ".bias"])
 
-    def attention(self, x, memory, visible, name):
-        """visible: [B, 1, query or 1, key], True where a query may attend."""
+    def attention(self, x, memory, visible, name, beside=None):
+        """visible: [B, 1, query or 1, key], True where a query may attend. beside: added to the heads before the output map."""
         heads = self.case.heads
 
         def split(y):
@@ -362,14 +441,32 @@ class Layers:
         scores = q @ k.transpose(2, 3) / math.sqrt(self.case.d / heads)
         weights = torch.softmax(scores.masked_fill(~visible, -math.inf), -1)
         outer = np.arange(x.shape[1])[:, None] + (np.arange(heads)[:, None, None] << 16)
-        weights = dropout(weights, self.case.dropout["attention"], name + ".weights", np.arange(memory.shape[1]), outer,
-                          self.lines[..., None], self.update)
-        return self.linear((weights @ v).transpose(1, 2).flatten(2), name + ".o")
+        weights = self.dropout(weights, self.case.dropout["attention"], name + ".weights", np.arange(memory.shape[1]), outer,
+                               self.lines[..., None])
+        heads = (weights @ v).transpose(1, 2).flatten(2)
+        return self.linear(heads if beside is None else heads + beside, name + ".o")
+
+    @staticmethod
+    def mean_so_far(x):
+        """[B, T, D]: targets are padded on the right, so the rows of a sentence come first."""
+        length = x.shape[1]
+        mask = torch.ones(length, length).tril() / torch.arange(1, length + 1)[:, None]
+        return mask @ x
+
+    def matt(self, x, memory, visible, name):
+        return self.attention(x, memory, visible, name, beside=self.mean_so_far(self.linear(x, name + ".v")))
+
+    def aan(self, x, name):
+        mean = self.mean_so_far(x)
+        if name.endswith("aan_ffn"):
+            mean = self.ffn(mean, name + ".ffn")
+        first, second = self.linear(torch.cat([x, mean], -1), name + ".gate").chunk(2, -1)
+        return torch.sigmoid(first) * x + torch.sigmoid(second) * mean
 
     def ffn(self, x, name):
         hidden = torch.relu(self.linear(x, name + ".w1"))
-        hidden = dropout(hidden, self.case.dropout["relu"], name + ".relu", np.arange(hidden.shape[2]),
-                         np.arange(hidden.shape[1])[:, None], self.lines, self.update)
+        hidden = self.dropout(hidden, self.case.dropout["relu"], name + ".relu", np.arange(hidden.shape[2]),
+                              np.arange(hidden.shape[1])[:, None], self.lines)
         return self.linear(hidden, name + ".w2")
 
     def table(self, *names):
@@ -378,11 +475,16 @@ class Layers:
 
     def embed(self, tokens, name, *tables):
         words = F.embedding(torch.from_numpy(tokens), self.table(*tables), padding_idx=PAD)  # no gradient for PAD
+        words = words * torch.from_numpy(tokens != PAD)[..., None]
         inputs = self.case.inputs
         places = positions(tokens.shape[1], self.case.d, inputs.get("positions.form", "interleaved"), inputs.get("positions.first", 0))
         x = inputs.get("embedding_scale", math.sqrt(self.case.d)) * words + places
         if inputs.get("language_embedding"):
             x = x + self.p[name + ".language"]
+        if inputs.get("input_vector"):  # of words; where the row is padding it does not matter
+            x = x + self.p["embedding.vector"] * torch.from_numpy(tokens != PAD)[..., None]
+        if self.case.placement == "joey_pre":
+            x = self.norm(x, ("decoder" if name == "embedding.target" else "encoder") + ".input")
         return self.residual_dropout(x, name, self.case.dropout.get("embedding"))
 
     def stack(self, x, stack, layers, functions):
@@ -401,6 +503,10 @@ class Layers:
 class Transformer(Layers):
     """The encoder-decoder."""
 
+    def __init__(self, case, parameters, update, batch=BATCH):
+        super().__init__(case, parameters, update, batch.lines)
+        self.batch = batch
+
     @staticmethod
     def initial_parameters(case):
         start = Start(case)
@@ -410,9 +516,13 @@ class Transformer(Layers):
         if case.inputs.get("language_embedding"):
             for side in ("source", "target"):
                 language = f"embedding.{side}.language"
-                start.p[language] = normal(language, (1, case.d), case.d**-0.5)[0]
+                start.p[language] = start.normal(language, (1, case.d), case.d**-0.5)[0]
+        if case.inputs.get("input_vector"):
+            bound = case.inputs["init_std"] if case.init == "normal" else math.sqrt(3 / case.d)
+            drawn = start.normal if case.init == "normal" else start.uniform
+            start.p["embedding.vector"] = drawn("embedding.vector", (1, case.d), bound)[0]
         if case.output_bias:
-            start.bias("output.bias", VOCABULARY, case.d)
+            start.bias("output.bias", case.target_vocabulary, case.d)
         start.stack("encoder", case.encoder_layers)
         start.stack("decoder", case.decoder_layers)
         return start.parameters()
@@ -426,16 +536,20 @@ class Transformer(Layers):
 
     def logits(self):
         """[B, T, K] over the output vocabulary."""
-        source = pad(SOURCES)
-        target = pad([[self.case.start()] + t for t in TARGETS])
+        source, target = pad(self.batch.sources), self.batch.inputs(self.case.start())
         source_visible = torch.from_numpy(source != PAD)[:, None, None, :]
         causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).tril()[None, None]
 
         memory = self.encode(self.embed_side(source, "source"), source_visible)
 
-        x = self.stack(self.embed_side(target, "target"), "decoder", self.case.decoder_layers, {
+        functions = {
             "self_attention": lambda y, name: self.attention(y, y, causal, name),
-            "cross_attention": lambda y, name: self.attention(y, memory, source_visible, name), "ffn": self.ffn})
+            "cross_attention": lambda y, name: self.attention(y, memory, source_visible, name),
+            "matt": lambda y, name: self.matt(y, memory, source_visible, name),
+            "aan": self.aan, "aan_ffn": self.aan, "ffn": self.ffn}
+        for pair, parts in PAIRS.items():
+            functions[pair] = lambda y, name, parts=parts: sum(functions[part](y, f"{name}.{part}") for part in parts)
+        x = self.stack(self.embed_side(target, "target"), "decoder", self.case.decoder_layers, functions)
 
         kept = self.case.kept()
         output = self.table("output.weight", "embedding.target", "embedding.shared")[kept]
@@ -444,7 +558,7 @@ class Transformer(Layers):
 
     def loss(self):
         """Of the rows that have a label."""
-        labels = torch.from_numpy(pad([t + [EOS] for t in TARGETS]))
+        labels = torch.from_numpy(pad(self.batch.labels))
         real = labels != PAD
         place = {v: i for i, v in enumerate(self.case.kept())}
         gold = torch.tensor([place[int(v)] for v in labels[real]])
@@ -452,7 +566,7 @@ class Transformer(Layers):
 
     def dropped(self):
         """The words of each side."""
-        source, target = pad(SOURCES), pad([[self.case.start()] + t for t in TARGETS])
+        source, target = pad(self.batch.sources), self.batch.inputs(self.case.start())
         return [int((self.word_dropout(tokens, "word." + side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
 
 
@@ -478,7 +592,7 @@ class Classifier(Layers):
         x = self.embed(self.word_dropout(tokens, "word"), "embedding", "embedding")
         x = self.encode(x, real[:, None, None, :])
         pooled = torch.stack([x[i, real[i]].mean(0) for i in range(len(SENTENCES))])
-        pooled = dropout(pooled, self.case.dropout["pooled"], "pooled", np.arange(self.case.d), 0, self.lines[:, 0], self.update)
+        pooled = self.dropout(pooled, self.case.dropout["pooled"], "pooled", np.arange(self.case.d), 0, self.lines[:, 0])
         return losses(self.linear(pooled, "output"), torch.tensor(CLASSES))
 
     def dropped(self):
@@ -526,7 +640,7 @@ def golden(Model, case):
 
 def cases():
     for norm in ("none", "layer_norm", "rms_norm", "scale_norm"):
-        for placement in ("post", "pre", "pre_no_final"):
+        for placement in ("post", "pre", "pre_no_final", "joey_pre", "joey_post"):
             yield f"{norm}_{placement}", Case(norm, placement)
     code = {"eps_mode": "std_add", "deviation": "unbiased"}  # of the AdaNorm paper's released code
     yield "ln_simple_post", Case("ln_simple", "post")
@@ -564,12 +678,32 @@ def cases():
         "scale_norm", "pre", fix_norm=True, inputs={
             "positions.form": "sin_only", "embedding_scale": 2.5, "decoder_start": "zero", "language_embedding": True},
         dropout={"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.3, "embedding": 0.5})
+    ds = {"init": "ds_init", "fan": "fused3_self", "mask": False}
+    ds_inputs = {"ds_init.form": "code", "positions.form": "halves"}
+    yield "ds_init_post", Case("layer_norm", "post", decoder_layers=2, inputs=ds_inputs, **ds)
+    yield "matt_ds_init_post", Case("layer_norm", "post", decoder_layers=2, sublayers={"decoder": "matt, ffn"}, inputs=ds_inputs, **ds)
+    yield "matt_pre_beside_self_attention", Case("layer_norm", "pre", sublayers={"decoder": "self_attention, matt, ffn"})
+    yield "matt_self_post", Case("layer_norm", "post", init="xavier_uniform", fan="fused3_self", sublayers={"decoder": "matt_self, ffn"})
+    yield "matt_aan_post", Case("layer_norm", "post", init="xavier_uniform", decoder_layers=2, sublayers={"decoder": "matt_aan, ffn"})
+    yield "aan_pre", Case("layer_norm", "pre", init="xavier_normal", sublayers={"decoder": "aan, cross_attention, ffn"})
+    yield "aan_ffn_post", Case("layer_norm", "post", init="xavier_uniform", sublayers={"decoder": "aan_ffn, cross_attention, ffn"})
+    # fix_norm: which of the norms is the last one decides what scale_norm_fixed learns.
+    yield "fix_norm_scale_norm_fixed_joey_post", Case("scale_norm_fixed", "joey_post", fix_norm=True, decoder_layers=2, sublayers={
+        "encoder": "ffn, self_attention", "decoder": "cross_attention, ffn, self_attention"})
+    yield "joey_init_post", Case("layer_norm", "joey_post", init="joey", mask=False, output_bias=False,
+                                 norm_settings={"eps": 1e-6}, inputs={"init_qkv_fan": "fused3"})
+    yield "normal_init", Case("layer_norm", "pre", init="normal", tied="none", inputs={"init_std": 0.2})
+    # As the DS paper's code: the zero vector at the start has neither PAD's row nor the vector of the inputs.
+    yield "zero_inputs_matt", Case("layer_norm", "post", tied="target", output_bias=False, decoder_layers=2,
+                                   sublayers={"decoder": "matt, ffn"}, norm_settings={"eps": 1e-8}, **ds, inputs=ds_inputs | {
+                                       "decoder_start": "zero", "input_vector": True, "special_outputs": True})
+    yield "input_vector_normal", Case("layer_norm", "pre", init="normal", tied="none", inputs={"init_std": 0.3, "input_vector": True})
     yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
 
 
 def classifier_cases():
     for norm in ("none", "layer_norm", "scale_norm", "ada_norm"):
-        for placement in ("post", "pre", "pre_no_final"):
+        for placement in ("post", "pre", "pre_no_final", "joey_pre", "joey_post"):
             yield f"{norm}_{placement}", ClassifierCase(norm, placement)
     yield "fix_norm_scale_norm_pre", ClassifierCase("scale_norm", "pre", fix_norm=True)
     # Without a decoder no norm stands before the output layer of FixNorm: all stay fixed.

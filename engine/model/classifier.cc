@@ -1,7 +1,5 @@
 #include "engine/model/classifier.h"
 
-#include <ATen/ops/zeros_like.h>
-
 #include "base/error.h"
 #include "engine/model/declared_parameters.h"
 #include "engine/ops/add_norm.h"
@@ -71,7 +69,7 @@ Classifier::Classifier(const LayerScope& root, const ClassifierOptions& options,
                        uint32_t dropout_seed)
     : options_(options),
       table_(declare_embedding(root, "embedding", vocab_size)),
-      embedding_(root, "embedding"),
+      embedding_(root, "embedding", Stack::kEncoder),
       encoder_(root.in_stack(Stack::kEncoder), options.layers, options.sublayers),
       output_(root.linear("output", MatrixRole::kOutput, classes, options.d_model)),
       pooled_dropout_(root.dropout("pooled", options.pooled_dropout)),
@@ -95,11 +93,8 @@ ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> la
 Value Classifier::logits(const ForwardContext& context, const ReadySentences& batch) const {
   const Value x = embedding_.forward(context, embedding_rows(context, options_, table_), batch.words);
   const Value rows = encoder_.forward(context, x, {batch.words, batch.spans});
-  Value pooled = span_means(context.tape, rows, batch.spans);
-  if (const Dropout dropout = pooled_dropout_.at(context); dropout.active()) {
-    const Value nothing(at::zeros_like(pooled.data()), /*requires_grad=*/false);
-    pooled = add_dropped(context.tape, nothing, pooled, dropout, batch.pooled);
-  }
+  const Value pooled =
+      drop_rows(context.tape, span_means(context.tape, rows, batch.spans), pooled_dropout_.at(context), batch.pooled);
   return linear(context.tape, pooled, output_.weight, output_.bias);
 }
 

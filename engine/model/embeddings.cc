@@ -10,12 +10,13 @@
 
 namespace tearless::engine {
 OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, bool mask_target_vocabulary,
-                                        bool loss_over_all) {
+                                        bool loss_over_all, bool special_outputs) {
   OutputVocabulary output_vocabulary;
   output_vocabulary.loss_over_all = loss_over_all;
   output_vocabulary.column_of.resize(in_target.size(), -1);
   for (int32_t v = 0; v < static_cast<int32_t>(in_target.size()); ++v) {
-    const bool keep = mask_target_vocabulary ? in_target[static_cast<size_t>(v)] != 0 : v != kPad && v != kBos;
+    const bool keep =
+        mask_target_vocabulary ? in_target[static_cast<size_t>(v)] != 0 : special_outputs || (v != kPad && v != kBos);
     if (!keep) continue;
     output_vocabulary.column_of[static_cast<size_t>(v)] = static_cast<int32_t>(output_vocabulary.tokens.size());
     output_vocabulary.tokens.push_back(v);
@@ -27,20 +28,27 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
 
 namespace {
 
-/// The vector [D] of a side's language; empty where the model has none.
-Value declare_language(const LayerScope& root, const ModelOptions& options, const char* name) {
-  if (!options.language_embedding) return {};
+/// The vector [D] that both sides share; empty where the model has none.
+Value declare_input_vector(const LayerScope& root, const ModelOptions& options) {
+  if (!options.input_vector) return {};
+  return root.declare("embedding.vector", {options.d_model}, initial_input_vector(options));
+}
+
+/// The vector [D] that is added to the rows of a side: that of its language, or the shared one; empty where the model
+/// has none.
+Value declare_vector(const LayerScope& root, const ModelOptions& options, const char* name, const Value& shared) {
+  if (!options.language_embedding) return shared;
   return root.declare(name, {options.d_model}, normal_embedding(options.d_model));
 }
 
-int32_t token_of(DecoderStart start) {
-  switch (start) {
+int32_t start_token(const ModelOptions& options) {
+  switch (options.decoder_start) {
     case DecoderStart::kBos:
       return kBos;
     case DecoderStart::kEos:
       return kEos;
     case DecoderStart::kZero:
-      return kPad;
+      return options.special_outputs || options.input_vector ? kNoToken : kPad;
   }
   return kBos;
 }
@@ -57,11 +65,15 @@ int64_t OutputVocabulary::outside(std::span<const int32_t> labels) const {
 Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
                        int64_t source_vocab_size)
     : tying_(options.tied_embeddings),
-      decoder_start_(token_of(options.decoder_start)),
+      decoder_start_(start_token(options)),
       options_(options),
       output_vocabulary_(std::move(output_vocabulary)),
-      source_input_(root, "embedding.source", declare_language(root, options, "embedding.source.language")),
-      target_input_(root, "embedding.target", declare_language(root, options, "embedding.target.language")),
+      input_vector_(declare_input_vector(root, options)),
+      source_input_(root, "embedding.source", Stack::kEncoder,
+                    declare_vector(root, options, "embedding.source.language", input_vector_)),
+      target_input_(root, "embedding.target", Stack::kDecoder,
+                    declare_vector(root, options, "embedding.target.language", input_vector_),
+                    options.input_vector && decoder_start_ == kNoToken ? AddedTo::kAllButFirst : AddedTo::kAllRows),
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());

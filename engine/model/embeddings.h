@@ -15,12 +15,14 @@ struct OutputVocabulary {
   std::vector<int32_t> tokens;     // [K] the token of each column of the logits, in increasing order
   std::vector<int32_t> column_of;  // [V] the column of each token; that of UNK for tokens outside
   /// The loss is over all V tokens, PAD and BOS included (LabelSmoothing::over_whole_vocabulary()): column v is token
-  /// v. The search has the columns above: it cannot choose PAD or BOS, and its probabilities are without theirs.
+  /// v. The search has the columns above: without special outputs it cannot choose PAD or BOS, and its probabilities
+  /// are without theirs.
   bool loss_over_all = false;
 
-  /// With the mask: the tokens v with in_target[v] = 1 (in_target is [V]). Without: all tokens but PAD and BOS.
+  /// With the mask: the tokens v with in_target[v] = 1 (in_target is [V]). Without: all tokens but PAD and BOS, and
+  /// with special outputs all.
   static OutputVocabulary from(const std::vector<uint8_t>& in_target, bool mask_target_vocabulary,
-                               bool loss_over_all = false);
+                               bool loss_over_all = false, bool special_outputs = false);
 
   /// The column of the loss's logits that this label has.
   int32_t column_of_label(int32_t label) const { return loss_over_all ? label : column_of[static_cast<size_t>(label)]; }
@@ -56,7 +58,7 @@ class Embeddings {
   Value logits(const ForwardContext& context, const Tables& tables, const Value& h) const;
 
   const OutputVocabulary& output_vocabulary() const { return output_vocabulary_; }
-  /// The token of every target's first row: BOS, EOS, or PAD, whose embedding is then a zero vector.
+  /// The token of every target's first row: BOS, EOS, PAD, whose embedding is then a zero vector, or kNoToken.
   int32_t decoder_start() const { return decoder_start_; }
 
  private:
@@ -67,6 +69,7 @@ class Embeddings {
   LayerOptions options_;
   OutputVocabulary output_vocabulary_;
   Value source_, target_, output_, output_bias_;
+  Value input_vector_;
   TokenEmbedding source_input_, target_input_;
   at::Tensor output_rows_;  // [K] int64
 };

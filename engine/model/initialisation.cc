@@ -56,6 +56,8 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
     return xavier_normal(fan_out * fused(QkvFan::kFused4, place.role));
   }
   if (options.init == Init::kTorchDefault) return torch_default(fan_in);
+  if (options.init == Init::kNormal) return {Initial::Kind::kNormal, options.init_std};
+  if (options.init == Init::kJoey) return xavier_uniform(fan_in, fan_out);
   if (options.init == Init::kKaimingReleased) {
     const bool of_attention = place.role != MatrixRole::kFeedForward && place.role != MatrixRole::kOutput;
     return of_attention ? torch_default(fan_in) : xavier_uniform(fan_in, fan_out);
@@ -74,10 +76,17 @@ Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_i
   return drawn ? torch_default(fan_in) : Initial{};
 }
 
-Initial initial_embedding(const LayerOptions& options) {
-  Initial initial = options.fix_norm ? Initial{Initial::Kind::kUniform, 0.01} : normal_embedding(options.d_model);
-  if (is_fairseq(options.init)) initial.zero_row = kPad;
+Initial initial_embedding(const LayerOptions& options, int64_t vocab_size) {
+  const bool joey = options.init == Init::kJoey;
+  Initial initial = options.fix_norm ? Initial{Initial::Kind::kUniform, 0.01}
+                    : joey           ? xavier_uniform(options.d_model, vocab_size)
+                                     : normal_embedding(options.d_model);
+  if (joey || is_fairseq(options.init)) initial.zero_row = kPad;
   return initial;
+}
+
+Initial initial_input_vector(const LayerOptions& options) {
+  return initial_matrix(options, {.role = MatrixRole::kOutput}, options.d_model, options.d_model);
 }
 
 Initial normal_embedding(int64_t d_model) {

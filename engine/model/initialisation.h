@@ -26,9 +26,12 @@ Initial torch_default(int64_t fan_in);
 Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out);
 /// The initial distribution of the bias beside a matrix [·, fan_in].
 Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_in);
-/// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
-/// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5). fairseq's has 0 for PAD.
-Initial initial_embedding(const LayerOptions& options);
+/// The initial distribution of embedding rows: N(0, d^-½), of `joey` U(±√(6 / (d + V))), or U(±0.01) with FixNorm. Keep
+/// 0.01 exactly: the initial length of a row decides how fast Adam turns it (docs/spec/knobs.md §5). fairseq's and
+/// JoeyNMT's have 0 for PAD.
+Initial initial_embedding(const LayerOptions& options, int64_t vocab_size);
+/// The initial distribution of the vector that zero adds to its inputs: as of a d × d matrix (docs/spec/knobs.md §6).
+Initial initial_input_vector(const LayerOptions& options);
 /// N(0, d^-½).
 Initial normal_embedding(int64_t d_model);
 

@@ -7,16 +7,20 @@
 
 namespace tearless::engine {
 
-LayerStack::LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers) {
+LayerStack::LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers)
+    : source_(std::make_unique<SourceProjection>()) {
   const std::vector<const SublayerKind*> layer = sublayers_of(sublayers);
   for (int64_t l = 1; l <= layers; ++l) {
     for (const SublayerKind* kind : layer) {
+      const bool last = kind == layer.back();
       const LayerScope scope = stack.in_layer(l).in_sublayer(std::string(kind->name));
-      std::unique_ptr<Sublayer> sublayer = kind->make(scope, source_);
-      sublayers_.push_back({std::move(sublayer), make_connection(scope, l == layers && kind == layer.back())});
+      std::unique_ptr<Sublayer> sublayer = kind->make(scope, *source_);
+      sublayers_.push_back({std::move(sublayer), make_connection(scope, {.first_of_layer = kind == layer.front(),
+                                                                         .last_of_layer = last,
+                                                                         .last_of_stack = last && l == layers})});
     }
   }
-  source_.declare(stack.parameters());
+  source_->declare(stack.parameters());
   final_norms_ = make_final_norms(stack);
 }
 
@@ -36,7 +40,9 @@ StackState LayerStack::make_state(int64_t rows, const at::TensorOptions& options
   state.capacity = rows;
   for (const auto& [sublayer, connection] : sublayers_) {
     const int64_t width = sublayer->slot_width();
-    state.slots.push_back(width > 0 ? at::empty({rows, width}, options) : at::Tensor());
+    const bool wide = sublayer->slot_is_wide() && options.dtype() == at::kBFloat16;
+    state.slots.push_back(width == 0 ? at::Tensor()
+                                     : at::empty({rows, width}, wide ? options.dtype(at::kFloat) : options));
   }
   return state;
 }

@@ -19,7 +19,7 @@ class LayerStack {
 
   /// EncoderOutput::projected of an encoder output [S, D]. REQUIRES: a sublayer reads it.
   Value project(const ForwardContext& context, const Value& encoder_output) const {
-    return source_.forward(context, encoder_output);
+    return source_->forward(context, encoder_output);
   }
   /// x [T, D] → [T, D]. With a state its rows `state->written` are written, and inputs.self refers to all of its rows.
   /// Only the stream x is normed by the layers: under `pre` the encoder output has passed the encoder's final norm.
@@ -33,8 +33,8 @@ class LayerStack {
     std::unique_ptr<Sublayer> sublayer;
     ResidualConnection connection;
   };
-  SourceProjection source_;
-  std::vector<Connected> sublayers_;  // of all layers, in order
+  std::unique_ptr<SourceProjection> source_;  // at a fixed address: sublayers refer to it
+  std::vector<Connected> sublayers_;          // of all layers, in order
   std::vector<NormOp> final_norms_;
 };
 

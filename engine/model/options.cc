@@ -7,10 +7,10 @@
 namespace tearless::engine {
 namespace {
 
-constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
+constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final", "joey_pre", "joey_post"});
 constexpr auto kInits =
     std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default",
-                                     "kaiming_released", "fairseq", "fairseq_0_9"});
+                                     "kaiming_released", "fairseq", "fairseq_0_9", "joey", "normal"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
@@ -78,7 +78,7 @@ void describe_sublayers(SettingsVisitor& v, std::string_view key, std::string_vi
   const auto listed = [](bool decoder) {
     std::string text = "sublayers of a layer, in order:";
     for (const auto& kind : sublayer_kinds()) {
-      if (kind->reads_encoder_output && !decoder) continue;
+      if ((kind->reads_encoder_output || kind->is_causal) && !decoder) continue;
       text += fmt::format("{} `{}` {}", text.ends_with(':') ? "" : ";", kind->name, kind->meaning);
     }
     return text;
@@ -91,20 +91,27 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
   v.integer({.key = "d_model", .meaning = "model width d", .min = 2, .max = 16384}, o.d_model);
   v.integer({.key = "d_ff", .meaning = "width of the feed-forward block", .min = 1, .max = 65536}, o.d_ff);
   v.integer({.key = "heads", .meaning = "attention heads; must divide d_model", .min = 1, .max = 1024}, o.heads);
-  v.choice({.key = "placement",
-            .meaning = "where each sublayer's norm stands: `post` N(x + F(x)) (TwT eq. 2); `pre` x + F(N(x)) with a "
-                       "final norm after each "
-                       "stack (TwT eq. 3); `pre_no_final` without the final norms"},
-           o.placement, kPlacements);
+  v.choice(
+      {.key = "placement",
+       .meaning =
+           "where each sublayer's norm stands: `post` N(x + F(x)) (TwT eq. 2); `pre` x + F(N(x)) with a "
+           "final norm after each "
+           "stack (TwT eq. 3); `pre_no_final` without the final norms; `joey_pre` without them, and with a norm on "
+           "the sum of embedding and position; `joey_post` two norms after the last sublayer of a layer, "
+           "one after the decoder's first, none after others, and a final norm after each stack (branches "
+           "of JoeyNMT)"},
+      o.placement, kPlacements);
   v.choice({.key = "init",
-            .meaning = "initial weights, fan_in the inputs of a matrix: `xavier_normal` (TwT eq. 4); `xavier_uniform`; "
-                       "`small_init` attention at √(2/5d) (TwT §2.2); `ds_init` Xavier uniform scaled by depth (DS "
-                       "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
-                       "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
-                       "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
-                       "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
-                       "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
-                       "U(±√(1/d)). Other biases are 0 except with torch_default"},
+            .meaning =
+                "initial weights, fan_in the inputs of a matrix: `xavier_normal` (TwT eq. 4); `xavier_uniform`; "
+                "`small_init` attention at √(2/5d) (TwT §2.2); `ds_init` Xavier uniform scaled by depth (DS "
+                "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
+                "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
+                "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
+                "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
+                "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
+                "U(±√(1/d)); `joey` every matrix Xavier uniform by itself, embeddings too, the embedding of PAD 0, as "
+                "JoeyNMT; `normal` N(0, init_std). Other biases are 0 except with torch_default"},
            o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
@@ -112,6 +119,12 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
             .neutral = "separate",
             .switched_off_by = sees_fan_out(o.init) ? "" : "model.init"},
            o.init_qkv_fan, kFans);
+  v.number({.key = "init_std",
+            .meaning = "standard deviation of init `normal`",
+            .min = 1e-6,
+            .max = 10,
+            .switched_off_by = o.init == Init::kNormal ? "" : "model.init"},
+           o.init_std);
   v.flag({.key = "fix_norm",
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
           .neutral = false},
@@ -164,11 +177,25 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
                   "of that side, not scaled (TwT's released code)",
        .neutral = false},
       o.language_embedding);
+  v.flag({.key = "input_vector",
+          .meaning = "one learned vector, added to the rows of all input words of both sides, not scaled (the DS "
+                     "paper's code); the zero vector of decoder_start `zero` is without it. Not with "
+                     "language_embedding",
+          .neutral = false},
+         o.input_vector);
   v.flag({.key = "output_bias", .meaning = "a bias for each token of the output vocabulary"}, o.output_bias);
   v.flag({.key = "mask_target_vocabulary",
           .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "
-                     "(TwT App. A); false: all but PAD and BOS"},
+                     "(TwT App. A); false: all but PAD and BOS, see special_outputs"},
          o.mask_target_vocabulary);
+  v.flag(
+      {.key = "special_outputs",
+       .meaning = "the output vocabulary has PAD and BOS, too, in the loss, in perplexities and in the search (the DS "
+                  "paper's code, JoeyNMT); the search `t2t` cuts an output at its first PAD, and text has neither. "
+                  "The zero vector of decoder_start `zero` is then not the embedding of PAD, which starts and is "
+                  "trained as the others (likewise with input_vector). Needs mask_target_vocabulary = false",
+       .neutral = false},
+      o.special_outputs);
   describe_layer_tables(v, o, /*has_decoder=*/true);
 }
 
@@ -177,10 +204,11 @@ void check_consistent(const LayerOptions& o) {
     fail("model.heads = {} does not divide model.d_model = {}; choose heads so that d_model / heads is whole", o.heads,
          o.d_model);
   }
-  if (o.norm.scope == NormScope::kFinalOnly && o.norm.scope_applies() && o.placement != Placement::kPre) {
+  if (o.norm.scope == NormScope::kFinalOnly && o.norm.scope_applies() && o.placement != Placement::kPre &&
+      o.placement != Placement::kJoeyPost) {
     fail(
-        "model.norm.scope = \"final_only\" needs model.placement = \"pre\": with the other placements no norm follows "
-        "a stack");
+        "model.norm.scope = \"final_only\" needs model.placement = \"pre\" or \"joey_post\": with the other placements "
+        "no norm follows a stack");
   }
 }
 
@@ -188,6 +216,17 @@ void check_consistent(const ModelOptions& o) {
   check_consistent(static_cast<const LayerOptions&>(o));
   check_sublayers("model.encoder_sublayers", o.encoder_sublayers, /*in_decoder=*/false);
   check_sublayers("model.decoder_sublayers", o.decoder_sublayers, /*in_decoder=*/true);
+  if (o.input_vector && o.language_embedding) {
+    fail(
+        "model.input_vector and model.language_embedding are both true, but an input row has one learned vector; set "
+        "one "
+        "of them to false");
+  }
+  if (o.special_outputs && o.mask_target_vocabulary) {
+    fail(
+        "model.special_outputs = true needs model.mask_target_vocabulary = false: the mask leaves out PAD and BOS, "
+        "which no training target has");
+  }
 }
 
 }  // namespace tearless::engine

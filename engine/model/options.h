@@ -14,9 +14,11 @@ namespace tearless::engine {
 
 /// Placement of each sublayer's norm (docs/spec/knobs.md §1). Only engine/model/residual.cc distinguishes the cases.
 enum class Placement {
-  kPost,       // N(x + F(x)) (TwT eq. 2)
-  kPre,        // x + F(N(x)), with a final norm after each stack (TwT eq. 3)
-  kPreNoFinal  // as kPre, without the final norms
+  kPost,        // N(x + F(x)) (TwT eq. 2)
+  kPre,         // x + F(N(x)), with a final norm after each stack (TwT eq. 3)
+  kPreNoFinal,  // as kPre, without the final norms
+  kJoeyPre,     // as kPreNoFinal, with a norm on the sum of embedding and position (a branch of JoeyNMT)
+  kJoeyPost     // two norms after the last sublayer of a layer, one after the decoder's first, final norms (another)
 };
 
 /// Initial weights (docs/spec/knobs.md §7). N(0, σ) is given by its standard deviation.
@@ -32,7 +34,9 @@ enum class Init {
   // fairseq ≤ 0.8: q, k and v Xavier uniform of gain 1/√2, U(±√(6 / (4 d))); all else Xavier uniform; the embedding of
   // PAD 0.
   kFairseq,
-  kFairseq09  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
+  kFairseq09,  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
+  kJoey,       // JoeyNMT: every matrix Xavier uniform by itself, embeddings too; the embedding of PAD 0
+  kNormal      // every matrix N(0, LayerOptions::init_std)
 };
 inline bool is_fairseq(Init init) { return init == Init::kFairseq || init == Init::kFairseq09; }
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
@@ -69,7 +73,8 @@ enum class Tying {
 enum class DecoderStart {
   kBos,  // the embedding of BOS (TwT, JoeyNMT)
   kEos,  // the embedding of EOS (fairseq)
-  kZero  // a zero vector, to which the position is added (zero)
+  kZero  // a zero vector, to which the position is added (zero); the embedding of PAD, unless special_outputs or
+         // input_vector
 };
 
 /// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
@@ -99,6 +104,7 @@ struct LayerOptions {
   Placement placement = Placement::kPre;
   Init init = Init::kSmallInit;
   QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
+  double init_std = 0.02;                   // of Init::kNormal
   DsInitOptions ds_init;
   bool fix_norm = false;                  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
   std::optional<double> embedding_scale;  // factor of the input embeddings; unset: √d
@@ -121,11 +127,14 @@ struct ModelOptions : LayerOptions {
   OutputPad init_output_pad = OutputPad::kRandom;
   DecoderStart decoder_start = DecoderStart::kBos;
   bool language_embedding = false;     // a learned vector for each side, added to its input rows
+  bool input_vector = false;           // one learned vector, added to the input rows of words of both sides (zero)
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
+  bool special_outputs = false;        // the output vocabulary has PAD and BOS; needs mask_target_vocabulary = false
 };
 void describe(SettingsVisitor& visitor, ModelOptions& options);
-/// Throws UserError as for LayerOptions, and by check_sublayers().
+/// Throws UserError as for LayerOptions, by check_sublayers(), if the mask leaves special outputs out, and for two
+/// vectors of one input row.
 void check_consistent(const ModelOptions& options);
 
 /// A setting for the sublayers of a layer; `neutral` is its default.

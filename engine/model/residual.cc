@@ -11,10 +11,11 @@ namespace {
 /// The numbers of norms that a placement has.
 struct NormPlaces {
   int before = 0, after = 0;  // each sublayer
-  int after_stack = 0;
+  int before_stack = 0, after_stack = 0;
 };
 
-NormPlaces places_of(Placement placement) {
+/// Of a sublayer at that position.
+NormPlaces places_of(Placement placement, bool in_decoder, const SublayerPosition& position = {}) {
   switch (placement) {
     case Placement::kPost:
       return {.after = 1};
@@ -22,6 +23,11 @@ NormPlaces places_of(Placement placement) {
       return {.before = 1, .after_stack = 1};
     case Placement::kPreNoFinal:
       return {.before = 1};
+    case Placement::kJoeyPre:
+      return {.before = 1, .before_stack = 1};
+    case Placement::kJoeyPost:
+      if (position.last_of_layer) return {.after = 2, .after_stack = 1};
+      return {.after = in_decoder && position.first_of_layer ? 1 : 0, .after_stack = 1};
   }
   return {};
 }
@@ -31,26 +37,40 @@ NormOp make_norm(const LayerScope& scope, const NormSite& site) {
   return scope.norm(options.norm.at(site, options.fix_norm), options.d_model);
 }
 
+bool is_decoder(const LayerScope& scope) { return scope.stack() == Stack::kDecoder; }
+
 }  // namespace
 
-ResidualConnection make_connection(const LayerScope& sublayer, bool last) {
-  const NormPlaces places = places_of(sublayer.options().placement);
-  const bool in_decoder = sublayer.stack() == Stack::kDecoder;
+ResidualConnection make_connection(const LayerScope& sublayer, const SublayerPosition& position) {
+  const bool in_decoder = is_decoder(sublayer);
+  const NormPlaces places = places_of(sublayer.options().placement, in_decoder, position);
   const NormSite before{.in_decoder = in_decoder};
-  const NormSite after{.in_decoder = in_decoder, .decoder_output = in_decoder && last && places.after_stack == 0};
+  const NormSite after{.in_decoder = in_decoder,
+                       .decoder_output = in_decoder && position.last_of_stack && places.after_stack == 0};
   ResidualConnection connection;
   connection.name = sublayer.name();
   connection.dropout = sublayer.dropout(sublayer.options().dropout.residual);
   for (int i = 0; i < places.before; ++i) connection.before.push_back(make_norm(sublayer, before));
-  for (int i = 0; i < places.after; ++i) connection.after.push_back(make_norm(sublayer, after));
+  for (int i = 0; i < places.after; ++i) {
+    connection.after.push_back(make_norm(i == 0 ? sublayer : sublayer.in_sublayer("second"), after));
+  }
   return connection;
 }
 
+std::vector<NormOp> make_input_norms(const LayerScope& stack) {
+  const bool in_decoder = is_decoder(stack);
+  std::vector<NormOp> norms;
+  for (int i = 0; i < places_of(stack.options().placement, in_decoder).before_stack; ++i) {
+    norms.push_back(make_norm(stack.in_sublayer("input"), {.in_decoder = in_decoder}));
+  }
+  return norms;
+}
+
 std::vector<NormOp> make_final_norms(const LayerScope& stack) {
-  const bool in_decoder = stack.stack() == Stack::kDecoder;
+  const bool in_decoder = is_decoder(stack);
   const NormSite site{.in_decoder = in_decoder, .after_stack = true, .decoder_output = in_decoder};
   std::vector<NormOp> norms;
-  for (int i = 0; i < places_of(stack.options().placement).after_stack; ++i) {
+  for (int i = 0; i < places_of(stack.options().placement, in_decoder).after_stack; ++i) {
     norms.push_back(make_norm(stack.in_sublayer("final"), site));
   }
   return norms;

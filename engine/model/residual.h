@@ -2,6 +2,9 @@
 //   post          x ← N(x + drop(F(x)))
 //   pre           x ← x + drop(F(N(x))), and one more N after the stack
 //   pre_no_final  as pre, without that last N
+//   joey_pre      as pre_no_final, with N on the input of the stack
+//   joey_post     x ← N(N(x + drop(F(x)))) for the last sublayer of a layer, x ← N(x + drop(F(x))) for the decoder's
+//                 first, x ← x + drop(F(x)) for others, and one more N after the stack (docs/spec/knobs.md §4.4)
 // In general a sublayer F has any number of norms before and after it:
 //   x ← after(x + drop(F(before(x))))
 //
@@ -24,9 +27,16 @@ struct ResidualConnection {
   std::vector<NormOp> after;   // on the sum
 };
 
+/// Which of the sublayers of its stack a sublayer is.
+struct SublayerPosition {
+  bool first_of_layer = false, last_of_layer = false, last_of_stack = false;
+};
 /// The connection of the sublayer in that scope, by the placement of the model. Declares the norms' parameters,
-/// <scope>.norm.gain and .bias, if their kind has them. `last`: the sublayer is the last of its stack.
-ResidualConnection make_connection(const LayerScope& sublayer, bool last);
+/// <scope>.norm.gain and .bias, of a second norm <scope>.second.norm.gain and .bias, if their kind has them.
+ResidualConnection make_connection(const LayerScope& sublayer, const SublayerPosition& position);
+/// The norms on the sum of embedding and position, before its dropout, with the parameters <stack>.input.norm.gain and
+/// .bias.
+std::vector<NormOp> make_input_norms(const LayerScope& stack);
 /// The norms after a stack, with the parameters <stack>.final.norm.gain and .bias.
 std::vector<NormOp> make_final_norms(const LayerScope& stack);
 

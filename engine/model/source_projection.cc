@@ -27,4 +27,9 @@ Value SourceProjection::forward(const ForwardContext& context, const Value& enco
   return linear(context.tape, encoder_output, maps_.weight, maps_.bias);
 }
 
+Linear SourceProjection::map(Tape& tape, int64_t column) const {
+  const int64_t end = column + maps_.weight.data().size(1);
+  return {slice_rows(tape, maps_.weight, column, end), slice_rows(tape, maps_.bias, column, end)};
+}
+
 }  // namespace tearless::engine

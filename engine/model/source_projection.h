@@ -20,6 +20,8 @@ class SourceProjection {
 
   /// encoder_output [S, D] → [S, W]. REQUIRES: there are maps.
   Value forward(const ForwardContext& context, const Value& encoder_output) const;
+  /// The map whose result begins in that column of projected rows, for other rows: D → D.
+  Linear map(Tape& tape, int64_t column) const;
 
  private:
   std::vector<ParameterSpec> weights_, biases_;  // until declare()

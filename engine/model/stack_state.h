@@ -1,7 +1,8 @@
 // What a stack of layers keeps of the rows of a pass for later passes: in search the keys and values of earlier
-// positions, in a language model the memory of earlier segments. The stack never moves the rows of a slot: which of
-// them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets, reorders or forgets by other
-// spans. On a recording tape a span's rows are consecutive; key_rows, which lists them in any order, is for search.
+// positions or the sum of the rows so far, in a language model the memory of earlier segments. The stack never moves
+// the rows of a slot: which of them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets,
+// reorders or forgets by other spans. On a recording tape a span's rows are consecutive; key_rows, which lists them in
+// any order, is for search.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ class Slot {
   /// [capacity, W], after `now` has been written to those of this pass. Gradients reach `now` alone: what earlier
   /// passes left is constant.
   ColumnSlice extend(Tape& tape, const ColumnSlice& now) const;
+  /// All rows of the slot [capacity, W], for an operation that writes those of this pass by itself; undefined if there
+  /// is no state.
+  const at::Tensor& rows() const { return rows_; }
 
  private:
   at::Tensor rows_;

@@ -59,10 +59,14 @@ void check_sublayers(std::string_view key, std::string_view setting, bool in_dec
     if (kind->reads_encoder_output && !in_decoder) {
       fail("{} = \"{}\": {} reads the encoder output; leave it to the decoder", key, setting, word);
     }
+    if (kind->is_causal && !in_decoder) {
+      fail("{} = \"{}\": each row of {} sees only itself and those before; leave it to the decoder", key, setting,
+           word);
+    }
     reads_encoder_output |= kind->reads_encoder_output;
   }
   if (in_decoder && !reads_encoder_output) {
-    fail("{} = \"{}\": nothing reads the encoder output; add cross_attention", key, setting);
+    fail("{} = \"{}\": nothing reads the encoder output; add cross_attention or matt", key, setting);
   }
 }
 

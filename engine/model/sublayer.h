@@ -50,6 +50,8 @@ class Sublayer {
   virtual Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const = 0;
   /// Numbers that it keeps of each row in `inputs.slot`; 0 if it sees no other rows of its own side.
   virtual int64_t slot_width() const { return 0; }
+  /// Whether these are sums, kept in fp32 where rows are bf16.
+  virtual bool slot_is_wide() const { return false; }
 };
 
 /// A kind of sublayer as the settings name it.
@@ -57,6 +59,7 @@ struct SublayerKind {
   std::string_view name = {};     // set from sublayers.def; a part of the names of its parameters
   std::string_view meaning = {};  // formula and source, for the settings page
   bool reads_encoder_output = false;
+  bool is_causal = false;  // each row sees itself and those before, also where all are there
   std::unique_ptr<Sublayer> (*make)(const LayerScope& scope, SourceProjection& source) = nullptr;
 };
 
@@ -71,7 +74,7 @@ const Kinds<SublayerKind>& sublayer_kinds();
 /// The kinds that a setting such as "self_attention, ffn" names, in order. REQUIRES: check_sublayers() accepts it.
 std::vector<const SublayerKind*> sublayers_of(std::string_view setting);
 /// Throws UserError if the setting `key` names a kind that does not exist, or names a kind twice. Encoders must not
-/// name a kind that reads the encoder output; decoders must.
+/// name a kind that reads the encoder output or is causal; decoders must name one that reads it.
 void check_sublayers(std::string_view key, std::string_view setting, bool in_decoder);
 
 }  // namespace tearless::engine

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/model/padded_batch.h"
+#include "engine/model/residual.h"
 #include "engine/ops/add_norm.h"
 #include "engine/ops/embedding.h"
 
@@ -26,7 +27,7 @@ NormOp unit_rows() {
 }  // namespace
 
 Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, PadRow pad) {
-  Initial initial = initial_embedding(scope.options());
+  Initial initial = initial_embedding(scope.options(), vocab_size);
   if (pad != PadRow::kOfInit) initial.zero_row = pad == PadRow::kZero ? kPad : -1;
   return scope.declare(name, {vocab_size, scope.options().d_model}, initial);
 }
@@ -35,22 +36,35 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
   return options.fix_norm ? norm_rows(context.tape, matrix, unit_rows()) : matrix;
 }
 
-TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name, Value language)
+TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name, Stack stack, Value vector, AddedTo added_to)
     : d_model_(scope.options().d_model),
       scale_(scope.options().embedding_scale.value_or(std::sqrt(static_cast<double>(d_model_)))),
       position_options_(scope.options().positions),
       row_type_(scope.parameters().row_type()),
       dropout_(scope.dropout(name, scope.options().dropout.of_embedding())),
-      language_(std::move(language)) {}
+      vector_(std::move(vector)),
+      added_to_(added_to),
+      input_norms_(make_input_norms(scope.in_stack(stack))) {}
+
+at::Tensor TokenEmbedding::positions(int64_t count, const at::Device& device) const {
+  const std::lock_guard lock(positions_->mutex);
+  std::vector<at::Tensor>& tables = positions_->tables;
+  if (tables.empty() || tables.back().size(0) < count) {
+    const int64_t size = power_of_two(std::max<int64_t>(count, 128));
+    tables.push_back(sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(device));
+  }
+  return tables.back();
+}
 
 Value TokenEmbedding::forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const {
-  const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
-  if (positions_.empty() || positions_.back().size(0) < needed) {
-    const int64_t size = power_of_two(std::max<int64_t>(needed, 128));
-    positions_.push_back(
-        sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(table.data().device()));
-  }
-  return embedding(context.tape, table, rows, positions_.back(), scale_, dropout_.at(context), row_type_, language_);
+  const int32_t last = *std::max_element(rows.positions.begin(), rows.positions.end());
+  const at::Tensor places = positions(last + int64_t{1}, table.data().device());
+  const Dropout dropout = dropout_.at(context);
+  const bool is_last = input_norms_.empty();  // dropout is then part of the embedding's kernel
+  Value x = embedding(context.tape, table, rows, places, scale_, is_last ? dropout : Dropout::off(), row_type_, vector_,
+                      added_to_);
+  for (const NormOp& norm : input_norms_) x = norm_rows(context.tape, x, norm);
+  return is_last ? x : drop_rows(context.tape, x, dropout, rows);
 }
 
 }  // namespace tearless::engine

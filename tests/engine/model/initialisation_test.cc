@@ -329,6 +329,44 @@ TEST(Initialisation, EmbeddingsAreNormalOrTinyAndUniformWithFixNorm) {
   }
 }
 
+TEST(Initialisation, JoeysSeesEachMatrixAloneEmbeddingsToo) {
+  ModelOptions options = options_of(Init::kJoey, QkvFan::kFused4);  // which it does not look at
+  options.tied_embeddings = Tying::kNone;
+  const Parameters parameters = parameters_of(options);
+  const double d = kWidth;
+  expect_attention(parameters, xavier(d, d), xavier(d, d), Form::kUniform);
+  expect_ffn(parameters, Form::kUniform);
+  for (const char* table : {"embedding.source", "embedding.target", "output.weight"}) {
+    const at::Tensor rows = parameters.get(table).data();
+    EXPECT_TRUE(rows[kPad].eq(0).all().item<bool>()) << table;
+    expect_uniform(parameters, table, std::sqrt(6.0 / (kWidth + kVocabulary)));
+  }
+}
+
+TEST(Initialisation, OfNormalHasTheChosenDeviationInEveryMatrix) {
+  for (const double std : {0.02, 0.3}) {
+    ModelOptions options = options_of(Init::kNormal);
+    options.init_std = std;
+    const Parameters parameters = parameters_of(options);
+    expect_attention(parameters, std, std, Form::kNormal);
+    for (const char* map : {"encoder.1.ffn.w1", "decoder.1.ffn.w2"}) {
+      expect_moments(parameters, fmt::format("{}.weight", map), std, Form::kNormal);
+    }
+    expect_moments(parameters, "embedding.shared", 1 / std::sqrt(static_cast<double>(kWidth)), Form::kNormal);
+  }
+}
+
+// docs/spec/knobs.md §6: U(±√(3/d)) with zero's initialiser.
+TEST(Initialisation, TheInputVectorIsDrawnAsAMatrixOfItsWidthOutsideTheLayers) {
+  ModelOptions options = options_of(Init::kDsInit, QkvFan::kFused3Self);
+  options.d_model = 400;
+  options.input_vector = true;
+  expect_uniform(parameters_of(options), "embedding.vector", std::sqrt(3.0 / 400));
+  options.init = Init::kNormal;
+  options.init_std = 0.1;
+  expect_moments(parameters_of(options), "embedding.vector", 0.1, Form::kNormal);
+}
+
 // FixNorm has no say in it: it is no row of an embedding matrix.
 TEST(Initialisation, LanguageVectorsAreNormal) {
   for (const bool fix_norm : {false, true}) {

@@ -93,8 +93,14 @@ TEST(SublayerSettings, ThatMakeNoStackAreRefused) {
             "model.s = \"ffn, self_attention, ffn\" names ffn twice; a layer has at most one of each");
   EXPECT_EQ(refused("cross_attention", false),
             "model.s = \"cross_attention\": cross_attention reads the encoder output; leave it to the decoder");
+  EXPECT_EQ(refused("aan, ffn", false),
+            "model.s = \"aan, ffn\": each row of aan sees only itself and those before; leave it to the decoder");
+  for (const char* legal : {"matt, ffn", "matt, self_attention, ffn", "aan_ffn, cross_attention, ffn", "matt_self"}) {
+    EXPECT_EQ(refused(legal, true), "");
+  }
   EXPECT_EQ(refused("self_attention, ffn", true),
-            "model.s = \"self_attention, ffn\": nothing reads the encoder output; add cross_attention");
+            "model.s = \"self_attention, ffn\": nothing reads the encoder output; add cross_attention or matt");
+  EXPECT_THAT(refused("aan, ffn", true), HasSubstr("nothing reads the encoder output"));
 }
 
 /// Three streams of rows, passed in segments with a state: what each row gets, in the order of the whole.
@@ -165,6 +171,18 @@ TEST(StackState, InSegmentsWithTheirMemoryAStackGivesWhatItGivesAtOnce) {
       if (sublayers != "ffn") {
         EXPECT_GT(test::distance(segments.by_segments(x, 2, listed), whole), 1e-3) << "a shorter memory is the same";
       }
+    }
+  }
+}
+
+TEST(StackState, OfAverageAttentionInSegmentsGivesWhatItGivesAtOnce) {
+  for (const char* sublayers : {"aan", "aan_ffn, ffn"}) {
+    SCOPED_TRACE(sublayers);
+    const TinyStack tiny(test::tiny_options(), 2, sublayers);
+    const Segments segments(tiny);
+    const at::Tensor x = random_tensor({Segments::kStreams * Segments::kLength, 12}, 2).to(at::kFloat);
+    for (const bool listed : {false, true}) {
+      EXPECT_LT(test::distance(segments.by_segments(x, Segments::kLength, listed), segments.whole(x)), 1e-5);
     }
   }
 }

@@ -63,7 +63,8 @@ inline std::vector<Placement> placements() {
   return all;
 }
 
-/// Every model.decoder_sublayers, or every setting for a stack without a decoder: each order of up to three kinds.
+/// Lists of sublayers that model.decoder_sublayers accepts, or the setting of a stack without a decoder: each order of
+/// up to two kinds, and of three where one is cross-attention and one the feed-forward block.
 inline std::vector<std::string> all_sublayers(bool in_decoder) {
   std::vector<std::string> lists = {""}, accepted;
   for (int length = 1; length <= 3; ++length) {
@@ -71,6 +72,9 @@ inline std::vector<std::string> all_sublayers(bool in_decoder) {
     for (const std::string& list : lists) {
       for (const auto& kind : sublayer_kinds()) {
         longer.push_back(list + (list.empty() ? "" : ", ") + std::string(kind->name));
+        const bool usual = longer.back().find("cross_attention") != std::string::npos &&
+                           longer.back().find("ffn") != std::string::npos;
+        if (length == 3 && !usual) continue;
         try {
           check_sublayers("", longer.back(), in_decoder);
           accepted.push_back(longer.back());
@@ -81,6 +85,17 @@ inline std::vector<std::string> all_sublayers(bool in_decoder) {
     lists = std::move(longer);
   }
   return accepted;
+}
+
+/// Every model.decoder_sublayers with one kind in the place of self-attention, or of self-attention and
+/// cross-attention.
+inline std::vector<std::string> attending_sublayers() {
+  std::vector<std::string> all;
+  for (const auto& kind : sublayer_kinds()) {
+    if (kind->name == "ffn" || kind->name == "cross_attention") continue;
+    all.push_back(std::string(kind->name) + (kind->reads_encoder_output ? ", ffn" : ", cross_attention, ffn"));
+  }
+  return all;
 }
 
 struct TinyModel {
@@ -94,9 +109,10 @@ struct TinyModel {
             bool loss_over_all = false)
       : options(o),
         parameters(init_seed, device, precision),
-        transformer(parameters, o,
-                    OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary, loss_over_all),
-                    dropout_seed) {
+        transformer(
+            parameters, o,
+            OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary, loss_over_all, o.special_outputs),
+            dropout_seed) {
     parameters.allocate();
     at::set_num_threads(1);  // for so little work one thread is faster
   }

@@ -2,6 +2,7 @@
 #include "engine/model/token_embedding.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ class Inputs {
         table_(declare_embedding(scope_, "table", kVocabulary)),
         language_(options.language_embedding ? scope_.declare("language", {kWidth}, normal_embedding(kWidth))
                                              : Value()),
-        embedding_(scope_, "table", language_) {
+        embedding_(scope_, "table", Stack::kEncoder, language_) {
     parameters_.allocate();
     test::append_sentence(rows_, {5, 3, 5}, 8);
     test::append_sentence(rows_, {6}, 2);
@@ -92,7 +93,7 @@ TEST(TokenEmbedding, OfPadIsItsPositionAloneWhereThatRowStartsAtZero) {
     Parameters parameters(/*seed=*/1, at::kCPU);
     const LayerScope scope(parameters, options, /*dropout_seed=*/2);
     const Value table = declare_embedding(scope, "table", kVocabulary, PadRow::kZero);
-    const TokenEmbedding embedding(scope, "table");
+    const TokenEmbedding embedding(scope, "table", Stack::kEncoder);
     parameters.allocate();
     PackedRows rows;
     test::append_sentence(rows, {kPad, 5, kPad}, 8);
@@ -102,6 +103,37 @@ TEST(TokenEmbedding, OfPadIsItsPositionAloneWhereThatRowStartsAtZero) {
       EXPECT_NEAR(x[0][c].item<double>(), position(0, c), 1e-7);
       EXPECT_NEAR(x[2][c].item<double>(), position(2, c), 1e-6);
       EXPECT_GT(std::abs(x[1][c].item<double>() - position(1, c)), 1e-3);
+    }
+  }
+}
+
+// Beside PAD, which has a word of its own then.
+TEST(TokenEmbedding, OfNoTokenIsItsPositionAlone) {
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Parameters parameters(/*seed=*/1, at::kCPU);
+    const ModelOptions options = narrow();
+    const LayerScope scope(parameters, options, /*dropout_seed=*/2);
+    const Value table = declare_embedding(scope, "table", kVocabulary);
+    const TokenEmbedding embedding(scope, "table", Stack::kEncoder);
+    parameters.allocate();
+    PackedRows rows;
+    test::append_sentence(rows, {kNoToken, kPad, kNoToken, 5}, 8);
+    Tape tape(Tape::Kind::kRecording, ops);
+    const Value x = embedding.forward({tape, 1}, embedding_rows({tape}, options, table), rows);
+    for (int64_t c = 0; c < 2; ++c) {
+      EXPECT_NEAR(x.data()[0][c].item<double>(), position(0, c), 1e-7);
+      EXPECT_NEAR(x.data()[2][c].item<double>(), position(2, c), 1e-6);
+      for (const int64_t t : {1, 3}) {
+        EXPECT_NEAR(
+            x.data()[t][c].item<double>(),
+            std::sqrt(6.0) * table.data()[rows.tokens[static_cast<size_t>(t)]][c].item<double>() + position(t, c),
+            1e-6);
+      }
+    }
+    x.add_grad(at::ones_like(x.data()));
+    tape.backward();
+    for (int64_t token = 0; token < kVocabulary; ++token) {
+      EXPECT_NEAR(table.grad()[token][0].item<double>(), token == kPad || token == 5 ? std::sqrt(6.0) : 0.0, 1e-6);
     }
   }
 }

@@ -47,6 +47,59 @@ TEST(ParameterCount, AgreesWithThePublishedCounts) {
   EXPECT_EQ(count("scale_norm", Placement::kPost), kBody + 30);
 }
 
+// DS Table 3 (docs/spec/knobs.md §11.3, §13): what a decoder layer gains or loses against self-attention and
+// cross-attention, of the base model.
+TEST(ParameterCount, OfEachKindOfDecoderAttentionAgreesWithThePublishedCounts) {
+  const auto count = [](const char* sublayers, int64_t layers) {
+    ModelOptions options;
+    options.placement = Placement::kPost;
+    options.norm.kind = "layer_norm";
+    options.encoder_layers = options.decoder_layers = layers;
+    options.decoder_sublayers = sublayers;
+    return parameter_count(options, 4);
+  };
+  constexpr int64_t kD = 512, kNorm = 2 * kD, kAttention = 4 * kD * kD + 4 * kD, kGate = 4 * kD * kD + 2 * kD,
+                    kFfn = 2 * kD * 2048 + 2048 + kD;
+  for (const int64_t layers : {6, 12, 20}) {
+    const auto more = [&](const char* sublayers) {
+      return (count(sublayers, layers) - count("self_attention, cross_attention, ffn", layers)) / layers;
+    };
+    EXPECT_EQ(more("matt, ffn"), -1'051'648);
+    EXPECT_EQ(more("matt, ffn"), -kAttention - kNorm);
+    EXPECT_EQ(more("matt_self, ffn"), -kNorm);
+    EXPECT_EQ(more("matt_aan, ffn"), kGate - kAttention - kNorm);
+    EXPECT_EQ(more("aan, cross_attention, ffn"), kGate - kAttention);
+    EXPECT_EQ(more("aan_ffn, cross_attention, ffn"), kGate + kFfn - kAttention);
+  }
+  // In millions, with the 28.1M of embeddings that the paper's 72.3M leave.
+  const auto millions = [&](const char* sublayers, int64_t layers) {
+    const double embeddings = 72.3e6 - 44'138'496;
+    const int64_t own = count(sublayers, layers) - 4 * kD - 4;
+    return std::round((static_cast<double>(own) + embeddings) / 1e5) / 10;
+  };
+  EXPECT_EQ(millions("matt, ffn", 6), 66.0);
+  EXPECT_EQ(millions("matt, ffn", 12), 103.8);
+  EXPECT_EQ(millions("matt, ffn", 20), 154.3);
+  EXPECT_EQ(millions("matt_self, ffn", 6), 72.3);
+  EXPECT_EQ(millions("self_attention, cross_attention, ffn", 12), 116.4);
+  EXPECT_EQ(millions("self_attention, cross_attention, ffn", 20), 175.3);
+}
+
+// docs/spec/knobs.md §4.4: the three models of the exercise, with a vocabulary of 2,915.
+TEST(ParameterCount, OfThePlacementsOfJoeyIsThatOfPreNorm) {
+  for (const Placement placement : {Placement::kPre, Placement::kJoeyPre, Placement::kJoeyPost}) {
+    ModelOptions options;
+    options.encoder_layers = 4;
+    options.decoder_layers = 1;
+    options.d_model = 256;
+    options.d_ff = 512;
+    options.heads = 2;
+    options.placement = placement;
+    options.output_bias = false;
+    EXPECT_EQ(parameter_count(options, 2915), 3'646'464);
+  }
+}
+
 TEST(ParameterCount, FollowsTyingAndOutputBias) {
   ModelOptions options = tiny_options();
   const auto count = [&] { return parameter_count(options, 20); };
@@ -92,9 +145,17 @@ at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops
 }
 
 TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
+  std::vector<ModelOptions> all;
   for (const Placement placement : test::placements()) {
-    ModelOptions options = tiny_options();
-    options.placement = placement;
+    all.push_back(tiny_options());
+    all.back().placement = placement;
+  }
+  for (const std::string& sublayers : test::attending_sublayers()) {
+    all.push_back(tiny_options());
+    all.back().decoder_sublayers = sublayers;
+  }
+  for (const ModelOptions& options : all) {
+    SCOPED_TRACE(options.decoder_sublayers);
     const TinyModel model(options, usual_output_vocabulary(12));
     PackedBatch batch = batch_of(kSources, kTargets, kLines);
     const at::Tensor before = logits_of(model, batch);
@@ -260,6 +321,63 @@ TEST(DecoderStart, OfZeroStaysZeroUnderEveryTying) {
   }
 }
 
+// PAD has then a row as every other token, in every matrix, which the zero vector has nothing to do with.
+TEST(SpecialOutputs, LeaveTheZeroVectorNoTokenAndTrainTheRowOfPadAsAllOthers) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Tying tying : {Tying::kAll, Tying::kTarget, Tying::kNone}) {
+    for (const bool fix_norm : {false, true}) {
+      for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+        ModelOptions options = tiny_options();
+        options.decoder_start = DecoderStart::kZero;
+        options.tied_embeddings = tying;
+        options.fix_norm = fix_norm;
+        options.mask_target_vocabulary = false;
+        options.special_outputs = true;
+        options.dropout.word = 0.9;
+        const TinyModel model(options, usual_output_vocabulary(12));
+        EXPECT_EQ(model.transformer.decoder_start(), kNoToken);
+        const ReadyBatch ready = model.transformer.ready(batch, 3);
+        for (const size_t first : {0u, 4u, 11u}) EXPECT_EQ(ready.target.tokens[first], kNoToken);
+        Tape tape(Tape::Kind::kRecording, ops);
+        model.transformer.loss({tape, 1}, batch, 0.1);
+        tape.backward();
+        const Value output = model.parameters.get(tying == Tying::kAll      ? "embedding.shared"
+                                                  : tying == Tying::kTarget ? "embedding.target"
+                                                                            : "output.weight");
+        for (const int64_t token : {kPad, kBos, 7}) {
+          EXPECT_FALSE(output.data()[token].eq(0).any().item<bool>());
+          EXPECT_FALSE(output.grad()[token].eq(0).any().item<bool>());
+        }
+        if (tying != Tying::kNone) continue;
+        const Value input = model.parameters.get("embedding.target");
+        EXPECT_FALSE(input.data()[kPad].eq(0).any().item<bool>());
+        EXPECT_TRUE(input.grad()[kPad].eq(0).all().item<bool>()) << "it is not the decoder's first input";
+      }
+    }
+  }
+}
+
+// Without them the zero vector is the embedding of PAD. Where PAD is no output either, the two models are one.
+TEST(SpecialOutputs, MoveNothingButTheSoftmaxOfAModelThatStartsWithAZeroVector) {
+  ModelOptions options = tiny_options();
+  options.decoder_start = DecoderStart::kZero;
+  options.mask_target_vocabulary = false;
+  options.dropout.word = 0;
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  const TinyModel without(options, usual_output_vocabulary(12));
+  options.special_outputs = true;
+  const TinyModel with(options, usual_output_vocabulary(12));
+  const at::Tensor few = logits_of(without, batch), all = logits_of(with, batch);
+  EXPECT_EQ(few.size(1), 10);
+  EXPECT_EQ(all.size(1), 12);
+  EXPECT_LT((all.slice(1, 2) - few).abs().max().item<double>(), 1e-6);
+  const auto sums_of = [&](const TinyModel& model, double smoothing) {
+    Tape tape(Tape::Kind::kForward);
+    return model.transformer.loss({tape}, batch, smoothing);
+  };
+  EXPECT_GT(sums_of(with, 0).nll, sums_of(without, 0).nll) << "PAD and BOS have a part of the softmax";
+}
+
 TEST(OutputVocabulary, CountsTheLabelsOutsideIt) {
   std::vector<uint8_t> in_target = usual_output_vocabulary(12);
   in_target[7] = in_target[9] = 0;
@@ -385,7 +503,7 @@ TEST(Transformer, HandsOutTheVarianceOfTheResidualSumOfEverySublayer) {
 
     Tape aside(Tape::Kind::kForward);
     const ForwardContext context{aside};
-    const TokenEmbedding inputs(LayerScope(model.parameters, options, 1), "embedding.source");
+    const TokenEmbedding inputs(LayerScope(model.parameters, options, 1), "embedding.source", Stack::kEncoder);
     at::Tensor x = inputs.forward(context, model.transformer.prepare(context).source, batch.source).data();
     for (const std::string layer : {"encoder.1.ffn", "encoder.2.ffn"}) {
       const auto parameter = [&](const char* part) { return model.parameters.get(layer + part).data(); };
