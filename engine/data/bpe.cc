@@ -167,11 +167,11 @@ Bpe::Bpe(std::vector<Merge> merges) : merges_(std::move(merges)) {
   }
 }
 
-Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
+Bpe Bpe::learn(const TrainingText& train, int64_t merges) {
   std::map<std::string, int64_t, std::less<>> counts;
-  const std::array<const std::vector<std::string>*, 2> sides = {&train.source, &train.target};
-  for (const auto* side : sides) {
-    for (const std::string& line : *side) {
+  const std::array<std::span<const std::string>, 2> sides = {train.source, train.target};
+  for (const std::span<const std::string> side : sides) {
+    for (const std::string& line : side) {
       for (const std::string_view word : split_words(line)) {
         const auto it = counts.find(word);
         if (it == counts.end()) {
@@ -186,7 +186,7 @@ Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
   // number of sentences, so the sample is all of both.
   Bpe bpe(learn_merges(counts, merges));
   for (size_t side = 0; side < sides.size(); ++side) {
-    for (const std::string& line : *sides[side]) {
+    for (const std::string& line : sides[side]) {
       for (const std::string_view word : split_words(line)) {
         std::vector<std::string>& pieces = bpe.known_words_[side][std::string(word)];
         if (!pieces.empty()) continue;

@@ -1,4 +1,4 @@
-// Joint byte-pair encoding for tokenised text, as TwT used fastBPE (docs/spec/training.md §1.2). A word starts as its
+// Byte-pair encoding for tokenised text, as TwT used fastBPE (docs/spec/training.md §1.2). A word starts as its
 // characters, the last one marked "</w>". Learning repeatedly merges the most frequent pair of adjacent units into one.
 // In text, a piece that does not end its word is written with "@@".
 #pragma once
@@ -32,7 +32,7 @@ std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>
 class Bpe final : public Subwords {
  public:
   /// REQUIRES: the text has none of BPE's marks (refuse_subword_marks()).
-  static Bpe learn(const ParallelText& train, int64_t merges);
+  static Bpe learn(const TrainingText& train, int64_t merges);
   /// Throws std::runtime_error if `bytes` is not the output of bytes().
   static Bpe from_bytes(std::string_view bytes);
 

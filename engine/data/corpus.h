@@ -2,6 +2,7 @@
 // subwords.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,18 @@
 
 namespace tearless::engine {
 
+/// The lines that subwords are learned from: those of a ParallelText, or of one side of it. Borrows them.
+struct TrainingText {
+  std::span<const std::string> source;
+  std::span<const std::string> target;
+};
+
 /// The two sides of one set; line i of one translates line i of the other.
 struct ParallelText {
   std::vector<std::string> source;
   std::vector<std::string> target;
+
+  operator TrainingText() const { return {source, target}; }  // NOLINT(google-explicit-constructor)
 };
 
 /// The files of train, dev and test, each a source file and a target file. Borrows `data`.

@@ -45,7 +45,7 @@ std::vector<SentenceIds> cut(const SentenceIds& sentences, int64_t budget, const
 inline constexpr size_t kWindowSentences = 1000;
 
 /// The batches of one pass over `count` sentences, a pure function of (seed, pass). `sort_and_cut(sentences)` makes
-/// batches of sentences in any order.
+/// batches of sentences in any order. kBuffers is not for it.
 template <class SortAndCut>
 std::vector<SentenceIds> batches_of_pass(int64_t count, Regenerate regenerate, const SortAndCut& sort_and_cut,
                                          uint32_t seed, int64_t pass) {
@@ -53,6 +53,7 @@ std::vector<SentenceIds> batches_of_pass(int64_t count, Regenerate regenerate, c
   const auto pass_number = static_cast<uint32_t>(pass);
   SentenceIds sentences = in_order(count);
   shuffle(sentences, stream, regenerate == Regenerate::kOnce ? 0 : pass_number, /*which=*/0);
+  if (regenerate == Regenerate::kUnsorted) return sort_and_cut(std::move(sentences));
   if (regenerate == Regenerate::kWindow) {
     std::vector<SentenceIds> batches;
     for (size_t begin = 0; begin < sentences.size(); begin += kWindowSentences) {

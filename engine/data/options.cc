@@ -5,7 +5,7 @@
 namespace tearless::engine {
 namespace {
 
-constexpr auto kVocabularyKinds = std::to_array<std::string_view>({"joint", "per_side"});
+constexpr auto kJointOrPerSide = std::to_array<std::string_view>({"joint", "per_side"});
 
 }  // namespace
 
@@ -25,11 +25,10 @@ void describe(SettingsVisitor& v, DataOptions& o) {
 
 void describe(SettingsVisitor& v, TextOptions& o) {
   v.choice({.key = "kind",
-            .meaning =
-                "bpe (joint merges, for tokenised text), sentencepiece (for raw text) or segmented (already subwords)"},
+            .meaning = "bpe (for tokenised text), sentencepiece (for raw text) or segmented (already subwords)"},
            o.kind, kTextKindNames);
   v.integer({.key = "merges",
-             .meaning = "number of joint BPE merges (TwT App. A)",
+             .meaning = "number of BPE merges (TwT App. A)",
              .min = 0,
              .max = 1e6,
              .switched_off_by = o.kind == TextKind::kBpe ? "" : "text.kind"},
@@ -40,12 +39,18 @@ void describe(SettingsVisitor& v, TextOptions& o) {
              .max = 1e6,
              .switched_off_by = o.kind == TextKind::kSentencepiece ? "" : "text.kind"},
             o.pieces);
+  v.choice({.key = "learned",
+            .meaning = "the training text that merges or pieces are learned from: that of both sides (`joint`), or "
+                       "for each side its own, with as many merges or pieces each (`per_side`, DS §7.1)",
+            .neutral = "joint",
+            .switched_off_by = o.kind == TextKind::kSegmented ? "text.kind" : ""},
+           o.learned, kJointOrPerSide);
   v.choice(
       {.key = "vocabulary",
        .meaning = "one vocabulary of both sides (`joint`), or one for each (`per_side`): that of the pieces of its "
-                  "own training text, with embeddings of its own; the merges are learned from both in any case",
+                  "own training text, with embeddings of its own",
        .neutral = "joint"},
-      o.vocabulary, kVocabularyKinds);
+      o.vocabulary, kJointOrPerSide);
   v.integer({.key = "min_count",
              .meaning = "pieces that occur less often than this in the training text of their vocabulary are UNK; 1 "
                         "keeps all",
@@ -67,15 +72,41 @@ void describe(SettingsVisitor& v, BatchOptions& o) {
             .meaning = "what is counted: `padded_max_side` sentences × longest side; `padded_sum` sentences × (longest "
                        "source + longest target); `max_tokens` as padded_max_side, but sorted by both lengths, full "
                        "batches cut to a multiple of 8 sentences, and no pair longer than the limit (fairseq, which "
-                       "has regenerate = once)"},
+                       "has regenerate = once); `padded_below` as padded_max_side, but less than the limit (zero, the "
+                       "code of DS: regenerate = buffers); `padded_bos_eos` sentences × max(longest source without "
+                       "EOS, longest target with BOS and EOS) (JoeyNMT: regenerate = unsorted)"},
            o.count, kBatchCountNames);
   v.choice({.key = "regenerate",
             .meaning = "when batches are made: `per_pass`, of a new order of the sentences in each pass; `once`, and "
                        "each pass shuffles them (the released code of TwT, fairseq); `window` in each pass, of every "
                        "1,000 sentences of a new order by themselves, shortest first and not shuffled (the ancestor "
-                       "of TwT's code)",
+                       "of TwT's code); `buffers` of train.batch.buffer sentences in the order of the file, sorted by "
+                       "the longer side, and each pass shuffles the batches of a buffer (zero); `unsorted` in each "
+                       "pass, of a new order of the sentences that is not sorted (JoeyNMT)",
             .neutral = "per_pass"},
            o.regenerate, kRegenerateNames);
+  const std::string_view without_buffers = o.regenerate == Regenerate::kBuffers ? "" : "train.batch.regenerate";
+  v.integer({.key = "buffer",
+             .meaning = "sentences of a buffer, those that came back from the one before included (zero)",
+             .min = 1,
+             .max = 1e9,
+             .switched_off_by = without_buffers},
+            o.buffer);
+  v.number({.key = "leak_ratio",
+            .meaning = "the sentences of a batch with fewer tokens than leak_ratio × tokens, on the side that has more "
+                       "and without padding, go back to the next buffer; at the end of a pass they are left out (zero)",
+            .min = 0,
+            .max = 0.5,
+            .neutral = 0.0,
+            .switched_off_by = without_buffers},
+           o.leak_ratio);
+  v.integer({.key = "truncate",
+             .meaning = "training sides that are longer are cut to this many tokens, EOS counted, so that they end "
+                        "without EOS (zero's max_len); 0 cuts none; see text.max_words, which leaves pairs out",
+             .min = 0,
+             .max = 1e6,
+             .neutral = 0},
+            o.truncate);
 }
 
 }  // namespace tearless::engine

@@ -25,12 +25,12 @@ fs::path token_file(const std::string& key) { return prepared_folder(key) / "tok
 /// Encodes the training text before the vocabulary is known: pieces get provisional numbers in order of appearance.
 class PieceCounter {
  public:
-  TokenLines encode(const std::vector<std::string>& lines, const Subwords& subwords, Side side) {
+  TokenLines encode(const std::vector<std::string>& lines, const Prepared& corpus, Side side) {
     TokenLines out;
     std::vector<int32_t> ids;
     for (const std::string& line : lines) {
       ids.clear();
-      for (std::string& piece : subwords.encode(line, side)) {
+      for (std::string& piece : corpus.subwords_of(side).encode(line, side)) {
         const int32_t id = number(std::move(piece));
         Piece& counted = *pieces_[static_cast<size_t>(id)];
         ++counted.second.count;
@@ -42,7 +42,9 @@ class PieceCounter {
     return out;
   }
 
-  void add_unseen(std::string piece) { number(std::move(piece)); }
+  void add_unseen(std::vector<std::string> pieces) {
+    for (std::string& piece : pieces) number(std::move(piece));
+  }
 
   /// The vocabulary of the pieces that occur `min_count` times or more, and the final number of each provisional one,
   /// UNK for the others. Throws UserError if none is left.
@@ -85,13 +87,13 @@ class PieceCounter {
   std::vector<Piece*> pieces_;  // by provisional number
 };
 
-TokenLines encode_lines(std::span<const std::string> lines, const Subwords& subwords, Side side,
+TokenLines encode_lines(std::span<const std::string> lines, const Prepared& corpus, Side side,
                         const PieceNumbers& numbers) {
   TokenLines out;
   std::vector<int32_t> ids;
   for (const std::string& line : lines) {
     ids.clear();
-    for (const std::string& piece : subwords.encode(line, side)) ids.push_back(numbers.of(piece));
+    for (const std::string& piece : corpus.subwords_of(side).encode(line, side)) ids.push_back(numbers.of(piece));
     if (side == Side::kSource) ids.push_back(kEos);
     out.add(ids);
   }
@@ -137,14 +139,19 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
                   kTextKindNames[static_cast<size_t>(text.kind)]));
 
   Prepared out;
-  out.subwords = learn_subwords(text, train);
+  if (text.learns_per_side()) {
+    out.source_subwords = learn_subwords(text, {train.source, {}});
+    out.subwords = learn_subwords(text, {{}, train.target});
+  } else {
+    out.subwords = learn_subwords(text, train);
+  }
   const bool joint = text.vocabulary == VocabularyKind::kJoint;
   PieceCounter counter, of_source;
-  const TokenLines source = (joint ? counter : of_source).encode(train.source, *out.subwords, Side::kSource);
-  const TokenLines target = counter.encode(train.target, *out.subwords, Side::kTarget);
-  if (joint) {
-    for (std::string& piece : out.subwords->spare_pieces()) counter.add_unseen(std::move(piece));
-  }
+  const TokenLines source = (joint ? counter : of_source).encode(train.source, out, Side::kSource);
+  const TokenLines target = counter.encode(train.target, out, Side::kTarget);
+  // A vocabulary has all pieces of its model, unless it is one side's and the model both sides'.
+  if (joint || out.source_subwords) counter.add_unseen(out.subwords->spare_pieces());
+  if (out.source_subwords) (joint ? counter : of_source).add_unseen(out.source_subwords->spare_pieces());
   auto [vocabulary, final_number] = counter.finish(text.min_count);
   out.vocabulary = std::move(vocabulary);
   std::vector<int32_t> source_number = final_number;
@@ -157,8 +164,8 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
 
   const PieceNumbers source_numbers(out.vocabulary.pieces_of(Side::kSource)), numbers(out.vocabulary.pieces);
   const auto encode = [&](const ParallelText& pairs) {
-    return ParallelTokens{encode_lines(pairs.source, *out.subwords, Side::kSource, source_numbers),
-                          encode_lines(pairs.target, *out.subwords, Side::kTarget, numbers)};
+    return ParallelTokens{encode_lines(pairs.source, out, Side::kSource, source_numbers),
+                          encode_lines(pairs.target, out, Side::kTarget, numbers)};
   };
   out.dev = encode(dev);
   out.test = encode(test);
@@ -197,13 +204,13 @@ std::string Prepared::to_text(std::span<const int32_t> ids, Side side) const {
     if (id == kPad || id == kBos || id == kEos) continue;
     spelled.push_back(vocabulary.pieces_of(side).at(static_cast<size_t>(id)));
   }
-  return subwords->join(spelled);
+  return subwords_of(side).join(spelled);
 }
 
 ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const {
   TokenLines empty;
   empty.offsets.assign(lines.size() + 1, 0);
-  return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces_of(Side::kSource))),
+  return {encode_lines(lines, *this, Side::kSource, PieceNumbers(vocabulary.pieces_of(Side::kSource))),
           std::move(empty)};
 }
 

@@ -49,7 +49,11 @@ struct Prepared {
   ParallelTokens dev, test;                                // every line; an empty source line is EOS alone
   std::vector<std::string> dev_reference, test_reference;  // target lines; segmented text is joined
   std::unique_ptr<Subwords> subwords;                      // encodes and joins text
+  std::unique_ptr<Subwords> source_subwords;               // that of the source side; null where `subwords` is of both
 
+  const Subwords& subwords_of(Side side) const {
+    return side == Side::kSource && source_subwords ? *source_subwords : *subwords;
+  }
   /// The plain text of `ids`, tokens of that side. PAD, BOS and EOS are skipped; UNK is written <unk>.
   std::string to_text(std::span<const int32_t> ids, Side side = Side::kTarget) const;
   /// New source lines, encoded as dev and test are. The target sides are empty.

@@ -22,7 +22,7 @@ constexpr size_t kMaxCharacters = 32767;
 /// Passes both sides to the trainer, line by line.
 class Lines final : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const ParallelText& text) : text_(text) {}
+  explicit Lines(const TrainingText& text) : text_(text) {}
   bool done() const override { return next_ == text_.source.size() + text_.target.size(); }
   void Next() override { ++next_; }
   const std::string& value() const override {
@@ -31,15 +31,15 @@ class Lines final : public sentencepiece::SentenceIterator {
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
-  const ParallelText& text_;
+  const TrainingText& text_;
   size_t next_ = 0;
 };
 
 /// The number of distinct characters, the space mark included.
-size_t count_characters(const ParallelText& text) {
+size_t count_characters(const TrainingText& text) {
   std::unordered_set<std::string_view> characters = {kSpaceMark};
-  for (const auto* side : {&text.source, &text.target}) {
-    for (const std::string_view line : *side) {
+  for (const auto& side : {text.source, text.target}) {
+    for (const std::string_view line : side) {
       for (size_t begin = 0, end = 0; begin < line.size(); begin = end) {
         for (end = begin + 1; end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80;) ++end;
         if (line[begin] != ' ') characters.insert(line.substr(begin, end - begin));
@@ -55,13 +55,19 @@ std::string_view beginning_of(std::string_view word) {
   return word.substr(0, bytes);
 }
 
-void refuse_endless_words(const ParallelText& text) {
+/// For messages: "the training text", or the side that a model is learned from.
+std::string name_of(const TrainingText& text) {
+  if (!text.source.empty() && !text.target.empty()) return "the training text";
+  return fmt::format("the {} side of the training text", text.target.empty() ? "source" : "target");
+}
+
+void refuse_endless_words(const TrainingText& text) {
   const auto characters = [](std::string_view word) {
     return static_cast<size_t>(
         std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
   };
-  for (const auto* side : {&text.source, &text.target}) {
-    for (const std::string_view line : *side) {
+  for (const bool is_source : {true, false}) {
+    for (const std::string_view line : is_source ? text.source : text.target) {
       for (size_t begin = 0; begin < line.size();) {
         const size_t end = std::min(line.find(' ', begin), line.size());
         const std::string_view word = line.substr(begin, end - begin);
@@ -70,7 +76,7 @@ void refuse_endless_words(const ParallelText& text) {
         fail(
             "data.train: the {} side has a word of {} characters, but SentencePiece learns from words of at most {}; "
             "split the word that begins with \"{}\", or remove its line",
-            side == &text.source ? "source" : "target", characters(word), kMaxCharacters, beginning_of(word));
+            is_source ? "source" : "target", characters(word), kMaxCharacters, beginning_of(word));
       }
     }
   }
@@ -119,12 +125,12 @@ class SentencePiece final : public Subwords {
 
 }  // namespace
 
-std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size) {
+std::unique_ptr<Subwords> learn_sentencepiece(const TrainingText& train, int64_t vocabulary_size) {
   refuse_endless_words(train);
   const auto needed = static_cast<int64_t>(count_characters(train)) + kFirstPiece;
   if (vocabulary_size < needed) {
-    fail("text.pieces = {} is too few: every character of the training text needs a piece; set it to {} or more",
-         vocabulary_size, needed);
+    fail("text.pieces = {} is too few: every character of {} needs a piece; set it to {} or more", vocabulary_size,
+         name_of(train), needed);
   }
   // The model contains UNK as its only special piece; PAD, BOS and EOS are added outside it.
   const int64_t model_size = vocabulary_size - kFirstPiece + 1;
@@ -153,7 +159,7 @@ std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t
     const std::string reason = status.ToString();
     const size_t limit = reason.rfind("<= ");
     if (limit == std::string::npos) fail("text.pieces = {} does not suit this corpus: {}", vocabulary_size, reason);
-    fail("text.pieces = {} is too many: the training text yields only {}", vocabulary_size,
+    fail("text.pieces = {} is too many: {} yields only {}", vocabulary_size, name_of(train),
          std::atoll(reason.c_str() + limit + 3) + kFirstPiece - 1);
   }
   return read_sentencepiece(model);

@@ -84,7 +84,7 @@ std::vector<std::string> Segmented::encode(std::string_view line, Side) const {
   return {words.begin(), words.end()};
 }
 
-std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const ParallelText& train) {
+std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const TrainingText& train) {
   switch (options.kind) {
     case TextKind::kBpe:
       return std::make_unique<Bpe>(Bpe::learn(train, options.merges));

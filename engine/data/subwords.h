@@ -49,7 +49,7 @@ void refuse_subword_marks(TextKind kind, const ParallelText& text, const std::ve
 bool looks_cut(TextKind kind, std::string_view line);
 
 /// Learns the model that `options` requests. Throws UserError if the text does not allow it.
-std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const ParallelText& train);
+std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const TrainingText& train);
 /// The model from its bytes(). Throws std::runtime_error if they are damaged.
 std::unique_ptr<Subwords> read_subwords(TextKind kind, std::string_view bytes);
 

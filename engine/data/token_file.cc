@@ -127,7 +127,8 @@ ParallelTokens read_set(Reader& in, const VocabularySizes& vocabulary, bool narr
 
 struct Header {
   VocabularySizes vocabulary;
-  bool has_source = false;  // a vocabulary of the source side
+  bool has_source = false;           // a vocabulary of the source side
+  bool has_source_subwords = false;  // a subword model of the source side
   std::string sha256;
 };
 
@@ -137,6 +138,7 @@ Header parse_header(std::string_view line) {
   const auto target = json.at("vocabulary").get<int64_t>();
   return {{json.value("source_vocabulary", target), target},
           json.contains("source_vocabulary"),
+          json.value("source_subwords", false),
           json.at("sha256").get<std::string>()};
 }
 
@@ -168,6 +170,7 @@ std::string token_file_bytes(const Prepared& prepared) {
   Writer out;
   const bool narrow = is_narrow(prepared.vocabulary);
   out.text(prepared.subwords->bytes());
+  if (prepared.source_subwords) out.text(prepared.source_subwords->bytes());
   out.texts(prepared.vocabulary.pieces);
   out.numbers<uint8_t>(prepared.vocabulary.in_target);
   const bool has_source = !prepared.vocabulary.source_pieces.empty();
@@ -181,6 +184,7 @@ std::string token_file_bytes(const Prepared& prepared) {
   nlohmann::json header = {
       {"format", kTokenFileFormat}, {"vocabulary", prepared.vocabulary.size()}, {"sha256", sha256(out.bytes)}};
   if (has_source) header["source_vocabulary"] = prepared.vocabulary.sizes().source;
+  if (prepared.source_subwords) header["source_subwords"] = true;
   return header.dump() + "\n" + out.bytes;
 }
 
@@ -198,6 +202,7 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   Reader in(rest);
   Prepared prepared;
   prepared.subwords = read_subwords(kind, in.text());
+  if (header.has_source_subwords) prepared.source_subwords = read_subwords(kind, in.text());
   prepared.vocabulary = read_vocabulary(in, header);
   const bool narrow = is_narrow(prepared.vocabulary);
   for (ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {

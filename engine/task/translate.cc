@@ -77,7 +77,7 @@ std::string sizes_of(const Vocabulary& vocabulary) {
 
 OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& model, const LabelSmoothing& smoothing) {
   return OutputVocabulary::from(corpus.vocabulary.in_target, model.mask_target_vocabulary,
-                                smoothing.over_whole_vocabulary());
+                                smoothing.over_whole_vocabulary(), model.special_outputs);
 }
 
 std::vector<std::string> perplexity_names(const std::string& set) { return {set + ".ppl_smoothed", set + ".ppl"}; }
@@ -117,6 +117,19 @@ std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocab
   const auto count = [&](const ParallelTokens& set) { return vocabulary.outside(set.target.tokens); };
   return fmt::format("labels outside the target vocabulary, which count as UNK: {} training, {} dev, {} test",
                      count(corpus.train), count(corpus.dev), count(corpus.test));
+}
+
+std::string cut_sides(const Prepared& corpus, int64_t truncate) {
+  const auto [source, target] = sides_without_eos(corpus.train, truncate);
+  return fmt::format("training sides cut to {} tokens, which lose their EOS: {} source, {} target", truncate, source,
+                     target);
+}
+
+std::string pairs_left_out(const Prepared& corpus, const BatchOptions& options) {
+  int64_t pairs = corpus.train.size();
+  for (const SentenceIds& batch : cut_batches(corpus.train, options, /*seed=*/0, /*pass=*/0))
+    pairs -= std::ssize(batch);
+  return fmt::format("training pairs left out at the end of each pass, because their batch is too small: {}", pairs);
 }
 
 }  // namespace
@@ -226,7 +239,9 @@ std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& sa
   }
   say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
   if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
+  if (options.batch.truncate > 0) say(cut_sides(corpus, options.batch.truncate));
   say(fmt::format("batches of the first pass: {}", counts.at("train.batches")));
+  if (options.batch.regenerate == Regenerate::kBuffers) say(pairs_left_out(corpus, options.batch));
   return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
                      corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
@@ -271,7 +286,7 @@ std::vector<Translate::Examples> Translate::cut(int64_t pass) const {
 }
 
 ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) const {
-  ReadyBatch ready = model_.ready(pack(prepared_.train, examples), update);
+  ReadyBatch ready = model_.ready(pack(prepared_.train, examples, options_.batch.truncate), update);
   if (train_.loss_mean == TrainOptions::LossMean::kSentences) ready.weigh_by_sentence();
   return ready;
 }

@@ -33,12 +33,14 @@ void use(const Prepared& prepared) {
 
 }  // namespace
 
-/// The first byte chooses the kind of text, the second is the vocabulary's size, the rest is what the checksum covers.
+/// The first byte chooses the kind of text, and by its high bit a second subword model; the second is the vocabulary's
+/// size, the rest is what the checksum covers.
 int fuzz_token_file(const uint8_t* data, size_t size) {
   std::string_view body = text_of(data, size);
-  const auto kind = static_cast<TextKind>(take_byte(body) % kTextKindNames.size());
-  const nlohmann::json header = {
-      {"format", kTokenFileFormat}, {"vocabulary", take_byte(body)}, {"sha256", sha256(body)}};
+  const uint8_t first = take_byte(body);
+  const auto kind = static_cast<TextKind>(first % 0x80 % kTextKindNames.size());
+  nlohmann::json header = {{"format", kTokenFileFormat}, {"vocabulary", take_byte(body)}, {"sha256", sha256(body)}};
+  if (first >= 0x80) header["source_subwords"] = true;
   const std::string bytes = header.dump() + "\n" + std::string(body);
   if (const auto prepared = parsed(bytes, kind)) {
     use(*prepared);

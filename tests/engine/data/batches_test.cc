@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
 #include <random>
 #include <set>
 
@@ -219,6 +222,246 @@ TEST(MaxTokenBatches, RefuseAPairThatIsLongerThanTheLimit) {
   check_fits(corpus, {.tokens = 59});
 }
 
+// --- train.batch.truncate ---
+
+TEST(Truncation, LeavesTheFirstTokensOfASideAndTakesEosFirst) {
+  TokenLines source, target;
+  source.add(std::vector<int32_t>{10, 11, 12, kEos});
+  source.add(std::vector<int32_t>{10, 11, kEos});
+  target.add(std::vector<int32_t>{20, 21});
+  target.add(std::vector<int32_t>{20, 21, 22, 23});
+  const ParallelTokens corpus{std::move(source), std::move(target)};
+  using Row = std::vector<int32_t>;
+  const PackedBatch batch = pack(corpus, Row{0, 1}, /*truncate=*/3);
+  EXPECT_EQ(batch.source.tokens, (Row{10, 11, 12, 10, 11, kEos}));
+  EXPECT_EQ(batch.source.offsets, (Row{0, 3, 6}));
+  EXPECT_EQ(batch.source.positions, (Row{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(batch.target.tokens, (Row{kBos, 20, 21, kBos, 20, 21}));
+  EXPECT_EQ(batch.target.offsets, (Row{0, 3, 6}));
+  EXPECT_EQ(batch.labels, (Row{20, 21, kEos, 20, 21, 22}));
+  const PackedBatch shortest = pack(corpus, Row{1}, /*truncate=*/1);
+  EXPECT_EQ(shortest.source.tokens, (Row{10}));
+  EXPECT_EQ(shortest.target.tokens, (Row{kBos}));
+  EXPECT_EQ(shortest.labels, (Row{20}));
+  EXPECT_EQ(pack(corpus, Row{0, 1}, /*truncate=*/5).labels, pack(corpus, Row{0, 1}).labels) << "nothing is longer";
+  using Sides = std::array<int64_t, 2>;
+  EXPECT_EQ(sides_without_eos(corpus, 3), (Sides{1, 1}));
+  EXPECT_EQ(sides_without_eos(corpus, 2), (Sides{2, 2}));
+  EXPECT_EQ(sides_without_eos(corpus, 4), (Sides{0, 1}));
+  EXPECT_EQ(sides_without_eos(corpus, 0), (Sides{0, 0})) << "0 cuts nothing";
+}
+
+TEST(Truncation, IsBeforeLengthsAreCounted) {
+  const ParallelTokens corpus = corpus_of({{1, 30}, {3, 3}, {40, 2}, {2, 2}});
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 16}, 1, 0).size(), 3u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 16, .truncate = 4}, 1, 0).size(), 1u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 15, .truncate = 4}, 1, 0).size(), 2u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 32, .count = BatchCount::kPaddedSum, .truncate = 4}, 1, 0).size(), 1u);
+  // Sides without EOS count it for zero: four of five are twenty.
+  const BatchOptions below{.tokens = 21, .count = BatchCount::kPaddedBelow, .truncate = 4};
+  EXPECT_EQ(cut_batches(corpus, below, 1, 0).size(), 1u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 20, .count = BatchCount::kPaddedBelow, .truncate = 4}, 1, 0).size(), 2u);
+  BatchOptions fairseq = max_tokens(16);
+  fairseq.truncate = 4;
+  EXPECT_EQ(cut_batches(corpus, fairseq, 1, 0).size(), 1u);
+  EXPECT_EQ(tearless::test::error_of([&] { check_fits(corpus, max_tokens(16)); }).substr(0, 26),
+            "train.batch.tokens = 16, b");
+  check_fits(corpus, fairseq);
+}
+
+// --- the batches of zero ---
+
+BatchOptions zero(int64_t tokens, int64_t buffer, double leak_ratio, int64_t truncate = 0) {
+  return {.tokens = tokens,
+          .count = BatchCount::kPaddedBelow,
+          .regenerate = Regenerate::kBuffers,
+          .buffer = buffer,
+          .leak_ratio = leak_ratio,
+          .truncate = truncate};
+}
+
+TEST(BatchesBelowTheLimit, CloseBeforeTheyReachIt) {
+  const auto of = [](int64_t tokens) {
+    return sizes_of(
+        cut_batches(corpus_of(repeated({{7, {2, 3}}})), {.tokens = tokens, .count = BatchCount::kPaddedBelow}, 1, 0));
+  };
+  using Sizes = std::vector<size_t>;
+  EXPECT_EQ(of(12), (Sizes{1, 3, 3})) << "four of three tokens are twelve";
+  EXPECT_EQ(of(13), (Sizes{3, 4}));
+  for (const int64_t tokens : {3, 1}) EXPECT_EQ(of(tokens), (Sizes(7, 1))) << "a pair that reaches it is by itself";
+}
+
+// The longer sides are 2 5 3 4 3 2 4 2.
+ParallelTokens eight_pairs() { return corpus_of({{2, 1}, {1, 5}, {3, 3}, {4, 2}, {3, 1}, {1, 2}, {2, 4}, {2, 2}}); }
+
+TEST(BatchesOfBuffers, AreOfTheFilesOrderAndSortedByTheLongerSideWithinABuffer) {
+  using Batches = std::vector<SentenceIds>;
+  EXPECT_EQ(sorted(cut_batches(eight_pairs(), zero(9, 4, 0), 1, 0)), (Batches{{0, 2}, {1}, {3}, {4, 6}, {5, 7}}));
+  EXPECT_EQ(sorted(cut_batches(eight_pairs(), zero(9, 8, 0), 1, 0)), (Batches{{0, 5, 7}, {1}, {2, 4}, {3, 6}}));
+}
+
+// Half of nine tokens: {3} of the first buffer, with four, goes into the next, where it meets 6. Then 4 and 5 go on,
+// and with 7 they are too small again at the end.
+TEST(BatchesOfBuffers, ThatAreTooSmallGoIntoTheNextBufferAndAtTheEndOfAPassIntoNone) {
+  using Batches = std::vector<SentenceIds>;
+  EXPECT_EQ(sorted(cut_batches(eight_pairs(), zero(9, 4, 0.5), 1, 0)), (Batches{{0, 2}, {1}, {3, 6}}));
+  // {3} has four tokens: not fewer than 4 / 9 of nine.
+  EXPECT_EQ(sorted(cut_batches(eight_pairs(), zero(9, 4, 4.0 / 9), 1, 0)), (Batches{{0, 2}, {1}, {3}, {4, 6}, {5, 7}}));
+}
+
+TEST(BatchesOfBuffers, AreTheSameInEachPassAndShuffledWithinTheirBuffer) {
+  const ParallelTokens corpus = random_corpus(900);
+  const auto first = cut_batches(corpus, zero(200, 300, 0), 7, 0),
+             second = cut_batches(corpus, zero(200, 300, 0), 7, 1);
+  EXPECT_EQ(cut_batches(corpus, zero(200, 300, 0), 7, 0), first);
+  EXPECT_NE(first, second);
+  EXPECT_NE(cut_batches(corpus, zero(200, 300, 0), 8, 0), first);
+  EXPECT_EQ(sorted(first), sorted(second));
+  for (const auto& batches : {first, second}) {
+    int32_t buffer = 0;
+    std::array<size_t, 3> sentences{};
+    bool by_length = true;
+    int64_t last = 0;
+    for (const SentenceIds& batch : batches) {
+      for (const int32_t line : batch) {
+        EXPECT_GE(line / 300, buffer) << "the batches of a buffer are before those of the next";
+        buffer = line / 300;
+        ++sentences[static_cast<size_t>(buffer)];
+      }
+      const int64_t length = std::max(longest(corpus, batch, true), longest(corpus, batch, false));
+      by_length = by_length && length >= last;
+      last = length;
+    }
+    EXPECT_EQ(sentences, (std::array<size_t, 3>{300, 300, 300}));
+    EXPECT_FALSE(by_length);
+  }
+}
+
+TEST(BatchesOfBuffers, OfEqualLengthsAreNotInTheSameOrderInTwoBuffers) {
+  std::vector<std::pair<int, int>> lengths;
+  for (int i = 0; i < 200; ++i) lengths.emplace_back(1 + i % 100 / 3, 1);
+  const auto batches = cut_batches(corpus_of(lengths), zero(100, 100, 0), 1, 0);
+  std::vector<SentenceIds> first, second;
+  for (SentenceIds batch : batches) {
+    const bool is_first = batch.front() < 100;
+    for (int32_t& line : batch) line %= 100;
+    (is_first ? first : second).push_back(std::move(batch));
+  }
+  EXPECT_EQ(sorted(first), sorted(second));
+  EXPECT_NE(first, second);
+}
+
+/// The batches of zero's reader, written apart from the engine's: a multimap sorts, and each batch is looked for from
+/// its first sentence.
+std::vector<SentenceIds> read_by_zero(const ParallelTokens& corpus, int64_t tokens, size_t buffer, double leak_ratio,
+                                      int64_t max_len) {
+  const auto words = [&](int32_t line) {
+    return std::pair<int64_t, int64_t>(corpus.source.length(line) - 1, corpus.target.length(line));
+  };
+  const auto with_eos = [&](int64_t count) { return std::min(count, max_len) + 1; };
+  std::vector<SentenceIds> batches;
+  std::vector<int32_t> waiting;
+  for (int32_t line = 0; line < corpus.size(); ++line) {
+    waiting.push_back(line);
+    if (waiting.size() < buffer && line + 1 < corpus.size()) continue;
+    std::multimap<int64_t, int32_t> by_length;
+    for (const int32_t i : waiting) by_length.emplace(with_eos(std::max(words(i).first, words(i).second)), i);
+    waiting.clear();
+    for (auto first = by_length.begin(); first != by_length.end();) {
+      auto end = std::next(first);
+      for (int64_t count = 2; end != by_length.end() && count * end->first < tokens; ++count) ++end;
+      SentenceIds batch;
+      int64_t source = 0, target = 0;
+      for (; first != end; ++first) {
+        batch.push_back(first->second);
+        source += std::min(words(first->second).first + 1, max_len);
+        target += std::min(words(first->second).second + 1, max_len);
+      }
+      const bool small = static_cast<double>(std::max(source, target)) < leak_ratio * static_cast<double>(tokens);
+      small ? void(waiting.insert(waiting.end(), batch.begin(), batch.end())) : batches.push_back(batch);
+    }
+  }
+  return batches;
+}
+
+TEST(BatchesOfBuffers, AreThoseOfZerosReader) {
+  const ParallelTokens corpus = random_corpus(400);
+  int64_t with_fewer = 0, with_all = 0;
+  for (const int64_t tokens : {40, 100, 400}) {
+    for (const int64_t buffer : {7, 60, 1000}) {
+      for (const double leak_ratio : {0.0, 0.3, 0.5}) {
+        for (const int64_t truncate : {0, 10, 25}) {
+          const auto batches = sorted(cut_batches(corpus, zero(tokens, buffer, leak_ratio, truncate), 3, 2));
+          const auto expected = read_by_zero(corpus, tokens, static_cast<size_t>(buffer), leak_ratio,
+                                             truncate > 0 ? truncate : int64_t{1'000'000});
+          EXPECT_EQ(batches, sorted(expected)) << tokens << " " << buffer << " " << leak_ratio << " " << truncate;
+          std::set<int32_t> seen;
+          size_t sentences = 0;
+          for (const SentenceIds& batch : batches) {
+            sentences += batch.size();
+            seen.insert(batch.begin(), batch.end());
+          }
+          EXPECT_EQ(seen.size(), sentences) << "no sentence twice";
+          ++(sentences == 400 ? with_all : with_fewer);
+        }
+      }
+    }
+  }
+  EXPECT_GT(with_all, 0);
+  EXPECT_GT(with_fewer, 0);
+}
+
+TEST(BatchesOfBuffers, AreRefusedWhereAllAreTooSmall) {
+  const ParallelTokens corpus = corpus_of(repeated({{10, {3, 3}}}));
+  check_fits(corpus, zero(60, 5, 0.5));
+  EXPECT_EQ(tearless::test::error_of([&] { check_fits(corpus, zero(61, 5, 0.5)); }),
+            "train.batch.leak_ratio = 0.5 leaves no batch: each has fewer tokens than this part of train.batch.tokens "
+            "= 61; lower one of the two");
+  check_fits(corpus, zero(61, 5, 0.4));
+}
+
+// --- the batches of JoeyNMT ---
+
+TEST(BatchesOfBosAndEos, CountThemOnTheTargetAndNeitherOnTheSource) {
+  const auto of = [](std::pair<int, int> lengths, int64_t tokens, int64_t truncate = 0) {
+    const BatchOptions options{.tokens = tokens, .count = BatchCount::kPaddedBosEos, .truncate = truncate};
+    return sizes_of(cut_batches(corpus_of(repeated({{4, lengths}})), options, 1, 0));
+  };
+  using Sizes = std::vector<size_t>;
+  EXPECT_EQ(of({6, 2}, 20), (Sizes{4})) << "five source words";
+  EXPECT_EQ(of({6, 2}, 19), (Sizes{1, 3}));
+  EXPECT_EQ(of({2, 4}, 20), (Sizes{4})) << "three target words";
+  EXPECT_EQ(of({2, 4}, 19), (Sizes{1, 3}));
+  EXPECT_EQ(of({9, 2}, 20, /*truncate=*/5), (Sizes{4})) << "five source words are left, and no EOS";
+  EXPECT_EQ(of({9, 2}, 19, /*truncate=*/5), (Sizes{1, 3}));
+  EXPECT_EQ(of({2, 9}, 24, /*truncate=*/5), (Sizes{4}));
+  EXPECT_EQ(of({2, 9}, 23, /*truncate=*/5), (Sizes{1, 3}));
+}
+
+TEST(UnsortedBatches, AreCutInTheShuffledOrderAndStayInIt) {
+  const ParallelTokens corpus = random_corpus(300);
+  const BatchOptions joey{.tokens = 150, .count = BatchCount::kPaddedBosEos, .regenerate = Regenerate::kUnsorted};
+  for (const int64_t pass : {0, 4}) {
+    SentenceIds order = in_order(300);
+    shuffle(order, RandomStream(5, "order"), static_cast<uint32_t>(pass), 0);
+    std::vector<SentenceIds> expected;
+    for (size_t first = 0, end = 0; first < order.size(); first = end) {
+      int64_t source = 0, target = 0;  // words
+      for (; end < order.size(); ++end) {
+        source = std::max(source, corpus.source.length(order[end]) - 1);
+        target = std::max(target, corpus.target.length(order[end]));
+        if (end > first && static_cast<int64_t>(end - first + 1) * std::max(source, target + 2) > 150) break;
+      }
+      expected.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(first),
+                            order.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    EXPECT_EQ(cut_batches(corpus, joey, 5, pass), expected);
+    EXPECT_NE(cut_batches(corpus, joey, 6, pass), expected);
+  }
+  const ParallelTokens overlong = corpus_of({{3, 3}, {50, 2}, {3, 60}});
+  EXPECT_EQ(cut_batches(overlong, {.tokens = 10, .regenerate = Regenerate::kUnsorted}, 1, 0).size(), 3u);
+}
+
 TEST(Batches, AreInTheStoredOrder) {
   // Computed by an independent Philox and shuffle in Python. Another order would make every run another run. Sixty
   // lines, so that a sort that is not stable would show.
@@ -235,6 +478,7 @@ TEST(Batches, ForDecodingAreSortedByTheSourceAndCountItTwice) {
   const ParallelTokens corpus = corpus_of({{5, 1}, {2, 99}, {4, 1}, {3, 1}, {2, 1}});
   EXPECT_EQ(decoding_batches(corpus, 18), (std::vector<SentenceIds>{{1, 4, 3}, {2}, {0}}));
   EXPECT_EQ(decoding_batches(corpus, 1).size(), 5u);
+  EXPECT_EQ(decoding_batches(corpus, 18, /*in_file_order=*/true), (std::vector<SentenceIds>{{0}, {1, 2}, {3, 4}}));
 }
 
 TEST(Pack, PutsRowsOneAfterAnother) {

@@ -198,6 +198,96 @@ TEST_F(Preparation, LearnsSubwordsFromBothSidesAlsoWhereTheirNumbersAreApart) {
   }
 }
 
+// Of the source "ab" is the most frequent pair, of the target "cd"; of both it is "cd", and "ab" is the second.
+TEST_F(Preparation, LearnsMergesFromTheTextOfEachSideIfSet) {
+  write("train.src", "ab ab cd\n");
+  write("train.tgt", "cd cd cd ab\n");
+  for (const char* set : {"dev", "test"}) {
+    write(std::string(set) + ".src", "ab cd\n");
+    write(std::string(set) + ".tgt", "ab cd\n");
+  }
+  text_ = {.kind = TextKind::kBpe, .merges = 1};
+  const auto spelled = [](const Prepared& prepared, std::span<const int32_t> tokens, Side side) {
+    Lines pieces;
+    for (const int32_t token : tokens) pieces.push_back(prepared.vocabulary.pieces_of(side)[token]);
+    return pieces;
+  };
+  const Prepared joint = make();
+  EXPECT_EQ(spelled(joint, joint.dev.source[0], Side::kSource), (Lines{"a@@", "b", "cd", "<eos>"}));
+  EXPECT_EQ(spelled(joint, joint.dev.target[0], Side::kTarget), (Lines{"a@@", "b", "cd"}));
+  text_.learned = LearnedFrom::kPerSide;
+  for (const VocabularyKind vocabulary : {VocabularyKind::kJoint, VocabularyKind::kPerSide}) {
+    text_.vocabulary = vocabulary;
+    for (const bool from_cache : {false, true}) {
+      const Prepared apart = make();
+      EXPECT_EQ(said_.empty(), from_cache);
+      const Lines source = {"ab", "c@@", "d", "<eos>"};
+      EXPECT_EQ(spelled(apart, apart.dev.source[0], Side::kSource), source);
+      EXPECT_EQ(spelled(apart, apart.dev.target[0], Side::kTarget), (Lines{"a@@", "b", "cd"}));
+      EXPECT_EQ(spelled(apart, apart.encode_source(Lines{"ab cd"}).source[0], Side::kSource), source);
+      EXPECT_EQ(apart.to_text(apart.dev.target[0]), "ab cd");
+      EXPECT_EQ(apart.to_text(apart.dev.source[0], Side::kSource), "ab cd");
+      EXPECT_EQ(apart.vocabulary.size(), vocabulary == VocabularyKind::kJoint ? 4 + 6 : 4 + 3);
+    }
+  }
+}
+
+TEST_F(Preparation, LearnsAsManyPiecesForEachSideIfSet) {
+  write("train.src", "lost lost lost\n");
+  write("train.tgt", "ab cd ab cd\n");
+  write("dev.src", "lo\n");
+  write("dev.tgt", "ab\n");
+  text_ = {.kind = TextKind::kSentencepiece, .pieces = 13, .vocabulary = VocabularyKind::kPerSide};
+  text_.learned = LearnedFrom::kPerSide;
+  text_.pieces = 11;
+  for (const bool from_cache : {false, true}) {
+    const Prepared apart = make();
+    EXPECT_EQ(said_.empty(), from_cache);
+    EXPECT_EQ(apart.vocabulary.sizes(), (VocabularySizes{11, 11})) << "all pieces, those that training lacks too";
+    for (const auto& [side, others] : {std::pair(Side::kSource, "abcd"), {Side::kTarget, "lost"}}) {
+      const Lines& pieces = apart.vocabulary.pieces_of(side);
+      for (size_t id = kFirstPiece; id < pieces.size(); ++id) {
+        EXPECT_EQ(pieces[id].find_first_of(others), std::string::npos) << pieces[id];
+      }
+    }
+    for (const int32_t token : ids(apart.dev.source[0])) EXPECT_NE(token, kUnk);
+    EXPECT_EQ(apart.to_text(apart.train.target[0]), "ab cd ab cd");
+  }
+  text_.vocabulary = VocabularyKind::kJoint;
+  const Prepared joint = make();
+  EXPECT_EQ(joint.vocabulary.size(), 4 + 2 * 7 - 1) << "the mark of a space is a piece of both";
+  for (const int32_t token : ids(joint.dev.source[0])) EXPECT_NE(token, kUnk);
+  text_.pieces = 40;
+  EXPECT_EQ(error_of_make(), "text.pieces = 40 is too many: the source side of the training text yields only 17");
+  text_.pieces = 8;
+  EXPECT_EQ(error_of_make(),
+            "text.pieces = 8 is too few: every character of the source side of the training text needs a piece; set it "
+            "to 9 or more");
+  write("train.tgt", "abe cd\n");
+  text_.pieces = 9;
+  EXPECT_EQ(error_of_make(),
+            "text.pieces = 9 is too few: every character of the target side of the training text needs a piece; set it "
+            "to 10 or more");
+}
+
+// As JoeyNMT's max_sent_length. EOS is not counted.
+TEST_F(Preparation, CountsTheSubwordsOfSegmentedTextAsWords) {
+  write("train.src", "a b\na@@ b@@ c\na\n");
+  write("train.tgt", "x y\nx\nx@@ y@@ z\n");
+  text_.max_words = 2;
+  EXPECT_EQ(make().train.size(), 1);
+  text_.max_words = 3;
+  EXPECT_EQ(make().train.size(), 3);
+}
+
+TEST_F(Preparation, OfSegmentedTextLearnsNothingOfEitherSide) {
+  const std::string before = key();
+  const Prepared joint = make();
+  text_.learned = LearnedFrom::kPerSide;
+  EXPECT_EQ(key(), before);
+  EXPECT_EQ(token_file_bytes(make()), token_file_bytes(joint));
+}
+
 // "lo" is learned on the way to "lost", and dev may need it.
 TEST_F(Preparation, HasAllPiecesOfSentencepieceAlsoThoseThatTheTrainingTextIsNotMadeOf) {
   write("train.src", "lost lost lost\n");
@@ -247,6 +337,13 @@ TEST_F(Preparation, HasTheSameKeyWithTheVocabularyAsItAlwaysWas) {
   text_.min_count = 1;
   text_.vocabulary = VocabularyKind::kJoint;
   EXPECT_EQ(key(), before);
+  text_.kind = TextKind::kBpe;
+  const std::string bpe = key();
+  text_.learned = LearnedFrom::kJoint;
+  EXPECT_EQ(key(), bpe);
+  text_.learned = LearnedFrom::kPerSide;
+  EXPECT_NE(key(), bpe);
+  text_.kind = TextKind::kSegmented;
   text_.min_count = 2;
   const std::string cut = key();
   EXPECT_NE(cut, before);

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "engine/data/bpe.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::token_file_test {
 namespace {
+
+using Lines = std::vector<std::string>;
 
 TokenLines lines(std::vector<int32_t> tokens, std::vector<int64_t> offsets) {
   TokenLines made;
@@ -77,6 +80,24 @@ TEST(TokenFile, HasASecondVocabularyWhereTheSidesAreApart) {
   };
   EXPECT_EQ(fault([](Prepared& p) { p.train.source.tokens[0] = 7; }), kFault);
   EXPECT_EQ(fault([](Prepared& p) { p.train.target.tokens[0] = 6; }), kFault) << "6 is a number of the source alone";
+}
+
+TEST(TokenFile, HasTheModelsOfBothSidesWhereEachHasItsOwn) {
+  const Lines source = {"ab ab"}, target = {"cd cd"};
+  Prepared prepared = small();
+  prepared.subwords = std::make_unique<Bpe>(Bpe::learn({{}, target}, 1));
+  const std::string of_both = token_file_bytes(prepared);
+  prepared.source_subwords = std::make_unique<Bpe>(Bpe::learn({source, {}}, 1));
+  const std::string bytes = token_file_bytes(prepared);
+  const Prepared read = parse_token_file(bytes, TextKind::kBpe);
+  EXPECT_EQ(token_file_bytes(read), bytes);
+  EXPECT_EQ(read.subwords_of(Side::kSource).encode("ab cd", Side::kSource), (Lines{"ab", "c@@", "d"}));
+  EXPECT_EQ(read.subwords_of(Side::kTarget).encode("ab cd", Side::kTarget), (Lines{"a@@", "b", "cd"}));
+  EXPECT_EQ(parse_token_file(of_both, TextKind::kBpe).source_subwords, nullptr);
+  EXPECT_EQ(of_both.find("source_subwords"), std::string::npos);
+  std::string damaged = of_both;
+  damaged.insert(1, "\"source_subwords\":true,");
+  EXPECT_NE(fault_of(damaged, TextKind::kBpe), "");
 }
 
 TEST(TokenFile, RefusesTokensOutsideTheVocabulary) {
