@@ -57,7 +57,17 @@ double length_penalty(const DecodeOptions& options, int64_t length) {
 }
 
 std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  return options.search == SearchKind::kTwt ? twt_beam(options, limit, eos) : fairseq_beam(options, limit, eos);
+  switch (options.search) {
+    case SearchKind::kTwt:
+      return twt_beam(options, limit, eos);
+    case SearchKind::kFairseq:
+      return fairseq_beam(options, limit, eos);
+    case SearchKind::kT2t:
+      return t2t_beam(options, limit, eos);
+    case SearchKind::kJoey:
+      return joey_beam(options, limit, eos);
+  }
+  return nullptr;
 }
 
 Beam::Beam(const DecodeOptions& options, int64_t limit, int32_t eos)
@@ -72,7 +82,7 @@ int64_t Beam::open() const {
 
 void Beam::extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
                   std::vector<Candidate>& candidates) const {
-  for (const auto& [log_p, v] : best_tokens(row, count, length_ == 1 ? eos_ : -1)) {
+  for (const auto& [log_p, v] : best_tokens(row, count, length_ == 1 && !may_be_empty_ ? eos_ : -1)) {
     const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
     candidates.push_back({sum / penalty, sum, h, at, v});
   }
@@ -100,10 +110,21 @@ Hypothesis Beam::extended(const Candidate& candidate) const {
   return h;
 }
 
+bool Beam::is_decided(double score) const {
+  if (options_.n_best > 1) return false;
+  const double largest_penalty = length_penalty(options_, limit_);
+  return std::ranges::all_of(
+      hypotheses_, [&](const Hypothesis& h) { return h.finished || score > h.log_probability / largest_penalty; });
+}
+
+void Beam::rank(std::vector<Hypothesis>& hypotheses) {
+  std::stable_sort(hypotheses.begin(), hypotheses.end(),
+                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+}
+
 std::vector<SearchOutput> Beam::best() const {
   std::vector<Hypothesis> ranked = outputs();
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  rank(ranked);
   ranked.resize(std::clamp(ranked.size(), size_t{1}, static_cast<size_t>(options_.n_best)));
   std::vector<SearchOutput> best;
   for (Hypothesis& h : ranked) {

@@ -39,7 +39,9 @@ class FairseqBeam final : public Beam {
       }
     }
     hypotheses_ = std::move(next);
-    done_ = parents.empty() || outputs_.size() == beam;
+    const auto by_score = [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; };
+    done_ = parents.empty() || outputs_.size() == beam ||
+            (!outputs_.empty() && is_decided(std::ranges::max_element(outputs_, by_score)->score));
     if (done_) parents.clear();
     return parents;
   }

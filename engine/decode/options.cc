@@ -7,14 +7,29 @@ namespace tearless::engine {
 void describe(SettingsVisitor& v, DecodeOptions& o) {
   v.choice({.key = "search",
             .meaning = "beam search: `twt` finished hypotheses stay in the beam and compete with the others (TwT's "
-                       "code); `fairseq` they are set aside, and the search ends with as many as the beam is wide",
+                       "code); `fairseq` they are set aside, and the search ends with as many as the beam is wide; "
+                       "`t2t` they are set aside, and the search ends when its worst finished one is better than any "
+                       "that is unfinished can become (T2T, the DS paper's code); `joey` they are recorded, keep their "
+                       "places and are extended further (JoeyNMT), and an output may be empty",
             .neutral = "twt"},
            o.search, kSearchKinds);
+  v.choice({.key = "stop",
+            .meaning = "with search `t2t`, what ends by that rule: `sentence` each sentence; `batch` the decoding "
+                       "batch, when all of its sentences meet the rule (the DS paper's code). Batches are then cut in "
+                       "the order of the file, and outputs depend on batch_tokens, which is part of the id; a derived "
+                       "run that sets `batch` sets derived.batch_tokens, too",
+            .neutral = "sentence"},
+           o.stop, kSearchStops);
   v.integer(
-      {.key = "beam", .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search", .min = 1, .max = 64},
+      {.key = "beam",
+       .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search, but with `t2t`, which sets ended "
+                  "hypotheses aside",
+       .min = 1,
+       .max = 64},
       o.beam);
   // Here, because a derived run puts its own beam in place of this one when it is visited.
-  const char* const penalty_off_by = o.beam > 1 ? "" : "decode.beam";
+  // With one hypothesis only t2t compares outputs.
+  const char* const penalty_off_by = o.beam > 1 || o.search == SearchKind::kT2t ? "" : "decode.beam";
   v.choice({.key = "length_penalty",
             .meaning = "divisor of the sum of log p: `gnmt` ((5 + length) / 6)^α (Wu et al. 2016); `length` length^α, "
                        "as in fairseq. EOS is counted",
@@ -47,14 +62,19 @@ void describe(SettingsVisitor& v, DecodeOptions& o) {
              .meaning = "sentences decoded together: count × 2 × longest source stays within this",
              .min = 1,
              .max = 1e9,
-             .identity = Identity::kLocal},
+             .identity = o.stop == SearchStop::kBatch ? Identity::kResult : Identity::kLocal},
             o.batch_tokens);
 }
 
 void check_consistent(const DecodeOptions& options) {
-  if (options.n_best <= options.beam) return;
-  fail("decode.n_best = {} is above decode.beam = {}: a search has no more outputs than hypotheses", options.n_best,
-       options.beam);
+  if (options.n_best > options.beam) {
+    fail("decode.n_best = {} is above decode.beam = {}: a search has no more outputs than hypotheses", options.n_best,
+         options.beam);
+  }
+  if (options.stop == SearchStop::kBatch && options.search != SearchKind::kT2t) {
+    fail("decode.stop = \"batch\" needs decode.search = \"t2t\": the search \"{}\" ends each sentence by itself",
+         kSearchKinds[static_cast<size_t>(options.search)]);
+  }
 }
 
 }  // namespace tearless::engine

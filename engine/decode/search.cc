@@ -1,10 +1,16 @@
 #include "engine/decode/search.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/log_softmax.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "engine/data/batches.h"
 #include "engine/decode/cached_decoding.h"
 #include "engine/decode/device_search.h"
+#include "engine/ops/packed_weights.h"
 
 namespace tearless::engine {
 namespace {
@@ -16,11 +22,14 @@ class BatchSearch {
               const PackedRows& source, const Value& encoder_output, const DecodeOptions& options)
       : output_vocabulary_(model.output_vocabulary()),
         start_(model.decoder_start()),
+        ends_together_(options.stop == SearchStop::kBatch),
         source_(source),
         decoding_(model, context, tables, encoder_output, source.sentence_count()) {
     const int32_t eos = output_vocabulary_.column_of[kEos];
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
-      beams_.push_back(make_beam(options, options.limit(source_.offsets[i + 1] - source_.offsets[i]), eos));
+      const int64_t limit = options.limit(source_.offsets[i + 1] - source_.offsets[i]);
+      largest_limit_ = std::max(largest_limit_, limit);
+      beams_.push_back(make_beam(options, limit, eos));
     }
   }
 
@@ -60,18 +69,60 @@ class BatchSearch {
       for (const int64_t from : beam->advance(beam_rows, vocab_size)) parents.push_back(row + from);
       row += open;
     }
-    if (parents.empty()) return false;
+    ++length_;
+    if (parents.empty() || (ends_together_ && may_end())) return false;
     decoding_.reorder(parents);
     return true;
   }
 
  private:
+  /// Of a batch that ends together.
+  bool may_end() const {
+    return length_ >= largest_limit_ ||
+           std::ranges::all_of(beams_, [](const std::unique_ptr<Beam>& beam) { return beam->may_end(); });
+  }
+
   const OutputVocabulary& output_vocabulary_;
   int32_t start_;
+  bool ends_together_;
+  int64_t largest_limit_ = 0, length_ = 0;  // in tokens
   const PackedRows& source_;
   std::vector<std::unique_ptr<Beam>> beams_;
   CachedDecoding decoding_;
 };
+
+/// Calls translate(i) for each of `count` batches, on that many threads, each with a batch of its own: the matmuls of
+/// one position are too small to be divided. The last batches, which have the longest sentences, come first. Before
+/// each of them calls before(), on one thread at a time. After an exception no other batch begins.
+template <class F>
+void for_each_batch(size_t count, int64_t threads, const std::function<void()>& before, F&& translate) {
+  size_t left = count;
+  std::mutex mutex;  // of `left`
+  const auto next = [&]() -> std::optional<size_t> {
+    const std::lock_guard lock(mutex);
+    if (left == 0) return std::nullopt;
+    const size_t batch = std::exchange(left, 0) - 1;  // none, if before() throws
+    before();
+    left = batch;
+    return batch;
+  };
+  at::parallel_for(0, std::min<int64_t>(threads, static_cast<int64_t>(count)), 1, [&](int64_t, int64_t) {
+    try {
+      while (const std::optional<size_t> batch = next()) translate(*batch);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      left = 0;
+      throw;
+    }
+  });
+}
+
+/// The batches of the host's search: smaller ones where there would be fewer than threads.
+std::vector<SentenceIds> batches_for(const ParallelTokens& set, int64_t tokens, int64_t threads) {
+  std::vector<SentenceIds> batches = decoding_batches(set, tokens);
+  while (std::ssize(batches) < std::min<int64_t>(threads, set.size())) batches = decoding_batches(set, tokens /= 2);
+  return batches;
+}
 
 }  // namespace
 
@@ -85,7 +136,7 @@ bool Translator::captures(const ForwardContext& context, const Embeddings::Table
   if (options_.search != SearchKind::kTwt || options_.n_best > 1) return false;
   const at::Tensor& like = encoder_output.data();
   const bool has_best_tokens = fast(context.tape, like, [](const auto& kernels) { return kernels.best_tokens; });
-  if (!capture_for(like) || !search_kernels_for(like).beam_step || !has_best_tokens) return false;
+  if (!search_kernels_for(like).beam_step || !has_best_tokens) return false;
   // Formulas cannot be captured. One position on the host shows whether the decoder has some.
   BatchSearch(model_, context, tables, source, encoder_output, options_).advance();
   return context.tape.fallback_ops() == 0;
@@ -104,16 +155,21 @@ std::vector<std::vector<SearchOutput>> Translator::search(const ParallelTokens& 
                                                           const std::function<void()>& between_batches) {
   Tape of_tables(Tape::Kind::kForward, ops_);
   const Embeddings::Tables tables = model_.prepare({of_tables});
+  PackedWeights packed_weights;
   std::vector<std::vector<SearchOutput>> outputs(static_cast<size_t>(set.size()));
-  for (const SentenceIds& sentences : decoding_batches(set, options_.batch_tokens)) {
-    between_batches();
+  const bool of_t2t = options_.search == SearchKind::kT2t;
+  const bool ends_together = options_.stop == SearchStop::kBatch;
+  const at::Tensor& like = tables.target.data();
+  const bool may_capture = capture_for(like);
+  const auto translate_batch = [&](const SentenceIds& sentences) {
     Tape tape(Tape::Kind::kForward, ops_);
+    tape.set_packed_weights(&packed_weights);
     const ForwardContext context{tape};
     const PackedRows source = pack(set, sentences).source;
     const Value encoder_output = model_.encode(context, tables, source);
-    if (!captures_) captures_ = captures(context, tables, source, encoder_output);
     std::vector<std::vector<SearchOutput>> best;
-    if (*captures_) {
+    if (may_capture && !captures_) captures_ = captures(context, tables, source, encoder_output);
+    if (captures_.value_or(false)) {
       if (!on_device_) {
         on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture_for(encoder_output.data()));
       }
@@ -129,10 +185,17 @@ std::vector<std::vector<SearchOutput>> Translator::search(const ParallelTokens& 
     for (size_t i = 0; i < sentences.size(); ++i) {
       for (SearchOutput& output : best[i]) {
         for (int32_t& token : output.tokens) token = model_.output_vocabulary().tokens[static_cast<size_t>(token)];
+        // As zero writes outputs; other code bases leave PAD out.
+        if (of_t2t) output.tokens.erase(std::ranges::find(output.tokens, kPad), output.tokens.end());
       }
       outputs[static_cast<size_t>(sentences[i])] = std::move(best[i]);
     }
-  }
+  };
+  const int64_t threads = like.device().is_cpu() && !may_capture ? at::get_num_threads() : 1;
+  const std::vector<SentenceIds> batches = ends_together
+                                               ? decoding_batches(set, options_.batch_tokens, /*in_file_order=*/true)
+                                               : batches_for(set, options_.batch_tokens, threads);
+  for_each_batch(batches.size(), threads, between_batches, [&](size_t i) { translate_batch(batches[i]); });
   return outputs;
 }
 

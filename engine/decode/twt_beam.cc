@@ -1,4 +1,7 @@
 // decode.search = "twt".
+#include <algorithm>
+#include <limits>
+
 #include "engine/decode/beam.h"
 
 namespace tearless::engine {
@@ -32,12 +35,19 @@ class TwtBeam final : public Beam {
       if (!next.back().finished) parents.push_back(candidate.row);
     }
     hypotheses_ = std::move(next);
-    done_ = parents.empty() || length_ >= limit_;
+    done_ = parents.empty() || length_ >= limit_ || is_decided(best_finished());
     if (done_) parents.clear();
     return parents;
   }
 
  private:
+  double best_finished() const {
+    double best = -std::numeric_limits<double>::infinity();
+    for (const Hypothesis& h : hypotheses_) {
+      if (h.finished) best = std::max(best, h.score);
+    }
+    return best;
+  }
   const std::vector<Hypothesis>& outputs() const override { return hypotheses_; }
 };
 

@@ -31,6 +31,7 @@ class DecodeOverlay {
     Overlay overlay(values_, nullptr);
     engine::describe(overlay, options);
   }
+  bool has(std::string_view key) const { return values_.contains(std::string(key)); }
 
  private:
   using Values = std::map<std::string, nlohmann::json>;  // "derived.beam" → 8; those that are set
@@ -121,6 +122,19 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     if (options.n_best > options.beam) {
       fail("derived.n_best = {} is above the beam of {}: a search has no more outputs than hypotheses", options.n_best,
            options.beam);
+    }
+    if (options.stop == SearchStop::kBatch && options.search != SearchKind::kT2t) {
+      fail(
+          "derived.search = \"{}\" ends each sentence by itself, but the stop is \"batch\"; set derived.stop = "
+          "\"sentence\", or derived.search = \"t2t\"",
+          kSearchKinds[static_cast<size_t>(options.search)]);
+    }
+    const bool batches_are_in_an_id =
+        translate->options.decode.stop == SearchStop::kBatch || decode_.has("derived.batch_tokens");
+    if (options.stop == SearchStop::kBatch && !batches_are_in_an_id) {
+      fail(
+          "derived.stop = \"batch\" needs derived.batch_tokens: outputs depend on it, and decode.batch_tokens is not "
+          "part of the run's id");
     }
   }
 

@@ -393,13 +393,35 @@ TEST_P(CapturedUpdatesWithMemory, PassItFromUpdateToUpdateAndReportEverySum) {
 TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreTheSame) {
   for (const Placement placement : test::placements()) {
     options_.placement = placement;
-    options_.fix_norm = placement != Placement::kPre;
+    options_.fix_norm = placement != Placement::kPre && placement != Placement::kJoeyPre;
     options_.norm.kind = placement == Placement::kPost ? "scale_norm" : "layer_norm";
     options_.tied_embeddings = placement == Placement::kPreNoFinal ? Tying::kNone : Tying::kAll;
     options_.language_embedding = placement == Placement::kPost;
     options_.decoder_start = placement == Placement::kPost ? DecoderStart::kZero : DecoderStart::kBos;
     train(512, 3).expect_same_bits(train(0, 1));
   }
+}
+
+TEST_P(CapturedUpdates, OfEveryKindOfDecoderAttentionAreTheSame) {
+  for (const std::string& sublayers : test::attending_sublayers()) {
+    SCOPED_TRACE(sublayers);
+    options_.decoder_sublayers = sublayers;
+    train(512, 3).expect_same_bits(train(0, 1));
+    expect_the_updates_without_padding(/*updates=*/2);
+  }
+}
+
+TEST_P(CapturedUpdates, OfAModelWhoseTargetsStartWithoutATokenAreTheSame) {
+  options_.decoder_start = DecoderStart::kZero;
+  options_.mask_target_vocabulary = false;
+  options_.special_outputs = true;
+  const Trained captured = train(512, 3);
+  captured.expect_same_bits(train(0, 1));
+  options_.special_outputs = false;
+  EXPECT_FALSE(at::equal(train(512, 3).parameters, captured.parameters));
+  options_.input_vector = true;  // which the start is without
+  train(512, 3).expect_same_bits(train(0, 1));
+  expect_the_updates_without_padding(/*updates=*/2);
 }
 
 TEST_P(CapturedUpdates, OfFairseqsAdamWithWeightDecayAreTheSame) {

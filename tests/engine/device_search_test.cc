@@ -3,8 +3,11 @@
 #include "engine/decode/device_search.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -34,7 +37,7 @@ class BeamStepCase {
         best_(rows() * candidates()),
         cache_rows_(rows()),
         log_p_(best_.size()) {
-    const DecodeOptions options{.beam = beam, .alpha = seed % 3 == 0 ? 0.0 : 0.6};
+    const DecodeOptions options{.beam = beam, .alpha = seed % 3 == 0 ? 0.0 : 0.6, .n_best = beam};  // no early end
     for (size_t n = 0; n <= kMaxLength; ++n) {
       penalties_.push_back(n <= 1 ? 1.0 : std::pow((5.0 + static_cast<double>(n)) / 6.0, options.alpha));
     }
@@ -278,6 +281,41 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
   }
 }
 
+// The first input is then no token, and PAD has a row of its own.
+TEST_P(SearchOnDevice, ChoosesPadAndBosWhereTheyAreOutputs) {
+  const ParallelTokens set = random_sentences();
+  captures = 0;
+  if (on_processor()) use_cpu_backend(counting_bodies());
+  ModelOptions options = model_options(false);
+  options.decoder_start = DecoderStart::kZero;
+  options.mask_target_vocabulary = false;
+  options.special_outputs = true;
+  options.input_vector = true;  // which the first input is without
+  const DecodeOptions decode{.beam = 3, .max_extra = 6, .batch_tokens = 40};
+  std::array<int64_t, 2> chosen{};
+  size_t equal = 0, sentences = 0;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    test::TinyModel model(options, test::usual_output_vocabulary(kVocabulary), seed, 2, GetParam().device,
+                          GetParam().precision);
+    model.parameters.get("output.bias").data()[seed % 2 == 0 ? kPad : kBos] = 2.0;
+    scale_weights(model, 3);
+    const std::vector<std::vector<int32_t>> expected = search_on_host(model, decode, set);
+    const auto found = Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ++sentences;
+      equal += found[i] == expected[i];
+      chosen[0] += std::ranges::count(found[i], kPad);
+      chosen[1] += std::ranges::count(found[i], kBos);
+    }
+  }
+  const bool exact = on_processor() || GetParam().precision == RowPrecision::kFp32;
+  EXPECT_GE(3 * equal, (exact ? 3 : 2) * sentences);
+  EXPECT_THAT(chosen, testing::Each(testing::Gt(0)));
+  if (on_processor()) {
+    EXPECT_GT(captures, 0) << "nothing was captured";
+  }
+}
+
 TEST_P(SearchOnDevice, IsTheHostsWhereTheDeviceLacksAKernelOfTheSearch) {
   if (!on_processor()) GTEST_SKIP() << "with the emulated kernels";
   const ParallelTokens set = random_sentences();
@@ -302,14 +340,17 @@ TEST_P(SearchOnDevice, IsTheHostsWhereTheDeviceLacksAKernelOfTheSearch) {
 }
 
 // Captured, a formula would read the host's arrays instead of the device's. The encoder, without attention, has none.
-TEST_P(SearchOnDevice, IsTheHostsForFairseqsSearchAndForListsOfOutputs) {
+TEST_P(SearchOnDevice, IsTheHostsForOtherSearchesAndForListsOfOutputs) {
   const ParallelTokens set = random_sentences();
   if (on_processor()) use_cpu_backend(counting_bodies());
   test::TinyModel model(model_options(false), test::usual_output_vocabulary(kVocabulary), 3, 2, GetParam().device,
                         GetParam().precision);
   scale_weights(model, 3);
   for (const DecodeOptions& decode :
-       {DecodeOptions{.search = SearchKind::kFairseq, .max_extra = 6}, DecodeOptions{.max_extra = 6, .n_best = 2}}) {
+       {DecodeOptions{.search = SearchKind::kFairseq, .max_extra = 6},
+        DecodeOptions{.search = SearchKind::kT2t, .max_extra = 6},
+        DecodeOptions{.search = SearchKind::kT2t, .stop = SearchStop::kBatch, .max_extra = 6},
+        DecodeOptions{.search = SearchKind::kJoey, .max_extra = 6}, DecodeOptions{.max_extra = 6, .n_best = 2}}) {
     captures = 0;
     const auto lists = Translator(model.transformer, decode, Tape::Ops::kFast).search(set, [] {});
     EXPECT_EQ(captures, 0);
@@ -339,6 +380,32 @@ TEST_P(SearchOnDevice, IsTheHostsWhereTheDecoderAloneRunsByAFormula) {
   size_t equal = 0;  // in bf16 a near tie may fall the other way
   for (size_t i = 0; i < expected.size(); ++i) equal += found[i] == expected[i];
   EXPECT_GE(3 * equal, (GetParam().precision == RowPrecision::kFp32 ? 3 : 2) * expected.size());
+}
+
+TEST_P(SearchOnDevice, FindsTheSameWithEveryKindOfDecoderAttention) {
+  if (on_processor()) use_cpu_backend(counting_bodies());
+  const ParallelTokens set = random_sentences();
+  for (const std::string& sublayers : test::attending_sublayers()) {
+    SCOPED_TRACE(sublayers);
+    ModelOptions options = model_options(false);
+    options.decoder_sublayers = sublayers;
+    test::TinyModel model(options, test::usual_output_vocabulary(kVocabulary), 3, 2, GetParam().device,
+                          GetParam().precision);
+    scale_weights(model, 3);
+    const DecodeOptions decode{.beam = 3, .max_extra = 6, .batch_tokens = 40};
+    captures = 0;
+    Translator on_device(model.transformer, decode, Tape::Ops::kFast);
+    const auto found = on_device.translate(set, [] {});
+    const auto again = on_device.translate(set, [] {});
+    EXPECT_EQ(found, again);
+    if (on_processor()) {
+      EXPECT_GT(captures, 0);
+    }
+    const std::vector<std::vector<int32_t>> expected = search_on_host(model, decode, set);
+    size_t equal = 0;  // in bf16 a near tie may fall the other way
+    for (size_t i = 0; i < expected.size(); ++i) equal += found[i] == expected[i];
+    EXPECT_GE(3 * equal, (GetParam().precision == RowPrecision::kFp32 ? 3 : 2) * expected.size());
+  }
 }
 
 TEST_P(SearchOnDevice, OfADecoderThatKeepsNothingReplaysItsGraphs) {

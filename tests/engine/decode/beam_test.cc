@@ -1,5 +1,6 @@
-// The beams against slow searches that follow docs/spec/training.md §1.12 and §6.8 literally: over all possible
-// outputs, and over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
+// The beams against slow searches that follow docs/spec/training.md §1.12, §4.4, §5 and §6.8 literally: over all
+// possible outputs, and over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a
+// seed.
 #include "engine/decode/beam.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,9 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <tuple>
+
+#include "tests/engine/decode/literal_t2t.h"
 
 namespace tearless::engine::beam_test {
 namespace {
@@ -48,7 +52,8 @@ class PrefixModel {
   std::map<Prefix, std::vector<float>> rows_;
 };
 
-std::vector<SearchOutput> outputs_of(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
+std::vector<SearchOutput> outputs_of(PrefixModel& model, const DecodeOptions& options, int64_t limit,
+                                     int64_t* positions = nullptr) {
   const std::unique_ptr<Beam> beam = make_beam(options, limit, kEosType);
   while (!beam->done()) {
     std::vector<const float*> rows;
@@ -57,6 +62,7 @@ std::vector<SearchOutput> outputs_of(PrefixModel& model, const DecodeOptions& op
     }
     EXPECT_EQ(static_cast<int64_t>(rows.size()), beam->open());
     beam->advance(rows, model.vocabulary());
+    if (positions) ++*positions;
   }
   return beam->best();
 }
@@ -249,6 +255,261 @@ TEST(Beam, OfFairseqSetsFinishedHypothesesAside) {
   EXPECT_GT(differs_from_twt, 20) << "the models are too easy: both searches find the same";
 }
 
+// A search for several outputs goes on as the papers' codes do.
+TEST(Beam, ForOneOutputEndsWhereNothingCanBecomeBetter) {
+  for (const SearchKind kind : {SearchKind::kTwt, SearchKind::kFairseq}) {
+    int64_t positions = 0, of_all = 0;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      PrefixModel model(seed, 6);
+      for (const auto& [beam, alpha, penalty, limit] : {std::tuple{4, 0.0, LengthPenalty::kGnmt, 12},
+                                                        {4, 0.6, LengthPenalty::kGnmt, 12},
+                                                        {4, 1.0, LengthPenalty::kLength, 12},
+                                                        {2, 10.0, LengthPenalty::kGnmt, 12},
+                                                        {3, 0.6, LengthPenalty::kLength, 2},
+                                                        {2, 0.6, LengthPenalty::kGnmt, 1}}) {
+        const DecodeOptions one{.search = kind, .beam = beam, .length_penalty = penalty, .alpha = alpha, .n_best = 1};
+        DecodeOptions all = one;
+        all.n_best = beam;
+        const SearchOutput found = outputs_of(model, one, limit, &positions).front();
+        const SearchOutput expected = outputs_of(model, all, limit, &of_all).front();
+        EXPECT_EQ(found.tokens, expected.tokens) << fmt::format("seed {}, alpha {}, limit {}", seed, alpha, limit);
+        EXPECT_EQ(found.score, expected.score);
+      }
+    }
+    EXPECT_LT(positions, 0.9 * static_cast<double>(of_all)) << kSearchKinds[static_cast<size_t>(kind)];
+  }
+}
+
+void expect_same(const std::vector<SearchOutput>& found, const std::vector<SearchOutput>& expected, size_t at_most,
+                 const std::string& what) {
+  ASSERT_EQ(found.size(), std::min(at_most, expected.size())) << what;
+  for (size_t rank = 0; rank < found.size(); ++rank) {
+    EXPECT_EQ(found[rank].tokens, expected[rank].tokens) << what << ", rank " << rank;
+    EXPECT_NEAR(found[rank].score, expected[rank].score, 1e-12) << what;
+  }
+}
+
+TEST(Beam, OfT2tEndsWhenNoUnfinishedHypothesisCanBecomeBetterThanItsWorstFinishedOne) {
+  int differs_from_twt = 0, differs_from_fairseq = 0, ends_early = 0, has_empty_slots = 0, at_the_limit = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    PrefixModel model(seed, 6);
+    for (const int64_t width : {1, 2, 4, 7}) {
+      for (const LengthPenalty penalty : {LengthPenalty::kGnmt, LengthPenalty::kLength}) {
+        for (const double alpha : {0.0, 0.6, 3.0}) {
+          for (const int64_t limit : {1, 2, 4, 6, 12}) {
+            DecodeOptions options{
+                .search = SearchKind::kT2t, .beam = width, .length_penalty = penalty, .alpha = alpha, .n_best = width};
+            const test::LiteralSentence sentence{[&](const Prefix& prefix) { return model.after(prefix); }, limit};
+            const test::LiteralOutcome expected = test::literal_t2t({sentence}, options, kEosType).front();
+            int64_t positions = 0;
+            const std::vector<SearchOutput> found = outputs_of(model, options, limit, &positions);
+            const std::string what = fmt::format("seed {}, beam {}, alpha {}, limit {}", seed, width, alpha, limit);
+            expect_same(found, expected.ranked, static_cast<size_t>(width), what);
+            EXPECT_EQ(positions, expected.positions) << what;
+            if (limit < 12) continue;
+            ends_early += expected.positions < limit;
+            at_the_limit += expected.positions == limit;
+            has_empty_slots += std::ssize(expected.ranked) < width;
+            options.search = SearchKind::kTwt;
+            differs_from_twt += search(model, options, limit) != found.front().tokens;
+            options.search = SearchKind::kFairseq;
+            differs_from_fairseq += search(model, options, limit) != found.front().tokens;
+          }
+        }
+      }
+    }
+  }
+  for (const int met : {differs_from_twt, differs_from_fairseq, ends_early, has_empty_slots, at_the_limit}) {
+    EXPECT_GT(met, 20) << "the models are too easy: what sets the search apart does not happen";
+  }
+}
+
+std::vector<float> logs(std::vector<double> p) {
+  std::vector<float> row;
+  for (const double x : p) row.push_back(static_cast<float>(std::log(x)));
+  return row;
+}
+
+// The columns are a, EOS, b. With α = 0, a EOS has .81 and b EOS .09; of what is unfinished a b has most, .081.
+TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
+  const std::vector<float> first = logs({0.9, 1e-9, 0.1}), second = logs({0.01, 0.9, 0.09});
+  DecodeOptions options{.search = SearchKind::kT2t, .beam = 3, .alpha = 0, .n_best = 3};
+  const auto beam = make_beam(options, 10, kEosType);
+  EXPECT_EQ(beam->advance(std::vector<const float*>{first.data()}, 3).size(), 2u);
+  EXPECT_FALSE(beam->may_end());
+  EXPECT_TRUE(beam->advance(std::vector<const float*>{second.data(), second.data()}, 3).empty());
+  EXPECT_TRUE(beam->done());
+  ASSERT_EQ(beam->best().size(), 2u);
+  EXPECT_EQ(beam->best()[0].tokens, Prefix{0});
+  EXPECT_NEAR(beam->best()[0].score, std::log(0.81), 1e-6);
+
+  // Divided by the penalty of the limit an unfinished one may still become better: (5 + 100) / 6 to the third.
+  options.alpha = 3;
+  const auto patient = make_beam(options, 100, kEosType);
+  patient->advance(std::vector<const float*>{first.data()}, 3);
+  EXPECT_FALSE(patient->advance(std::vector<const float*>{second.data(), second.data()}, 3).empty());
+  EXPECT_FALSE(patient->may_end());
+}
+
+// With α = 0, a EOS, b EOS, a a and b a have .2 each.
+TEST(Beam, OfT2tContinuesWhileAnUnfinishedHypothesisIsAsGoodAsItsWorstFinishedOne) {
+  const std::vector<float> first = logs({0.5, 1e-9, 0.5}), second = logs({0.4, 0.4, 0.2});
+  const auto beam = make_beam({.search = SearchKind::kT2t, .beam = 2, .alpha = 0}, 10, kEosType);
+  beam->advance(std::vector<const float*>{first.data()}, 3);
+  EXPECT_EQ(beam->advance(std::vector<const float*>{second.data(), second.data()}, 3).size(), 2u);
+  EXPECT_FALSE(beam->may_end());
+}
+
+// In a batch that ends together the shorter sentence continues past its limit, where all of it is finished.
+TEST(Beam, OfT2tIsFinishedAtTheFirstPositionPastItsLimitInABatch) {
+  const std::vector<float> never_eos = logs({0.7, 1e-30, 0.3});
+  DecodeOptions options{.search = SearchKind::kT2t, .stop = SearchStop::kBatch, .beam = 2, .alpha = 0, .n_best = 2};
+  const auto beam = make_beam(options, 2, kEosType);
+  beam->advance(std::vector<const float*>{never_eos.data()}, 3);
+  const std::vector<const float*> rows = {never_eos.data(), never_eos.data()};
+  EXPECT_EQ(beam->advance(rows, 3).size(), 2u) << "at its limit nothing has become of it";
+  EXPECT_FALSE(beam->done());
+  EXPECT_FALSE(beam->may_end());
+  EXPECT_EQ(beam->best()[0].tokens, (Prefix{0, 0})) << "outputs are unfinished if there are no others";
+  EXPECT_TRUE(beam->advance(rows, 3).empty());
+  EXPECT_TRUE(beam->done() && beam->may_end());
+  EXPECT_EQ(beam->open(), 0);
+  ASSERT_EQ(beam->best().size(), 2u);
+  EXPECT_EQ(beam->best()[0].tokens, (Prefix{0, 0, 0}));
+  EXPECT_EQ(beam->best()[1].tokens, (Prefix{0, 0, 2}));
+
+  options.stop = SearchStop::kSentence;
+  const auto alone = make_beam(options, 2, kEosType);
+  alone->advance(std::vector<const float*>{never_eos.data()}, 3);
+  EXPECT_TRUE(alone->advance(rows, 3).empty()) << "by itself it ends at its limit";
+  EXPECT_EQ(alone->best()[0].tokens, (Prefix{0, 0}));
+}
+
+/// As training.md §5 has it, over all extensions. All that is recorded, cut at EOS, the best first.
+std::vector<SearchOutput> literal_joey(PrefixModel& model, size_t width, double alpha, size_t limit) {
+  std::vector<Scored> places = {{0, {}}};  // the sums
+  std::vector<int> flags(width, 0);
+  std::vector<Scored> recorded;
+  for (size_t length = 1; length <= limit && std::ranges::count(flags, 1) < std::ssize(flags); ++length) {
+    const double divisor = std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
+    std::vector<Scored> candidates;
+    for (const Scored& place : places) {
+      for (int32_t v = 0; v < model.vocabulary(); ++v) {
+        candidates.push_back(
+            {place.score + static_cast<double>(model.after(place.tokens)[static_cast<size_t>(v)]), place.tokens});
+        candidates.back().tokens.push_back(v);
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Scored& a, const Scored& b) { return a.score > b.score; });
+    places.assign(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(width));
+    for (size_t i = 0; i < width; ++i) {
+      if (places[i].tokens.back() == kEosType || length == limit) flags[i] = 1;
+      if (flags[i] == 0 || std::ranges::count(places[i].tokens, kEosType) >= 2) continue;
+      recorded.push_back({places[i].score / divisor, places[i].tokens});
+    }
+  }
+  std::stable_sort(recorded.begin(), recorded.end(),
+                   [](const Scored& a, const Scored& b) { return a.score > b.score; });
+  std::vector<SearchOutput> outputs;
+  for (Scored& one : recorded) {
+    one.tokens.erase(std::ranges::find(one.tokens, kEosType), one.tokens.end());
+    outputs.push_back({one.tokens, one.score});
+  }
+  return outputs;
+}
+
+TEST(Beam, OfJoeyExtendsWhatHasEndedAndRecordsWhatIsOnFlaggedPlaces) {
+  int differs_from_twt = 0, differs_from_t2t = 0, empty = 0, many_recorded = 0, at_the_limit = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    PrefixModel model(seed, 8);
+    for (const int64_t width : {1, 2, 5, 7}) {
+      for (const double alpha : {0.0, 1.0, 3.0}) {
+        for (const int64_t limit : {1, 2, 12}) {
+          DecodeOptions options{.search = SearchKind::kJoey, .beam = width, .alpha = alpha, .n_best = width};
+          const std::vector<SearchOutput> expected =
+              literal_joey(model, static_cast<size_t>(width), alpha, static_cast<size_t>(limit));
+          const std::vector<SearchOutput> found = outputs_of(model, options, limit);
+          expect_same(found, expected, static_cast<size_t>(width),
+                      fmt::format("seed {}, beam {}, alpha {}, limit {}", seed, width, alpha, limit));
+          empty += found.front().tokens.empty();
+          if (limit < 12) continue;
+          many_recorded += std::ssize(expected) > width;
+          at_the_limit += std::ssize(found.front().tokens) == limit;
+          options.search = SearchKind::kTwt;
+          differs_from_twt += search(model, options, limit) != found.front().tokens;
+          options.search = SearchKind::kT2t;
+          differs_from_t2t += search(model, options, limit) != found.front().tokens;
+        }
+      }
+    }
+  }
+  for (const int met : {differs_from_twt, differs_from_t2t, empty, many_recorded, at_the_limit}) {
+    EXPECT_GT(met, 20) << "the models are too easy: what sets the search apart does not happen";
+  }
+}
+
+// The columns are a, EOS, b. Step by step, with two places and α = 0.
+TEST(Beam, OfJoeyLeavesTheFlagWithThePlace) {
+  const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 2, .alpha = 0, .n_best = 9}, 10, kEosType);
+  const std::vector<float> first = logs({0.5, 0.3, 0.2});
+  beam->advance(std::vector<const float*>{first.data()}, 3);  // place 0: a, .5; place 1: EOS, .3, flagged
+  EXPECT_EQ(beam->open(), 2) << "what has ended is extended, too";
+  EXPECT_EQ(beam->hypotheses()[1].tokens, Prefix{1});
+  const std::vector<float> of_a = logs({0.2, 0.1, 0.7}), of_eos = logs({0.98, 0.01, 0.01});
+  // .35 a b on place 0; .294 EOS a on place 1, which is recorded again, with that score.
+  EXPECT_EQ(beam->advance(std::vector<const float*>{of_a.data(), of_eos.data()}, 3), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(beam->hypotheses()[1].tokens, (Prefix{1, 0}));
+  const std::vector<float> of_ab = logs({0.8, 0.1, 0.1}), of_eos_a = logs({0.98, 0.01, 0.01});
+  // .288 EOS a a on place 0, which has no flag, so nothing is recorded of it; .28 a b a on place 1 is, without EOS.
+  EXPECT_EQ(beam->advance(std::vector<const float*>{of_ab.data(), of_eos_a.data()}, 3), (std::vector<int64_t>{1, 0}));
+  EXPECT_FALSE(beam->done());
+  const std::vector<float> ends = logs({0.005, 0.99, 0.005});
+  EXPECT_TRUE(beam->advance(std::vector<const float*>{ends.data(), ends.data()}, 3).empty());
+  // EOS a a EOS flags place 0 and has EOS twice; a b a EOS, .277, is recorded after .3, .294 and .28.
+  EXPECT_TRUE(beam->done());
+  EXPECT_EQ(beam->open(), 0);
+  const std::vector<std::pair<Prefix, double>> recorded = {
+      {{}, 0.3}, {{}, 0.3 * 0.98}, {{0, 2, 0}, 0.28}, {{0, 2, 0}, 0.28 * 0.99}};
+  const std::vector<SearchOutput> best = beam->best();
+  ASSERT_EQ(best.size(), recorded.size());
+  for (size_t i = 0; i < best.size(); ++i) {
+    EXPECT_EQ(best[i].tokens, recorded[i].first);
+    EXPECT_NEAR(best[i].score, std::log(recorded[i].second), 1e-6);
+  }
+}
+
+TEST(Beam, OfJoeyIsGreedyWithOnePlaceAndMayBeEmpty) {
+  int ended = 0, empty = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    PrefixModel model(seed, 6);
+    Prefix greedy;
+    while (greedy.size() < 12) {
+      const std::vector<float>& row = model.after(greedy);
+      const auto token = static_cast<int32_t>(std::ranges::max_element(row) - row.begin());
+      if (token == kEosType) break;
+      greedy.push_back(token);
+    }
+    for (const double alpha : {0.0, 1.0}) {
+      EXPECT_EQ(search(model, {.search = SearchKind::kJoey, .beam = 1, .alpha = alpha}, 12), greedy) << "seed " << seed;
+    }
+    ended += greedy.size() < 12;
+    empty += greedy.empty();
+  }
+  EXPECT_GT(ended, 30);
+  EXPECT_GT(empty, 3);
+}
+
+TEST(Beam, OfJoeyWithMorePlacesThanTokensHasItsEmptyPlacesFlagged) {
+  const std::vector<float> first = logs({0.5, 0.3, 0.2});
+  const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 4, .alpha = 0, .n_best = 4}, 10, kEosType);
+  EXPECT_EQ(beam->advance(std::vector<const float*>{first.data()}, 3).size(), 3u);
+  const std::vector<const float*> rows(3, first.data());
+  // a a, a EOS, EOS a and a b have .25, .15, .15 and .1; place 3 was empty, so a b is recorded.
+  EXPECT_EQ(beam->advance(rows, 3).size(), 4u);
+  EXPECT_EQ(beam->best().back().tokens, (Prefix{0, 2}));
+}
+
 TEST(Beam, OfBothKindsIsGreedyWithOneHypothesis) {
   int ended = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -264,7 +525,7 @@ TEST(Beam, OfBothKindsIsGreedyWithOneHypothesis) {
 TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
   const std::vector<float> wants_eos = {-9, -0.001f, -9};
   const std::vector<float> never_eos = {-0.001f, -90, -9};
-  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq, SearchKind::kT2t}) {
     const auto first = make_beam({.search = search, .beam = 4}, 10, kEosType);
     first->advance(std::vector<const float*>{wants_eos.data()}, 3);
     EXPECT_EQ(first->hypotheses().size(), 2u);  // two tokens besides EOS
@@ -273,12 +534,13 @@ TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
     const auto endless = make_beam({.search = search, .beam = 1}, 3, kEosType);
     while (!endless->done()) endless->advance(std::vector<const float*>{never_eos.data()}, 3);
     // Of fairseq's the third token is EOS.
-    EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kTwt ? (Prefix{0, 0, 0}) : (Prefix{0, 0}));
+    EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kFairseq ? (Prefix{0, 0}) : (Prefix{0, 0, 0}));
   }
 }
 
 TEST(Beam, WithALimitOfNoTokensIsRefused) {
-  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+  for (size_t kind = 0; kind < kSearchKinds.size(); ++kind) {
+    const auto search = static_cast<SearchKind>(kind);
     EXPECT_THROW(make_beam({.search = search, .beam = 2}, 0, kEosType), std::logic_error);
   }
 }
