@@ -58,6 +58,7 @@ ResultNames result_names(const TaskNumbers& task, const Parameters& model, const
       {"diverged_step", "parameters", "selected_step", "train.grad_norm_max", "train.grad_norm_mean", "updates"});
   if (train.select.count > 1) names.scores.insert("averaged_checkpoints");
 
+  if (!train.epoch_updates || *train.epoch_updates <= train.update_limit()) names.metrics.insert("train.loss_sum");
   if (execution.log_updates <= train.update_limit()) {
     names.metrics.insert({"train.grad_norm", "train.grad_norm_window_mean", "train.loss", "train.lr"});
     add_observed(model, execution.observe, names.metrics);

@@ -199,6 +199,10 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
                                                                      : "there are no kernels for them");
   }
   fallback_ops_ += result.fallback_ops;
+  state_.loss_sum += result.sums.mean();
+  if (!epoch_ended()) return;
+  write_metric("train.loss_sum", state_.loss_sum);
+  state_.loss_sum = 0;
 }
 
 // --- evaluation and the end of training ------------------------------------------------------------------------------
@@ -442,6 +446,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("selected", selected);
   f("epoch", epoch);
   f("report", report);
+  f("loss_sum", loss_sum);
   f("norm_sum", norm_sum);
   f("norm_max", norm_max);
   f("report_norm_sum", report_norm_sum);

@@ -50,6 +50,7 @@ class Trainer {
     int64_t would_stop_at = 0;           // update at which observe.early_stop would have ended the training; 0: none
     std::vector<SelectedStep> selected;  // the evaluations whose checkpoints make the model, in ascending order
     LossSums epoch, report;              // sums since the last evaluation, since the last report
+    double loss_sum = 0;                 // sum of the losses of the updates of this epoch
     double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
     double report_norm_sum = 0;          // sum of the gradient norms since the last report
     FilePrefix metrics, gradient_norms;  // these files at the last checkpoint

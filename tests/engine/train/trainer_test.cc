@@ -284,6 +284,13 @@ TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
     EXPECT_GT(std::abs(perplexities[i].second - smoothed[i].second), 100 * kClose) << "or a mix-up would not show";
   }
 
+  const auto loss_sums = metric("train.loss_sum");
+  ASSERT_EQ(loss_sums.size(), 4u) << "the fifth epoch has no end";
+  for (size_t i = 0; i < loss_sums.size(); ++i) {
+    EXPECT_EQ(loss_sums[i].first, static_cast<int64_t>(4 * i + 4));
+    EXPECT_NEAR(loss_sums[i].second, 4 * mean(4 * i, 4 * i + 4, &ByHand::loss), 10 * kClose);
+  }
+
   const std::vector<float> every_norm = gradient_norms();
   ASSERT_EQ(every_norm.size(), 19u);
   for (size_t i = 0; i < every_norm.size(); ++i) EXPECT_NEAR(every_norm[i], updates[i].gradient_norm, kClose) << i;
