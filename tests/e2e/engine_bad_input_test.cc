@@ -73,7 +73,18 @@ TEST_F(EngineBadInput, SettingsGolden) {
         {{"model.placement", "\"post\""}, {"model.norm.kind", "\"rms_norm\""}, {"model.norm.scope", "\"final_only\""}});
   train("one matrix for two vocabularies", {{"text.vocabulary", "\"per_side\""}, {"model.tied_embeddings", "\"all\""}});
   train("more outputs than hypotheses", {{"decode.beam", "2"}, {"decode.n_best", "3"}});
+  train("a batch that cannot end together", {{"decode.stop", "\"batch\""}});
+  train("a batch of another search that cannot",
+        {{"decode.search", "\"joey\""}, {"decode.stop", "\"batch\""}, {"decode.batch_tokens", "99"}});
+  train("two vectors for the inputs", {{"model.input_vector", "true"}, {"model.language_embedding", "true"}});
+  train("a causal sublayer in the encoder", {{"model.encoder_sublayers", "\"aan, ffn\""}});
+  train("special outputs behind the target mask", {{"model.special_outputs", "true"}});
   train("a smoothed label outside the target mask", {{"train.label_smoothing_form", "\"fairseq\""}});
+  train("subwords learned from one side alone", {{"text.learned", "\"target\""}});
+  train("batches that are made in no known way", {{"train.batch.regenerate", "\"buffer\""}});
+  train("a part of a batch that most batches lack", {{"train.batch.leak_ratio", "0.75"}});
+  train("sides cut to less than nothing", {{"train.batch.truncate", "-1"}});
+  train("a buffer of no sentence", {{"train.batch.buffer", "0"}});
   train("an option of another kind", {{"model.norm.scale_norm.c", "2"}});
   ask("a settings file that is not there", {"train", "--config", "nowhere.toml"});
   ask("a run that is not there", {"train", "nowhere"});

@@ -153,6 +153,20 @@ TEST(Check, KnowsAPassOnceTheCorpusIsPrepared) {
   EXPECT_EQ(limits(pairs, {{"train.batch.tokens", 1000}}), std::pair(4, 4))
       << "one batch, not the count of another run";
 
+  // The longer sides are 3 3 3 3 2. Below seven: 2 and 3, 3 and 3, and 3, which is less than half of seven.
+  const test::Settings zero = {
+      {"train.batch.tokens", 7}, {"train.batch.count", "padded_below"}, {"train.batch.regenerate", "buffers"}};
+  EXPECT_EQ(limits(pairs, zero), std::pair(4 * 2, 4));
+  EXPECT_EQ(limits(pairs, test::with(zero, {{"train.batch.leak_ratio", 0.4}})), std::pair(4 * 3, 4));
+  EXPECT_EQ(limits(pairs, test::with(zero, {{"train.batch.truncate", 1}, {"train.batch.leak_ratio", 0.0}})),
+            std::pair(4 * 2, 4))
+      << "all sides count one token and their EOS";
+  // The targets are 4 4 4 3 3 with BOS and EOS: any two are eight at most, and any three nine at least.
+  EXPECT_EQ(limits(pairs, {{"train.batch.tokens", 8},
+                           {"train.batch.count", "padded_bos_eos"},
+                           {"train.batch.regenerate", "unsorted"}}),
+            std::pair(4 * 3, 4));
+
   const test::Settings passes = {{"train.epoch_updates", "pass"}, {"train.max_epochs", 4}};
   EXPECT_EQ(limits(test::with(test::labelled_settings(), {{"text.min_count", 1}, {"train.batch.tokens", 4}}), passes),
             std::pair(8, 4));

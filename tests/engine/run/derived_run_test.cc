@@ -149,6 +149,13 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
       {{{"derived.alpha", 0.0}}, {{"decode.alpha", 0.0}}},
       {{{"derived.search", "fairseq"}, {"derived.length_penalty", "length"}, {"derived.alpha", 2.0}},
        {{"decode.search", "fairseq"}, {"decode.length_penalty", "length"}, {"decode.alpha", 2.0}}},
+      {{{"derived.search", "t2t"}, {"derived.alpha", 4.0}}, {{"decode.search", "t2t"}, {"decode.alpha", 4.0}}},
+      {{{"derived.search", "t2t"}, {"derived.alpha", 4.0}, {"derived.stop", "batch"}, {"derived.batch_tokens", 40}},
+       {{"decode.search", "t2t"}, {"decode.alpha", 4.0}, {"decode.stop", "batch"}, {"decode.batch_tokens", 40}}},
+      {{{"derived.search", "t2t"}, {"derived.alpha", 4.0}, {"derived.stop", "batch"}, {"derived.batch_tokens", 1}},
+       {{"decode.search", "t2t"}, {"decode.alpha", 4.0}}},
+      {{{"derived.search", "joey"}, {"derived.beam", 5}, {"derived.max_length", 9}},
+       {{"decode.search", "joey"}, {"decode.beam", 5}, {"decode.max_length", 9}}},
       {{{"derived.max_length", 2}, {"derived.n_best", 2}}, {{"decode.max_length", 2}}},
       {{{"derived.max_extra", 1}, {"derived.alpha", 10.0}}, {{"decode.max_extra", 1}, {"decode.alpha", 10.0}}}};
   std::set<std::string> ids;
@@ -162,6 +169,18 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
             hypotheses({{"decode.alpha", 10.0}}, "test"));
   EXPECT_NE(hypotheses({{"decode.beam", 1}}, "test"), hypotheses({{"decode.beam", 7}, {"decode.alpha", 3.0}}, "test"));
   EXPECT_NE(hypotheses({{"decode.max_length", 2}}, "test"), hypotheses({}, "test"));
+  for (const char* search : {"twt", "fairseq", "t2t", "joey"}) {
+    const RunDirectory of_search = done({decoding({{"derived.search", search}, {"derived.n_best", 2}})});
+    const std::vector<std::string> best = lines_of(of_search.outputs() / "test.hyp"),
+                                   all = lines_of(of_search.outputs() / "test.nbest");
+    size_t line = 0;
+    for (size_t i = 0; i < best.size(); ++i) {  // a search may find one output alone
+      EXPECT_TRUE(all[line].starts_with(fmt::format("{} ||| {} ||| -", i, best[i]))) << search << ": " << all[line];
+      while (line < all.size() && all[line].starts_with(fmt::format("{} ||| ", i))) ++line;
+    }
+    EXPECT_EQ(line, all.size()) << search;
+    EXPECT_GT(all.size(), best.size()) << search;
+  }
   const RunDirectory lists = done({decoding({{"derived.n_best", 2}})});
   EXPECT_EQ(lines_of(lists.outputs() / "test.nbest").size(), 2 * lines_of(lists.outputs() / "test.hyp").size());
   EXPECT_TRUE(read_done(lists)->files.contains("outputs/test.nbest"));
@@ -539,6 +558,16 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
               HasSubstr("derived.n_best: derived.n_best = 9 is above the beam of 4"));
   EXPECT_THAT(refused({decoding({{"derived.search", "twat"}})}), HasSubstr("did you mean \"twt\""));
   EXPECT_THAT(refused({decoding({{"derived.batch_tokens", 9}})}), HasSubstr("unknown setting"));
+  const Settings batches = {{"decode.search", "t2t"}, {"decode.stop", "batch"}};
+  EXPECT_THAT(refused({decoding({{"derived.stop", "batch"}})}),
+              HasSubstr("derived.stop: derived.search = \"twt\" ends each sentence by itself"));
+  EXPECT_THAT(refused({decoding({{"derived.search", "joey"}})}, batches),
+              HasSubstr("derived.search: derived.search = \"joey\" ends each sentence by itself"));
+  EXPECT_THAT(refused({decoding({{"derived.stop", "batch"}, {"derived.search", "t2t"}})}),
+              HasSubstr("derived.stop: derived.stop = \"batch\" needs derived.batch_tokens"));
+  EXPECT_EQ(refused({decoding({{"derived.stop", "batch"}})}, batches), ": ");
+  EXPECT_EQ(refused({decoding()}, batches), ": ") << "the run's id has its batches";
+  EXPECT_EQ(refused({decoding({{"derived.search", "joey"}, {"derived.stop", "sentence"}})}, batches), ": ");
   EXPECT_THAT(refused({decoding({{"derived.bean", 9}})}),
               AllOf(HasSubstr("derived.bean: unknown setting"), HasSubstr("derived.beam")));
   EXPECT_THAT(refused({decoding({{"derived.kind", "decoed"}})}),

@@ -128,9 +128,11 @@ std::vector<Settings> ClassifySettings::contexts() {
 }
 
 std::vector<std::string> ClassifySettings::conditional() {
-  return {"data.dev",           "data.dev_count",       "data.dev_sha256",  "data.split_seed",     "data.test",
-          "data.test_count",    "data.test_sha256",     "data.train_count", "model.ds_init.alpha", "model.ds_init.form",
-          "model.init_qkv_fan", "model.norm.deviation", "model.norm.eps",   "model.norm.eps_mode", "model.norm.scope"};
+  return {
+      "data.dev",           "data.dev_count",   "data.dev_sha256",      "data.split_seed",     "data.test",
+      "data.test_count",    "data.test_sha256", "data.train_count",     "model.ds_init.alpha", "model.ds_init.form",
+      "model.init_qkv_fan", "model.init_std",   "model.norm.deviation", "model.norm.eps",      "model.norm.eps_mode",
+      "model.norm.scope"};
 }
 
 }  // namespace

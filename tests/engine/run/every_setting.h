@@ -96,6 +96,7 @@ SettingRows<Checks> text_rows() {
       {"model.placement", {"post", &Checks::training_differs}},
       {"model.init", {"small_init", &Checks::training_differs}},
       {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
+      {"model.init_std", {0.3, &Checks::training_differs, {{"model.init", "normal"}}}},
       {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
       {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
       {"model.fix_norm", {true, &Checks::training_differs}},

@@ -59,6 +59,8 @@ Settings getting_worse() { return {{"train.schedule.peak_lr", 10}, {"train.sched
 
 Settings of_kind(const char* schedule) { return {{"train.schedule.kind", schedule}, {"train.schedule.peak_lr", 0.02}}; }
 
+Settings in_buffers() { return {{"train.batch.regenerate", "buffers"}}; }
+
 class TranslateSettings final : public test::SettingChecks {
  public:
   static constexpr const char* kTask = "translate";
@@ -295,6 +297,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"text.min_count", {20, &Checks::training_differs}},
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
+        {"text.learned", {"per_side", &Checks::training_differs}},
         {"text.bleu", {"char", &Checks::bleu_is_of_characters}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
         {"model.encoder_sublayers", {"ffn, self_attention", &Checks::training_differs}},
@@ -312,8 +315,10 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
            {"train.label_smoothing_form", "fairseq"}}}},
         {"model.decoder_start", {"zero", &Checks::training_differs}},
         {"model.language_embedding", {true, &Checks::training_differs}},
+        {"model.input_vector", {true, &Checks::training_differs}},
         {"model.output_bias", {false, &Checks::training_differs}},
         {"model.mask_target_vocabulary", {false, &Checks::training_differs}},
+        {"model.special_outputs", {true, &Checks::training_differs, {{"model.mask_target_vocabulary", false}}}},
         {"model.norm.scope", {"encoder", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
         {"train.seed", {2, &Checks::training_differs}},
         {"train.init_seed", {2, &Checks::training_differs}},
@@ -332,6 +337,11 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
         {"train.batch.regenerate", {"once", &Checks::training_differs}},
+        {"train.batch.buffer", {7, &Checks::training_differs, in_buffers()}},
+        {"train.batch.leak_ratio",
+         {0.4, &Checks::training_differs,
+          with(in_buffers(), {{"train.batch.buffer", 1}, {"train.batch.leak_ratio", 0.0}})}},
+        {"train.batch.truncate", {3, &Checks::training_differs}},
         {"train.select.kind", {"last", &Checks::model_differs, with(getting_worse(), {{"train.select.by", "loss"}})}},
         {"train.select.count", {2, &Checks::model_differs}},
         {"train.select.by", {"loss", &Checks::model_differs, getting_worse()}},
@@ -358,6 +368,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
         {"decode.max_length", {2, &Checks::outputs_differ}},
         {"decode.search", {"fairseq", &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.stop", {"batch", &Checks::outputs_differ, {{"decode.search", "t2t"}, {"decode.alpha", 8}}}},
         {"decode.length_penalty", {"length", &Checks::outputs_differ, {{"decode.alpha", 1.5}}}},
         {"decode.n_best", {2, &Checks::lists_are_written}},
         {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
@@ -410,16 +421,20 @@ std::vector<std::string> TranslateSettings::conditional() {
           "model.ds_init.stacks",
           "model.init_output_pad",
           "model.init_qkv_fan",
+          "model.init_std",
           "model.norm.deviation",
           "model.norm.eps",
           "model.norm.eps_mode",
           "model.norm.scope",
+          "text.learned",
           "text.merges",
           "text.pieces",
           "train.accumulate_by",
           "train.adam.beta1",
           "train.adam.beta2",
           "train.adam.eps",
+          "train.batch.buffer",
+          "train.batch.leak_ratio",
           "train.label_smoothing_form",
           "train.schedule.decay_factor",
           "train.schedule.decay_patience",

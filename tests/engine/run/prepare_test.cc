@@ -37,6 +37,37 @@ TEST(Prepare, CountsWordsSubwordsTypesAndBatches) {
       << "all of the joint vocabulary but PAD and BOS";
 }
 
+// Sides with EOS: 4, 2 and 3 of the source, 5, 2 and 2 of the target.
+TEST(Prepare, CountsTheSidesThatAreCutAndThePairsThatAreInNoBatch) {
+  const test::SmallRuns runs;
+  runs.write("train", {{"a b c", "x y z x"}, {"d", "x"}, {"a b", "z"}});
+  for (const char* set : {"dev", "test"}) runs.write(set, {{"a b c d e f g", "x"}});
+  const auto said = [&](const test::Settings& changes) {
+    const RunOptions options = runs.options(test::with(
+        test::with(test::corpus_settings(), {{"text.kind", "segmented"}, {"train.batch.tokens", 6}}), changes));
+    std::vector<std::string> lines;
+    options.task->prepare_data(options.train, [&](const std::string& line) { lines.push_back(line); });
+    return lines;
+  };
+  using testing::Contains;
+  using testing::Not;
+  EXPECT_THAT(said({}), Not(Contains(testing::AnyOf(HasSubstr("sides cut"), HasSubstr("in no batch")))));
+  const auto cut = [](const char* counts) { return std::string("training sides cut to ") + counts; };
+  EXPECT_THAT(said({{"train.batch.truncate", 2}}), Contains(cut("2 tokens, which lose their EOS: 2 source, 1 target")));
+  EXPECT_THAT(said({{"train.batch.truncate", 3}}), Contains(cut("3 tokens, which lose their EOS: 1 source, 1 target")));
+  EXPECT_THAT(said({{"train.batch.truncate", 5}}), Contains(cut("5 tokens, which lose their EOS: 0 source, 0 target")));
+  EXPECT_THAT(said({{"train.batch.truncate", 2}}), Contains("batches of the first pass: 1"));
+  const auto left_out = [](const char* count) {
+    return std::string("training pairs left out at the end of each pass, because their batch is too small: ") + count;
+  };
+  // Two pairs of at most three tokens, five together, and one of five.
+  EXPECT_THAT(said({{"train.batch.regenerate", "buffers"}}),
+              testing::IsSupersetOf({left_out("0"), std::string("batches of the first pass: 2")}));
+  // Each by itself, as 2 × 3 is not below six; of these the first has two tokens.
+  EXPECT_THAT(said({{"train.batch.regenerate", "buffers"}, {"train.batch.count", "padded_below"}}),
+              testing::IsSupersetOf({left_out("1"), std::string("batches of the first pass: 2")}));
+}
+
 // <unk> does not tell whether more of its word follows.
 TEST(Prepare, CountsTheWordsOfWhichPartsAreTooRareForAPieceOfTheirOwn) {
   const test::SmallRuns runs;

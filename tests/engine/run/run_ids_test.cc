@@ -1,6 +1,7 @@
 // The text that a run's id is hashed from, of each task: an approved text. A change of it makes new runs of all that
 // were trained; a new task or setting must not change it.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -98,8 +99,43 @@ TEST(RunIds, OfTranslationGolden) {
   Settings named = data;
   named["task"] = "translate";
   EXPECT_EQ(identity("defaults", data), identity("defaults", named));
+  // Settings that came later, at the values at which they have no effect.
+  Settings neutral = data;
+  neutral.insert({{"text.learned", "joint"},
+                  {"train.batch.regenerate", "per_pass"},
+                  {"train.batch.buffer", 7},
+                  {"train.batch.leak_ratio", 0.25},
+                  {"train.batch.truncate", 0}});
+  EXPECT_EQ(identity("defaults", data), identity("defaults", neutral));
   tearless::test::expect_golden("engine/id_translate.txt",
                                 identity("defaults", data) + identity("other settings", other));
+}
+
+// T2T's search sets ended hypotheses aside and compares them, also with one unfinished one.
+TEST(RunIds, HaveThePenaltyOfASearchWithOneHypothesisOnlyIfItComparesOutputs) {
+  const auto id = [](const char* search, double alpha) {
+    return identity("a search", {{"data.source", "src"},
+                                 {"data.target", "tgt"},
+                                 {"decode.search", search},
+                                 {"decode.beam", 1},
+                                 {"decode.alpha", alpha}});
+  };
+  for (const char* search : {"twt", "fairseq", "joey"}) EXPECT_EQ(id(search, 0.6), id(search, 2.0)) << search;
+  EXPECT_NE(id("t2t", 0.6), id("t2t", 2.0));
+}
+
+TEST(RunIds, HaveTheSizeOfDecodingBatchesIfTheseEndTogether) {
+  const auto id = [](Settings settings) {
+    settings.insert({{"data.source", "src"}, {"data.target", "tgt"}, {"decode.search", "t2t"}});
+    return identity("a search", std::move(settings));
+  };
+  EXPECT_EQ(id({{"decode.batch_tokens", 99}}), id({}));
+  EXPECT_EQ(id({{"decode.batch_tokens", 99}, {"decode.stop", "sentence"}}), id({}));
+  const std::string together = id({{"decode.stop", "batch"}}),
+                    of_99 = id({{"decode.stop", "batch"}, {"decode.batch_tokens", 99}});
+  EXPECT_NE(together, of_99);
+  EXPECT_THAT(together, testing::HasSubstr("\ndecode.batch_tokens = 4096\n"));
+  EXPECT_THAT(of_99, testing::HasSubstr("\ndecode.batch_tokens = 99\n"));
 }
 
 TEST(RunIds, OfClassificationGolden) {
