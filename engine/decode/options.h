@@ -35,9 +35,9 @@ inline constexpr std::array<std::string_view, 2> kLengthPenalties = {"gnmt", "le
 struct DecodeOptions {
   SearchKind search = SearchKind::kTwt;
   SearchStop stop = SearchStop::kSentence;
-  int64_t beam = 4;  // hypotheses per sentence; 1: greedy search
+  int64_t beam = 4;  // hypotheses per sentence; 1: greedy search, but with kT2t
   LengthPenalty length_penalty = LengthPenalty::kGnmt;
-  double alpha = 0.6;      // of the length penalty; beam > 1 only
+  double alpha = 0.6;      // of the length penalty; beam > 1 or kT2t only
   int64_t max_extra = 50;  // an output has at most source length + this many tokens, EOS counted in both
   std::optional<int64_t> max_length = {};  // most tokens of an output, EOS counted, in place of max_extra
   int64_t n_best = 1;           // outputs of a sentence that are written to outputs/SET.nbest; 1: no such file

@@ -95,11 +95,10 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
       {.key = "placement",
        .meaning =
            "where each sublayer's norm stands: `post` N(x + F(x)) (TwT eq. 2); `pre` x + F(N(x)) with a "
-           "final norm after each "
-           "stack (TwT eq. 3); `pre_no_final` without the final norms; `joey_pre` without them, and with a norm on "
-           "the sum of embedding and position; `joey_post` two norms after the last sublayer of a layer, "
-           "one after the decoder's first, none after others, and a final norm after each stack (branches "
-           "of JoeyNMT)"},
+           "final norm after each stack (TwT eq. 3); `pre_no_final` without the final norms; `joey_pre` without them, "
+           "and with a norm on the sum of embedding and position; `joey_post` two norms after the last sublayer of a "
+           "layer, one after the decoder's first, none after others, and a final norm after each stack (branches of "
+           "JoeyNMT)"},
       o.placement, kPlacements);
   v.choice({.key = "init",
             .meaning =
@@ -219,8 +218,7 @@ void check_consistent(const ModelOptions& o) {
   if (o.input_vector && o.language_embedding) {
     fail(
         "model.input_vector and model.language_embedding are both true, but an input row has one learned vector; set "
-        "one "
-        "of them to false");
+        "one of them to false");
   }
   if (o.special_outputs && o.mask_target_vocabulary) {
     fail(
