@@ -63,6 +63,16 @@ class PaperTables : public RunTest {
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
     return finished.output;
   }
+
+  /// The table of a grid as JSON. Asked for once: its bootstrap takes seconds.
+  const json& table_of(const std::string& part) const {
+    if (!tables_.contains(part)) tables_[part] = json::parse(output_of({"table", grid_of(part), "--json"}));
+    return tables_.at(part);
+  }
+  static std::string grid_of(const std::string& part) { return fmt::format("grids/twt_{}.toml", part); }
+
+ private:
+  mutable std::map<std::string, json> tables_;
 };
 
 /// Of each grid of the paper: labels and derivation → seed → id.
@@ -169,7 +179,7 @@ double bootstrap_p(const std::vector<double>& differences, std::mt19937_64& rand
 void PaperTables::of_marks() const {
   for (const std::string name : {"table3", "table4", "table6", "table7"}) {
     SCOPED_TRACE(name);
-    const json table = json::parse(output_of({"table", fmt::format("grids/twt_{}.toml", name), "--json"}));
+    const json& table = table_of(name);
     size_t without = 0, bold = 0;
     for (const json& row : table.at("rows")) {
       for (const json& cell : row.at("cells")) {
@@ -185,7 +195,7 @@ void PaperTables::of_marks() const {
   std::mt19937_64 random(7);
   const json part = json::parse(output_of({"plan", "grids/twt_table3.toml", "--json"}));
   const Ids ids = ids_of(part.contains("parts") ? part.at("parts").at(0) : part);
-  const json table = json::parse(output_of({"table", "grids/twt_table3.toml", "--json"}));
+  const json& table = table_of("table3");
   const auto words_of = [&](const json& row, size_t c) {
     std::map<std::string, std::string> labels = row.at("labels");
     labels.merge(table.at("columns").at(c).at("labels").get<std::map<std::string, std::string>>());
@@ -246,8 +256,7 @@ void PaperTables::of_marks() const {
 
 // The column Δavg, and the table as a paper has it.
 void PaperTables::of_table_3() const {
-  const std::string grid = "grids/twt_table3.toml";
-  const json table = json::parse(output_of({"table", grid, "--json"}));
+  const json& table = table_of("table3");
   const auto row = [&](size_t i) { return table.at("rows").at(i).at("cells"); };
   ASSERT_EQ(table.at("rows").size(), 5u);
   const std::vector<double> kPublished = {-4.046, 0, 0.272, 0.61, 1.104};  // tables.md: −4.05, 0, +0.27, +0.61, +1.10
@@ -261,7 +270,7 @@ void PaperTables::of_table_3() const {
   }
   EXPECT_EQ(row(0).at(0).at("state"), "published");
   EXPECT_EQ(row(0).at(0).at("n"), 0);
-  const std::string latex = output_of({"table", grid, "--format", "latex", "--final"});
+  const std::string latex = output_of({"table", grid_of("table3"), "--format", "latex", "--final"});
   EXPECT_THAT(latex, HasSubstr("\\label{tab:twt-table-3}"));
   EXPECT_THAT(latex, HasSubstr(" & gl$\\rightarrow$en & sk$\\rightarrow$en & en$\\rightarrow$vi & en$\\rightarrow$he & "
                                "ar$\\rightarrow$en & $\\Delta$avg \\\\\n"));
@@ -340,11 +349,10 @@ void PaperTables::of_claims() const {
   std::map<std::string, int> verdicts;
   size_t checked = 0;
   for (const auto& [part, claims] : expected) {
-    const std::string grid = "grids/twt_" + part + ".toml";
-    test::Command asked = command({"check-table", grid, "--json"});
+    test::Command asked = command({"check-table", grid_of(part), "--json"});
     asked.environment["FAKE_SCORES"] = kScores;
     const test::Finished finished = finish(asked);
-    const json table = json::parse(output_of({"table", grid, "--json"})), all = json::parse(finished.output);
+    const json &table = table_of(part), all = json::parse(finished.output);
     EXPECT_EQ(finished.code, all.at("counts").at("claims").at("contradicted") > 0 ? 1 : 0);
     for (const json& record : all.at("claims")) {
       const auto claim = std::ranges::find(claims, record.at("text").get<std::string>(), &Expected::text);

@@ -15,9 +15,10 @@ endif()
 
 # tearless_room(engine/norm DEPENDS engine/ops LINK torch::cpu)
 # DEPENDS names the rooms this one may include, besides those that they reach; LINK names libraries of others.
+# ARITHMETIC: loops over samples or sentences, which take minutes where they are not optimised: they are under the sanitizers, too.
 # Sources are found by glob: a new file needs no edit here. main.cc belongs to the program, not to the room.
 function(tearless_room room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ARITHMETIC" "" "DEPENDS;LINK")
   tearless_target(target ${room})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cc")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
@@ -30,7 +31,9 @@ function(tearless_room room)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PUBLIC ${below} PRIVATE tearless_flags)
-    tearless_precompile(${target})
+    if(NOT arg_ARITHMETIC OR NOT TEARLESS_SANITIZE)
+      tearless_precompile(${target})
+    endif()
     tearless_unite(${target} ${TEARLESS_UNITY_FILES})
   else()  # headers only
     add_library(${target} INTERFACE)
