@@ -2,48 +2,44 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
+#include "engine/ops/kernels.h"
 
 namespace tearless::engine {
 namespace {
 
-struct TokenScore {
-  float log_p;
+struct TokenLogit {
+  float logit;
   int32_t token;
 };
 
-constexpr size_t kBlock = 32;
-
-/// Most of a search's own time. Eight maxima side by side, so that the compiler makes vectors of them.
-float largest_of_block(const float* block) {
-  constexpr size_t kLanes = 8;
-  float lanes[kLanes];
-  for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = block[lane];
-  for (size_t i = kLanes; i < kBlock; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = std::max(lanes[lane], block[i + lane]);
+/// Adds x to the `count` best so far, better first. Of equal ones the first to come are kept, and stay first.
+template <class T, class Better>
+void add_if_better(const T& x, size_t count, std::vector<T>& best, Better&& better) {
+  if (best.size() == count) {
+    if (!better(x, best.back())) return;
+    best.pop_back();
   }
-  return *std::max_element(lanes, lanes + kLanes);
+  best.insert(std::upper_bound(best.begin(), best.end(), x, better), x);
 }
 
-/// The `count` best tokens of a row without `forbidden`, better first, ties to the smaller token. Blocks whose maximum
-/// is too small are skipped.
-std::vector<TokenScore> best_tokens(std::span<const float> row, size_t count, int32_t forbidden) {
-  std::vector<TokenScore> best;
-  float bound = -std::numeric_limits<float>::infinity();  // a token must exceed it
-  for (size_t begin = 0; begin < row.size(); begin += kBlock) {
-    const size_t end = std::min(row.size(), begin + kBlock);
-    if (best.size() == count && end - begin == kBlock && !(largest_of_block(&row[begin]) > bound)) continue;
-    for (size_t v = begin; v < end; ++v) {
-      if (best.size() == count && !(row[v] > bound)) continue;
-      const TokenScore token{row[v], static_cast<int32_t>(v)};
-      if (token.token == forbidden) continue;
-      if (best.size() == count) best.pop_back();
-      best.insert(std::upper_bound(best.begin(), best.end(), token,
-                                   [](const TokenScore& a, const TokenScore& b) { return a.log_p > b.log_p; }),
-                  token);
-      bound = best.back().log_p;
+/// The `count` best tokens of a row of `vocab_size` logits without `forbidden`, better first, ties to the smaller
+/// token. They are in the `count` blocks with the largest maxima; in one more, if the best of one is forbidden.
+std::vector<TokenLogit> best_tokens(const LogitRow& row, int64_t vocab_size, size_t count, int32_t forbidden) {
+  std::vector<float> largest;
+  for (const float maximum : row.maxima) {
+    add_if_better(maximum, count + (forbidden >= 0 ? 1 : 0), largest, std::greater<>());
+  }
+  std::vector<TokenLogit> best;
+  for (int64_t begin = 0; begin < vocab_size; begin += kLogitBlock) {
+    if (!row.maxima.empty() && row.maxima[static_cast<size_t>(begin / kLogitBlock)] < largest.back()) continue;
+    for (int64_t v = begin; v < std::min(vocab_size, begin + kLogitBlock); ++v) {
+      if (v == forbidden) continue;
+      add_if_better(TokenLogit{row.logits[v], static_cast<int32_t>(v)}, count, best,
+                    [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
     }
   }
   return best;
@@ -80,10 +76,11 @@ int64_t Beam::open() const {
                : std::count_if(hypotheses_.begin(), hypotheses_.end(), [](const Hypothesis& h) { return !h.finished; });
 }
 
-void Beam::extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
+void Beam::extend(size_t h, const LogitRow& row, int64_t vocab_size, int64_t at, size_t count, double penalty,
                   std::vector<Candidate>& candidates) const {
-  for (const auto& [log_p, v] : best_tokens(row, count, length_ == 1 && !may_be_empty_ ? eos_ : -1)) {
-    const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
+  const int32_t forbidden = length_ == 1 && !may_be_empty_ ? eos_ : -1;
+  for (const auto& [logit, v] : best_tokens(row, vocab_size, count, forbidden)) {
+    const double sum = hypotheses_[h].log_probability + row.log_p(v);
     candidates.push_back({sum / penalty, sum, h, at, v});
   }
 }
@@ -110,8 +107,7 @@ Hypothesis Beam::extended(const Candidate& candidate) const {
   return h;
 }
 
-bool Beam::is_decided(double score) const {
-  if (options_.n_best > 1) return false;
+bool Beam::stays_best(double score) const {
   const double largest_penalty = length_penalty(options_, limit_);
   return std::ranges::all_of(
       hypotheses_, [&](const Hypothesis& h) { return h.finished || score > h.log_probability / largest_penalty; });

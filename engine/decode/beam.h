@@ -1,4 +1,4 @@
-// Beam search for one sentence, position by position. Works on log-probabilities; does not know the model.
+// Beam search for one sentence, position by position. Works on rows of logits; does not know the model.
 //
 // All kinds (decode.search): at position 0 the decoder's start is the input; an output has at most `limit` tokens. EOS
 // is forbidden at position 0, but with joey. They differ in what becomes of hypotheses that end in EOS; between twt and
@@ -53,6 +53,15 @@ struct SearchOutput {
   bool operator==(const SearchOutput&) const = default;
 };
 
+/// The logits of one position of one hypothesis, with their summary (engine/ops/logit_summaries.h).
+struct LogitRow {
+  const float* logits;                 // [K]
+  float log_sum = 0;                   // 0 if these are log p
+  std::span<const float> maxima = {};  // of the blocks; without them all tokens are looked at
+
+  double log_p(int32_t token) const { return static_cast<double>(logits[token]) - static_cast<double>(log_sum); }
+};
+
 class Beam {
  public:
   /// make_beam().
@@ -65,9 +74,9 @@ class Beam {
   /// Of a batch that ends together: whether this sentence may end now.
   virtual bool may_end() const { return done_; }
 
-  /// Extends the hypotheses by one position. `rows`: open() rows of log p, [K] each; `vocab_size`: K. Returns, for each
-  /// hypothesis that is still open, the row that it came from; empty when the search is done.
-  virtual std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) = 0;
+  /// Extends the hypotheses by one position. `rows`: open() rows; `vocab_size`: K. Returns, for each hypothesis that is
+  /// still open, the row that it came from; empty when the search is done.
+  virtual std::vector<int64_t> advance(std::span<const LogitRow> rows, int64_t vocab_size) = 0;
 
   /// Those of the last position.
   const std::vector<Hypothesis>& hypotheses() const { return hypotheses_; }
@@ -84,15 +93,17 @@ class Beam {
     int32_t token;  // -1: a finished hypothesis too
   };
   /// The `count` best tokens after hypothesis `h`, as candidates with the score Σ log p / `penalty`.
-  void extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
+  void extend(size_t h, const LogitRow& row, int64_t vocab_size, int64_t at, size_t count, double penalty,
               std::vector<Candidate>& candidates) const;
   /// Retains the `count` best, the best first. Ties go to the earlier hypothesis, then to the smaller token, so that
   /// the result is unique.
   static void keep_best(std::vector<Candidate>& candidates, size_t count);
   Hypothesis extended(const Candidate& candidate) const;
-  /// Whether an output with that score is better than every unfinished hypothesis can become, and the search is for one
-  /// output. Σ log p only falls, and the penalty is largest at the limit.
-  bool is_decided(double score) const;
+  /// Whether that score is better than every unfinished hypothesis can become: Σ log p only falls, and the penalty is
+  /// largest at the limit.
+  bool stays_best(double score) const;
+  /// The same, and the search is for one output.
+  bool is_decided(double score) const { return options_.n_best == 1 && stays_best(score); }
   /// Sorts by score, the best first. Of equal ones the earlier stays first.
   static void rank(std::vector<Hypothesis>& hypotheses);
   /// All that may be an output.

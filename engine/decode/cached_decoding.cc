@@ -3,20 +3,14 @@
 #include <utility>
 
 namespace tearless::engine {
-namespace {
-
-/// Initial capacity of the cache, in positions.
-constexpr int64_t kFirstPositions = 16;
-
-}  // namespace
-
 CachedDecoding::CachedDecoding(const Transformer& model, const ForwardContext& context,
-                               const Embeddings::Tables& tables, const Value& encoder_output, int64_t sentences)
+                               const Embeddings::Tables& tables, const Value& encoder_output, int64_t sentences,
+                               int64_t rows)
     : model_(model),
       context_(context),
       tables_(tables),
       cache_{model.decoder().project(context, encoder_output),
-             model.decoder().make_state(sentences * kFirstPositions, encoder_output.data().options())},
+             model.decoder().make_state(rows, encoder_output.data().options())},
       ancestors_(static_cast<size_t>(sentences)) {}
 
 Value CachedDecoding::advance(std::vector<int32_t> tokens, const AttentionSpans& cross) {

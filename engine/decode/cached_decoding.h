@@ -12,9 +12,10 @@ namespace tearless::engine {
 
 class CachedDecoding {
  public:
-  /// Before the first position, with one hypothesis for each sentence. Borrows `model`, `context` and `tables`.
+  /// Before the first position, with one hypothesis for each sentence. `rows`: how many the cache has room for before
+  /// it must grow. Borrows `model`, `context` and `tables`.
   CachedDecoding(const Transformer& model, const ForwardContext& context, const Embeddings::Tables& tables,
-                 const Value& encoder_output, int64_t sentences);
+                 const Value& encoder_output, int64_t sentences, int64_t rows);
 
   /// The logits [N, K] of the next position. `tokens`: the newest of each hypothesis, first the decoder's start.
   /// `cross`: the source rows that each hypothesis sees, one span per sentence.

@@ -10,17 +10,17 @@ class FairseqBeam final : public Beam {
  public:
   using Beam::Beam;
 
-  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) override {
+  std::vector<int64_t> advance(std::span<const LogitRow> rows, int64_t vocab_size) override {
     ++length_;
     const auto beam = static_cast<size_t>(options_.beam);
     std::vector<Candidate> candidates;
     for (size_t h = 0; h < hypotheses_.size(); ++h) {
       const auto row = static_cast<int64_t>(h);
       if (length_ >= limit_) {  // all must end
-        const double sum = hypotheses_[h].log_probability + static_cast<double>(rows[h][eos_]);
+        const double sum = hypotheses_[h].log_probability + rows[h].log_p(eos_);
         candidates.push_back({sum, sum, h, row, eos_});
       } else {
-        extend(h, {rows[h], static_cast<size_t>(vocab_size)}, row, 2 * beam, /*penalty=*/1, candidates);
+        extend(h, rows[h], vocab_size, row, 2 * beam, /*penalty=*/1, candidates);
       }
     }
     keep_best(candidates, 2 * beam);

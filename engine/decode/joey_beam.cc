@@ -13,13 +13,12 @@ class JoeyBeam final : public Beam {
     may_be_empty_ = true;
   }
 
-  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) override {
+  std::vector<int64_t> advance(std::span<const LogitRow> rows, int64_t vocab_size) override {
     ++length_;
     const auto beam = static_cast<size_t>(options_.beam);
     std::vector<Candidate> candidates;
     for (size_t h = 0; h < hypotheses_.size(); ++h) {
-      extend(h, {rows[h], static_cast<size_t>(vocab_size)}, static_cast<int64_t>(h), beam,
-             length_penalty(options_, length_), candidates);
+      extend(h, rows[h], vocab_size, static_cast<int64_t>(h), beam, length_penalty(options_, length_), candidates);
     }
     keep_best(candidates, beam);
 

@@ -1,7 +1,6 @@
 #include "engine/decode/search.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/log_softmax.h>
 
 #include <algorithm>
 #include <mutex>
@@ -10,6 +9,8 @@
 #include "engine/data/batches.h"
 #include "engine/decode/cached_decoding.h"
 #include "engine/decode/device_search.h"
+#include "engine/ops/backend.h"
+#include "engine/ops/logit_summaries.h"
 #include "engine/ops/packed_weights.h"
 
 namespace tearless::engine {
@@ -23,8 +24,9 @@ class BatchSearch {
       : output_vocabulary_(model.output_vocabulary()),
         start_(model.decoder_start()),
         ends_together_(options.stop == SearchStop::kBatch),
+        tape_(context.tape),
         source_(source),
-        decoding_(model, context, tables, encoder_output, source.sentence_count()) {
+        decoding_(model, context, tables, encoder_output, source.sentence_count(), expected_rows(source, options)) {
     const int32_t eos = output_vocabulary_.column_of[kEos];
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
       const int64_t limit = options.limit(source_.offsets[i + 1] - source_.offsets[i]);
@@ -55,17 +57,22 @@ class BatchSearch {
       }
     }
     const Value logits = decoding_.advance(std::move(tokens), cross);
-    const at::Tensor log_p = at::log_softmax(logits.data().to(at::kFloat), 1).cpu();  // [N, K]
-    const int64_t vocab_size = log_p.size(1);
-    const float* data = log_p.const_data_ptr<float>();
+    const at::Tensor rows = logits.data().to(at::kFloat).contiguous();  // [N, K]
+    const LogitSummary summary = summary_of(tape_, rows);
+    const at::Tensor on_host = rows.cpu(), log_sums = summary.log_sums.cpu(), maxima = summary.maxima.cpu();
+    const int64_t vocab_size = rows.size(1);
+    const auto blocks = static_cast<size_t>(maxima.size(1));
 
     std::vector<int64_t> parents;
     int64_t row = 0;
     for (const auto& beam : beams_) {
       const int64_t open = beam->open();
       if (open == 0) continue;
-      std::vector<const float*> beam_rows;
-      for (int64_t i = 0; i < open; ++i) beam_rows.push_back(data + (row + i) * vocab_size);
+      std::vector<LogitRow> beam_rows;
+      for (int64_t i = row; i < row + open; ++i)
+        beam_rows.push_back({read<float>(on_host) + i * vocab_size,
+                             read<float>(log_sums)[i],
+                             {read<float>(maxima) + i * maxima.size(1), blocks}});
       for (const int64_t from : beam->advance(beam_rows, vocab_size)) parents.push_back(row + from);
       row += open;
     }
@@ -76,6 +83,10 @@ class BatchSearch {
   }
 
  private:
+  /// Of the cache, if outputs are as long as their sources.
+  static int64_t expected_rows(const PackedRows& source, const DecodeOptions& options) {
+    return options.beam * static_cast<int64_t>(source.tokens.size());
+  }
   /// Of a batch that ends together.
   bool may_end() const {
     return length_ >= largest_limit_ ||
@@ -85,6 +96,7 @@ class BatchSearch {
   const OutputVocabulary& output_vocabulary_;
   int32_t start_;
   bool ends_together_;
+  const Tape& tape_;
   int64_t largest_limit_ = 0, length_ = 0;  // in tokens
   const PackedRows& source_;
   std::vector<std::unique_ptr<Beam>> beams_;
@@ -92,18 +104,19 @@ class BatchSearch {
 };
 
 /// Calls translate(i) for each of `count` batches, on that many threads, each with a batch of its own: the matmuls of
-/// one position are too small to be divided. The last batches, which have the longest sentences, come first. Before
-/// each of them calls before(), on one thread at a time. After an exception no other batch begins.
+/// one position are too small to be divided. The first batches have the most sentences: what they took in memory
+/// is enough for the others. Before each of them calls before(), on one thread at a time. After an exception no other
+/// batch begins.
 template <class F>
 void for_each_batch(size_t count, int64_t threads, const std::function<void()>& before, F&& translate) {
-  size_t left = count;
-  std::mutex mutex;  // of `left`
+  size_t begun = 0;
+  std::mutex mutex;  // of `begun`
   const auto next = [&]() -> std::optional<size_t> {
     const std::lock_guard lock(mutex);
-    if (left == 0) return std::nullopt;
-    const size_t batch = std::exchange(left, 0) - 1;  // none, if before() throws
+    if (begun == count) return std::nullopt;
+    const size_t batch = std::exchange(begun, count);  // all, if before() throws
     before();
-    left = batch;
+    begun = batch + 1;
     return batch;
   };
   at::parallel_for(0, std::min<int64_t>(threads, static_cast<int64_t>(count)), 1, [&](int64_t, int64_t) {
@@ -111,7 +124,7 @@ void for_each_batch(size_t count, int64_t threads, const std::function<void()>& 
       while (const std::optional<size_t> batch = next()) translate(*batch);
     } catch (...) {
       const std::lock_guard lock(mutex);
-      left = 0;
+      begun = count;
       throw;
     }
   });

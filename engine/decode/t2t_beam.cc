@@ -8,16 +8,15 @@ namespace {
 
 class T2tBeam final : public Beam {
  public:
-  T2tBeam(const DecodeOptions& options, int64_t limit, int32_t eos)
-      : Beam(options, limit, eos), longest_penalty_(length_penalty(options, limit)) {}
+  using Beam::Beam;
 
-  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) override {
+  std::vector<int64_t> advance(std::span<const LogitRow> rows, int64_t vocab_size) override {
     ++length_;
     const auto beam = static_cast<size_t>(options_.beam);
     const double penalty = length_penalty(options_, length_);
     std::vector<Candidate> candidates;
     for (size_t h = 0; h < hypotheses_.size(); ++h) {
-      extend(h, {rows[h], static_cast<size_t>(vocab_size)}, static_cast<int64_t>(h), 2 * beam, penalty, candidates);
+      extend(h, rows[h], vocab_size, static_cast<int64_t>(h), 2 * beam, penalty, candidates);
     }
     keep_best(candidates, 2 * beam);
 
@@ -41,15 +40,11 @@ class T2tBeam final : public Beam {
     return parents;
   }
 
-  bool may_end() const override {
-    if (finished_.empty()) return false;
-    return hypotheses_.empty() || finished_.back().score > hypotheses_.front().log_probability / longest_penalty_;
-  }
+  bool may_end() const override { return !finished_.empty() && stays_best(finished_.back().score); }
 
  private:
   const std::vector<Hypothesis>& outputs() const override { return finished_.empty() ? hypotheses_ : finished_; }
 
-  const double longest_penalty_;      // of an output of `limit_` tokens
   std::vector<Hypothesis> finished_;  // the best first
 };
 

@@ -11,7 +11,7 @@ class TwtBeam final : public Beam {
  public:
   using Beam::Beam;
 
-  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) override {
+  std::vector<int64_t> advance(std::span<const LogitRow> rows, int64_t vocab_size) override {
     ++length_;
     const auto beam = static_cast<size_t>(options_.beam);
     const double penalty = length_ == 1 ? 1.0 : length_penalty(options_, length_);
@@ -23,7 +23,7 @@ class TwtBeam final : public Beam {
         continue;
       }
       // Within one hypothesis the score is monotonic in log p, so only its `beam` best tokens can survive.
-      extend(h, {rows[static_cast<size_t>(row)], static_cast<size_t>(vocab_size)}, row, beam, penalty, candidates);
+      extend(h, rows[static_cast<size_t>(row)], vocab_size, row, beam, penalty, candidates);
       ++row;
     }
     keep_best(candidates, beam);

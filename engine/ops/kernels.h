@@ -195,6 +195,18 @@ struct CrossEntropy {
   RowLoss* sum = nullptr;                 // [1] Σ row_losses is added to it; or null
 };
 
+inline constexpr int64_t kLogitBlock = 32;
+/// log Σ_v e^logits[t, v] of each row, and its largest logit in each block of kLogitBlock columns; NaN counts as -∞ in
+/// these.
+template <class T>
+struct LogitSummaries {
+  int64_t rows = 0, vocab_size = 0;
+  int64_t stride = 0;         // from one row of logits to the next: K or more
+  const T* logits = nullptr;  // [T, K]
+  T* log_sums = nullptr;      // [T]
+  T* maxima = nullptr;        // [T, ⌈K / kLogitBlock⌉]
+};
+
 inline constexpr int64_t kMaxBestTokens = 65;  // a beam of 64 and one more, because EOS is forbidden at position 0
 /// The candidates of beam search: the `count` largest logits of each row and their log-softmax over the whole row, best
 /// first, ties to the smaller token. NaN counts as -∞. Where a row has fewer than `count` tokens, the rest is token -1
@@ -484,7 +496,8 @@ struct Kernels {
   void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream) = nullptr;
   /// The largest d_head that attention and attention_backward accept; wider heads run by their formula.
   int64_t widest_head = INT64_MAX;
-  void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;  // CUDA only
+  void (*logit_summaries)(const LogitSummaries<T>&, void* stream) = nullptr;  // CPU only
+  void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;          // CUDA only
 };
 /// The kernels of beam search besides Kernels::best_tokens.
 struct SearchKernels {

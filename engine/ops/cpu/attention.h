@@ -210,38 +210,84 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
   }
 }
 
+/// One head of a row in registers: kVectors whole vectors.
+template <class T, int kVectors>
+struct HeadVectors {
+  Vector<T> of[kVectors];
+
+  static HeadVectors at(const T* from) {
+    HeadVectors head;
+    for (int i = 0; i < kVectors; ++i) head.of[i] = load(from + i * kLanes<T>);
+    return head;
+  }
+  T dot(const HeadVectors& other) const {
+    Vector<T> sum = of[0] * other.of[0];
+    for (int i = 1; i < kVectors; ++i) sum += of[i] * other.of[i];
+    return sum_of_lanes<T>(sum);
+  }
+  void add(T weight, const HeadVectors& other) {
+    for (int i = 0; i < kVectors; ++i) of[i] += weight * other.of[i];
+  }
+  void write(T* to) const {
+    for (int i = 0; i < kVectors; ++i) store(to + i * kLanes<T>, of[i]);
+  }
+};
+
 /// Forward for a few queries with many keys, as in search, where transposing the keys would cost as much as the scores.
-template <class T>
-inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h, const HeadScratch<T>& scratch) {
+/// kVectors: of a head; 0: any width.
+template <class T, int kVectors>
+inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* scores) {
   const int64_t column = h * a.d_head, width = a.d_head;
   const T scale = T(1) / root_of(static_cast<T>(width));
-  T* scores = scratch.scores.get();
   const auto row_of = [&](int64_t j) -> int64_t { return a.key_rows ? a.key_rows[s.key_begin + j] : s.key_begin + j; };
+  const auto key = [&](int64_t j) { return a.k + row_of(j) * a.k_stride + column; };
+  const auto value = [&](int64_t j) { return a.v + row_of(j) * a.v_stride + column; };
   for (int64_t i = 0; i < s.query_count; ++i) {
     const T* q = a.q + (s.query_begin + i) * a.q_stride + column;
-    const int64_t visible = a.causal ? s.keys_before() + i + 1 : s.key_count;
-    for (int64_t j = 0; j < visible; ++j) {
-      const T* k = a.k + row_of(j) * a.k_stride + column;
-      scores[j] = scale * sum_of<T>(width, [=](int64_t c) { return q[c] * k[c]; });
-    }
-    softmax_row(scores, visible, padded<T>(visible));
     T* out = a.out + (s.query_begin + i) * a.heads * width + column;
-    for (int64_t c = 0; c < width; ++c) out[c] = T(0);
-    for (int64_t j = 0; j < visible; ++j) {
-      const T weight = scores[j];
-      const T* v = a.v + row_of(j) * a.v_stride + column;
+    const int64_t visible = a.causal ? s.keys_before() + i + 1 : s.key_count;
+    if constexpr (kVectors > 0) {
+      using Head = HeadVectors<T, kVectors>;
+      const Head query = Head::at(q);
+      for (int64_t j = 0; j < visible; ++j) scores[j] = scale * query.dot(Head::at(key(j)));
+      softmax_row(scores, visible, padded<T>(visible));
+      Head sum = {};
+      for (int64_t j = 0; j < visible; ++j) sum.add(scores[j], Head::at(value(j)));
+      sum.write(out);
+    } else {
+      for (int64_t j = 0; j < visible; ++j) {
+        const T* k = key(j);
+        scores[j] = scale * sum_of<T>(width, [=](int64_t c) { return q[c] * k[c]; });
+      }
+      softmax_row(scores, visible, padded<T>(visible));
+      for (int64_t c = 0; c < width; ++c) out[c] = T(0);
+      for (int64_t j = 0; j < visible; ++j) {
+        const T weight = scores[j];
+        const T* v = value(j);
 #pragma omp simd
-      for (int64_t c = 0; c < width; ++c) out[c] += weight * v[c];
+        for (int64_t c = 0; c < width; ++c) out[c] += weight * v[c];
+      }
     }
   }
+}
+
+/// The attend_few() for the width of a head.
+template <class T>
+inline auto attend_few_of(int64_t d_head) {
+  if (d_head == kLanes<T>) return attend_few<T, 1>;
+  if (d_head == 2 * kLanes<T>) return attend_few<T, 2>;
+  if (d_head == 4 * kLanes<T>) return attend_few<T, 4>;
+  if (d_head == 8 * kLanes<T>) return attend_few<T, 8>;
+  return attend_few<T, 0>;
 }
 
 template <class T>
 void attention(const Attention<T>& a, void*) {
   constexpr int64_t kFew = 4;
+  const auto few = attend_few_of<T>(a.d_head);
   for_heads(a, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
     if (a.key_rows || (!a.saved && !a.dropout.active() && s.query_count <= kFew)) {
-      attend_few(a, s, h, scratch);
+      few(a, s, h, scratch.scores.get());
     } else {
       attend(a, s, h, a.saved ? a.saved + start : nullptr, scratch);
     }

@@ -7,6 +7,7 @@
 #include "engine/ops/cpu/embedding.h"
 #include "engine/ops/cpu/gates.h"
 #include "engine/ops/cpu/images.h"
+#include "engine/ops/cpu/logit_summaries.h"
 #include "engine/ops/cpu/optimiser.h"
 #include "engine/ops/cpu/packed_matmul.h"
 #include "engine/ops/cpu/running_means.h"
@@ -38,7 +39,8 @@ constexpr Kernels<T> table() {
           .patches = patches<T>,
           .patches_backward = patches_backward<T>,
           .max_pool = max_pool<T>,
-          .max_pool_backward = max_pool_backward<T>};
+          .max_pool_backward = max_pool_backward<T>,
+          .logit_summaries = logit_summaries<T>};
 }
 
 extern const Kernels<float> float_kernels;

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "engine/ops/kernels.h"
 #include "tests/engine/decode/literal_t2t.h"
 
 namespace tearless::engine::beam_test {
@@ -56,9 +57,9 @@ std::vector<SearchOutput> outputs_of(PrefixModel& model, const DecodeOptions& op
                                      int64_t* positions = nullptr) {
   const std::unique_ptr<Beam> beam = make_beam(options, limit, kEosType);
   while (!beam->done()) {
-    std::vector<const float*> rows;
+    std::vector<LogitRow> rows;
     for (const Hypothesis& h : beam->hypotheses()) {
-      if (!h.finished) rows.push_back(model.after(h.tokens).data());
+      if (!h.finished) rows.push_back({model.after(h.tokens).data()});
     }
     EXPECT_EQ(static_cast<int64_t>(rows.size()), beam->open());
     beam->advance(rows, model.vocabulary());
@@ -335,9 +336,9 @@ TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
   const std::vector<float> first = logs({0.9, 1e-9, 0.1}), second = logs({0.01, 0.9, 0.09});
   DecodeOptions options{.search = SearchKind::kT2t, .beam = 3, .alpha = 0, .n_best = 3};
   const auto beam = make_beam(options, 10, kEosType);
-  EXPECT_EQ(beam->advance(std::vector<const float*>{first.data()}, 3).size(), 2u);
+  EXPECT_EQ(beam->advance(std::vector<LogitRow>{{first.data()}}, 3).size(), 2u);
   EXPECT_FALSE(beam->may_end());
-  EXPECT_TRUE(beam->advance(std::vector<const float*>{second.data(), second.data()}, 3).empty());
+  EXPECT_TRUE(beam->advance(std::vector<LogitRow>{{second.data()}, {second.data()}}, 3).empty());
   EXPECT_TRUE(beam->done());
   ASSERT_EQ(beam->best().size(), 2u);
   EXPECT_EQ(beam->best()[0].tokens, Prefix{0});
@@ -346,8 +347,8 @@ TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
   // Divided by the penalty of the limit an unfinished one may still become better: (5 + 100) / 6 to the third.
   options.alpha = 3;
   const auto patient = make_beam(options, 100, kEosType);
-  patient->advance(std::vector<const float*>{first.data()}, 3);
-  EXPECT_FALSE(patient->advance(std::vector<const float*>{second.data(), second.data()}, 3).empty());
+  patient->advance(std::vector<LogitRow>{{first.data()}}, 3);
+  EXPECT_FALSE(patient->advance(std::vector<LogitRow>{{second.data()}, {second.data()}}, 3).empty());
   EXPECT_FALSE(patient->may_end());
 }
 
@@ -355,8 +356,8 @@ TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
 TEST(Beam, OfT2tContinuesWhileAnUnfinishedHypothesisIsAsGoodAsItsWorstFinishedOne) {
   const std::vector<float> first = logs({0.5, 1e-9, 0.5}), second = logs({0.4, 0.4, 0.2});
   const auto beam = make_beam({.search = SearchKind::kT2t, .beam = 2, .alpha = 0}, 10, kEosType);
-  beam->advance(std::vector<const float*>{first.data()}, 3);
-  EXPECT_EQ(beam->advance(std::vector<const float*>{second.data(), second.data()}, 3).size(), 2u);
+  beam->advance(std::vector<LogitRow>{{first.data()}}, 3);
+  EXPECT_EQ(beam->advance(std::vector<LogitRow>{{second.data()}, {second.data()}}, 3).size(), 2u);
   EXPECT_FALSE(beam->may_end());
 }
 
@@ -365,8 +366,8 @@ TEST(Beam, OfT2tIsFinishedAtTheFirstPositionPastItsLimitInABatch) {
   const std::vector<float> never_eos = logs({0.7, 1e-30, 0.3});
   DecodeOptions options{.search = SearchKind::kT2t, .stop = SearchStop::kBatch, .beam = 2, .alpha = 0, .n_best = 2};
   const auto beam = make_beam(options, 2, kEosType);
-  beam->advance(std::vector<const float*>{never_eos.data()}, 3);
-  const std::vector<const float*> rows = {never_eos.data(), never_eos.data()};
+  beam->advance(std::vector<LogitRow>{{never_eos.data()}}, 3);
+  const std::vector<LogitRow> rows = {{never_eos.data()}, {never_eos.data()}};
   EXPECT_EQ(beam->advance(rows, 3).size(), 2u) << "at its limit nothing has become of it";
   EXPECT_FALSE(beam->done());
   EXPECT_FALSE(beam->may_end());
@@ -380,7 +381,7 @@ TEST(Beam, OfT2tIsFinishedAtTheFirstPositionPastItsLimitInABatch) {
 
   options.stop = SearchStop::kSentence;
   const auto alone = make_beam(options, 2, kEosType);
-  alone->advance(std::vector<const float*>{never_eos.data()}, 3);
+  alone->advance(std::vector<LogitRow>{{never_eos.data()}}, 3);
   EXPECT_TRUE(alone->advance(rows, 3).empty()) << "by itself it ends at its limit";
   EXPECT_EQ(alone->best()[0].tokens, (Prefix{0, 0}));
 }
@@ -453,19 +454,19 @@ TEST(Beam, OfJoeyExtendsWhatHasEndedAndRecordsWhatIsOnFlaggedPlaces) {
 TEST(Beam, OfJoeyLeavesTheFlagWithThePlace) {
   const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 2, .alpha = 0, .n_best = 9}, 10, kEosType);
   const std::vector<float> first = logs({0.5, 0.3, 0.2});
-  beam->advance(std::vector<const float*>{first.data()}, 3);  // place 0: a, .5; place 1: EOS, .3, flagged
+  beam->advance(std::vector<LogitRow>{{first.data()}}, 3);  // place 0: a, .5; place 1: EOS, .3, flagged
   EXPECT_EQ(beam->open(), 2) << "what has ended is extended, too";
   EXPECT_EQ(beam->hypotheses()[1].tokens, Prefix{1});
   const std::vector<float> of_a = logs({0.2, 0.1, 0.7}), of_eos = logs({0.98, 0.01, 0.01});
   // .35 a b on place 0; .294 EOS a on place 1, which is recorded again, with that score.
-  EXPECT_EQ(beam->advance(std::vector<const float*>{of_a.data(), of_eos.data()}, 3), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(beam->advance(std::vector<LogitRow>{{of_a.data()}, {of_eos.data()}}, 3), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(beam->hypotheses()[1].tokens, (Prefix{1, 0}));
   const std::vector<float> of_ab = logs({0.8, 0.1, 0.1}), of_eos_a = logs({0.98, 0.01, 0.01});
   // .288 EOS a a on place 0, which has no flag, so nothing is recorded of it; .28 a b a on place 1 is, without EOS.
-  EXPECT_EQ(beam->advance(std::vector<const float*>{of_ab.data(), of_eos_a.data()}, 3), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(beam->advance(std::vector<LogitRow>{{of_ab.data()}, {of_eos_a.data()}}, 3), (std::vector<int64_t>{1, 0}));
   EXPECT_FALSE(beam->done());
   const std::vector<float> ends = logs({0.005, 0.99, 0.005});
-  EXPECT_TRUE(beam->advance(std::vector<const float*>{ends.data(), ends.data()}, 3).empty());
+  EXPECT_TRUE(beam->advance(std::vector<LogitRow>{{ends.data()}, {ends.data()}}, 3).empty());
   // EOS a a EOS flags place 0 and has EOS twice; a b a EOS, .277, is recorded after .3, .294 and .28.
   EXPECT_TRUE(beam->done());
   EXPECT_EQ(beam->open(), 0);
@@ -503,8 +504,8 @@ TEST(Beam, OfJoeyIsGreedyWithOnePlaceAndMayBeEmpty) {
 TEST(Beam, OfJoeyWithMorePlacesThanTokensHasItsEmptyPlacesFlagged) {
   const std::vector<float> first = logs({0.5, 0.3, 0.2});
   const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 4, .alpha = 0, .n_best = 4}, 10, kEosType);
-  EXPECT_EQ(beam->advance(std::vector<const float*>{first.data()}, 3).size(), 3u);
-  const std::vector<const float*> rows(3, first.data());
+  EXPECT_EQ(beam->advance(std::vector<LogitRow>{{first.data()}}, 3).size(), 3u);
+  const std::vector<LogitRow> rows(3, {first.data()});
   // a a, a EOS, EOS a and a b have .25, .15, .15 and .1; place 3 was empty, so a b is recorded.
   EXPECT_EQ(beam->advance(rows, 3).size(), 4u);
   EXPECT_EQ(beam->best().back().tokens, (Prefix{0, 2}));
@@ -527,14 +528,49 @@ TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
   const std::vector<float> never_eos = {-0.001f, -90, -9};
   for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq, SearchKind::kT2t}) {
     const auto first = make_beam({.search = search, .beam = 4}, 10, kEosType);
-    first->advance(std::vector<const float*>{wants_eos.data()}, 3);
+    first->advance(std::vector<LogitRow>{{wants_eos.data()}}, 3);
     EXPECT_EQ(first->hypotheses().size(), 2u);  // two tokens besides EOS
     for (const Hypothesis& h : first->hypotheses()) EXPECT_FALSE(h.finished);
 
     const auto endless = make_beam({.search = search, .beam = 1}, 3, kEosType);
-    while (!endless->done()) endless->advance(std::vector<const float*>{never_eos.data()}, 3);
+    while (!endless->done()) endless->advance(std::vector<LogitRow>{{never_eos.data()}}, 3);
     // Of fairseq's the third token is EOS.
     EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kFairseq ? (Prefix{0, 0}) : (Prefix{0, 0, 0}));
+  }
+}
+
+// Whole numbers, so that many tokens are as good as others; EOS, which position 0 forbids, may be the best of its
+// block.
+TEST(Beam, ChoosesTheSameWithTheMaximaOfBlocksAsFromAllTokens) {
+  constexpr int64_t kVocabulary = 200, kBlocks = (kVocabulary + kLogitBlock - 1) / kLogitBlock;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    for (size_t kind = 0; kind < kSearchKinds.size(); ++kind) {
+      SCOPED_TRACE(fmt::format("seed {}, {}", seed, kSearchKinds[kind]));
+      std::mt19937_64 bits(seed);
+      std::uniform_int_distribution<int> number(0, 12);
+      const DecodeOptions options{.search = static_cast<SearchKind>(kind), .beam = 1 + static_cast<int64_t>(seed % 4)};
+      const auto beam = make_beam(options, 6, kEosType), from_all = make_beam(options, 6, kEosType);
+      while (!from_all->done()) {
+        std::vector<std::vector<float>> logits, maxima;
+        std::vector<LogitRow> rows, all;
+        const auto open = static_cast<size_t>(from_all->open());
+        for (size_t i = 0; i < open; ++i) {
+          std::vector<float>& z = logits.emplace_back(kVocabulary);
+          std::vector<float>& of_blocks = maxima.emplace_back(kBlocks, -1.0f);
+          double sum = 0;
+          for (size_t v = 0; v < z.size(); ++v) {
+            sum += std::exp(z[v] = static_cast<float>(number(bits)));
+            float& of_block = of_blocks[v / static_cast<size_t>(kLogitBlock)];
+            of_block = std::max(of_block, z[v]);
+          }
+          const auto log_sum = static_cast<float>(std::log(sum));
+          rows.push_back({z.data(), log_sum, of_blocks});
+          all.push_back({z.data(), log_sum});
+        }
+        ASSERT_EQ(beam->advance(rows, kVocabulary), from_all->advance(all, kVocabulary));
+      }
+      EXPECT_EQ(beam->best(), from_all->best());
+    }
   }
 }
 
@@ -548,10 +584,10 @@ TEST(Beam, WithALimitOfNoTokensIsRefused) {
 TEST(Beam, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
   const std::vector<float> flat = {-1, -1, -1, -1};
   const auto beam = make_beam({.beam = 2, .alpha = 0}, 2, kEosType);
-  beam->advance(std::vector<const float*>{flat.data()}, 4);
+  beam->advance(std::vector<LogitRow>{{flat.data()}}, 4);
   EXPECT_EQ(beam->hypotheses()[0].tokens, Prefix{0});
   EXPECT_EQ(beam->hypotheses()[1].tokens, Prefix{2});
-  beam->advance(std::vector<const float*>{flat.data(), flat.data()}, 4);
+  beam->advance(std::vector<LogitRow>{{flat.data()}, {flat.data()}}, 4);
   EXPECT_EQ(beam->hypotheses()[0].tokens, (Prefix{0, 0}));
 }
 

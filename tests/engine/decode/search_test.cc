@@ -108,7 +108,8 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTargetForEveryPlacementAndEveryStac
     const ForwardContext context{tape};
     const auto tables = model.transformer.prepare(context);
     const PackedRows source = packed(sources);
-    CachedDecoding decoding(model.transformer, context, tables, model.transformer.encode(context, tables, source), 3);
+    CachedDecoding decoding(model.transformer, context, tables, model.transformer.encode(context, tables, source),
+                            /*sentences=*/3, /*rows=*/4);
     std::vector<at::Tensor> expected;
     for (size_t i = 0; i < 3; ++i) expected.push_back(full_logits(model, sources[i], targets[i]));
     AttentionSpans cross;
@@ -135,13 +136,13 @@ std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<
       make_beam(options, options.limit(static_cast<int64_t>(source.size())), output_vocabulary.column_of[kEos]);
   while (!beam->done()) {
     std::vector<at::Tensor> keep_alive;
-    std::vector<const float*> rows;
+    std::vector<LogitRow> rows;
     for (const Hypothesis& h : beam->hypotheses()) {
       if (h.finished) continue;
       std::vector<int32_t> target = {model.transformer.decoder_start()};
       for (const int32_t token : h.tokens) target.push_back(output_vocabulary.tokens[static_cast<size_t>(token)]);
       keep_alive.push_back(at::log_softmax(full_logits(model, source, target), 1)[-1].contiguous());
-      rows.push_back(keep_alive.back().const_data_ptr<float>());
+      rows.push_back({keep_alive.back().const_data_ptr<float>()});
     }
     beam->advance(rows, static_cast<int64_t>(output_vocabulary.tokens.size()));
   }

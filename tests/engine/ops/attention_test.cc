@@ -188,15 +188,22 @@ TEST(Attention, OverCacheRowsByIndexEqualsAttentionOverCopiedRows) {
   by_index.add({1, 1, 2, 3, 0});
   AttentionSpans copied = by_index;
   by_index.key_rows = key_rows;
-  const Value q(random_tensor({2, kWidth}, 6));
-  const Value cache(random_tensor({5, 2 * kWidth}, 7));
-  const Value copy(cache.data().index_select(0, index_tensor(key_rows, cache.data())));
-  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
-    Tape tape(Tape::Kind::kForward, ops);
-    const auto run = [&](const Value& rows, const AttentionSpans& spans) {
-      return attention(tape, {q, 0}, {rows, 0}, {rows, kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
+  for (const int64_t d_head : {3, 4, 8, 16, 24, 32, 64, 128}) {  // whole vectors of some instruction sets, and not
+    SCOPED_TRACE(d_head);
+    const int64_t width = 2 * d_head;
+    const at::Tensor q = random_tensor({2, width}, 6), cache = random_tensor({5, 2 * width}, 7);
+    const auto run = [&](Tape::Ops ops, const at::Tensor& rows, const AttentionSpans& spans) {
+      Tape tape(Tape::Kind::kForward, ops);
+      const Value keys(rows), queries(q.to(rows.scalar_type()));
+      return attention(tape, {queries, 0}, {keys, 0}, {keys, width}, width, 2, spans, Dropout::off()).data();
     };
-    EXPECT_LT(test::distance(run(cache, by_index), run(copy, copied)), 1e-14);
+    const at::Tensor copy = cache.index_select(0, index_tensor(key_rows, cache));
+    const at::Tensor expected = run(Tape::Ops::kReference, copy, copied);
+    EXPECT_LT(test::distance(run(Tape::Ops::kReference, cache, by_index), expected), 1e-14);
+    test::for_each_cpu_backend([&] {
+      EXPECT_LT(test::distance(run(Tape::Ops::kFast, cache, by_index), expected), 1e-14);
+      EXPECT_LT(test::distance(run(Tape::Ops::kFast, cache.to(at::kFloat), by_index), expected), 1e-6);
+    });
   }
 }
 

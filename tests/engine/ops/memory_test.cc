@@ -13,7 +13,7 @@
 namespace tearless::engine::memory_test {
 namespace {
 
-TEST(CachedMemory, IsReusedByTheNextTensorOfItsSizeAndByNoLargerOne) {
+TEST(CachedMemory, IsReusedByTheNextTensorOfItsSizeOrHalfOfItAndByNoLargerOne) {
   EXPECT_EXIT(
       {
         cache_freed_memory();
@@ -28,8 +28,15 @@ TEST(CachedMemory, IsReusedByTheNextTensorOfItsSizeAndByNoLargerOne) {
         const bool again = second.data_ptr() == address;
         const at::Tensor third = at::full({1000}, 4.0f);  // the block is in use now
         const bool apart = third.data_ptr() != address && second[0].item<float>() == 3.0f;
+        at::Tensor large = at::full({4000}, 5.0f);
+        const void* address_of_large = large.data_ptr();
+        large.reset();
+        const bool for_too_small = at::full({1900}, 6.0f).data_ptr() == address_of_large;
+        const bool for_half = at::full({2100}, 7.0f).data_ptr() == address_of_large;
         const at::Tensor empty = at::empty({0});
-        std::_Exit(aligned && cached && elsewhere && again && apart && empty.numel() == 0 ? 0 : 1);
+        std::_Exit(aligned && cached && elsewhere && again && apart && !for_too_small && for_half && empty.numel() == 0
+                       ? 0
+                       : 1);
       },
       testing::ExitedWithCode(0), "");
 }
