@@ -90,6 +90,20 @@ class EngineResume : public testing::Test {
     return engine.wait().code;
   }
 
+  static void expect_same_bytes_after_stops_and_kills(const std::string& name, const Settings& settings) {
+    SCOPED_TRACE(name);
+    const Started undisturbed = start(name, settings), started = start(name + "-disturbed", settings);
+    const test::Finished ended = test::run(undisturbed.command);
+    ASSERT_EQ(ended.code, kExitDone) << ended.errors;
+    int signal = SIGKILL, code = 128 + SIGKILL;
+    for (const int update : seeded_points(6)) {
+      EXPECT_EQ(interrupt_at(started, update, signal), code) << "at update " << update;
+      std::tie(signal, code) = signal == SIGKILL ? std::pair(SIGTERM, int{kExitStopped}) : std::pair(SIGKILL, 137);
+    }
+    ASSERT_EQ(test::run(started.command).code, kExitDone);
+    EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
+  }
+
   static void expect_undisturbed_bytes(const Started& started) {
     const test::Finished ended = test::run(started.command);
     ASSERT_EQ(ended.code, kExitDone) << ended.output << ended.errors;
@@ -118,21 +132,23 @@ TEST_F(EngineResume, KilledAtSeededPointsLeavesTheSameBytes) {
 
 // A stop leaves checkpoints of other updates, on either side of those that are averaged.
 TEST_F(EngineResume, AMeanOfCheckpointsIsTheSameAfterStopsAndKills) {
-  for (const char* kind : {"last", "best"}) {
+  for (const std::string kind : {"last", "best"}) {
     Settings settings = test::small_settings();
     settings["train.select.kind"] = fmt::format("\"{}\"", kind);
     settings["train.select.count"] = "3";
-    const std::string name = kind;
-    const Started undisturbed = start(name, settings), started = start(name + "-disturbed", settings);
-    ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
-    int signal = SIGKILL, code = 128 + SIGKILL;
-    for (const int update : seeded_points(6)) {
-      EXPECT_EQ(interrupt_at(started, update, signal), code) << "at update " << update;
-      std::tie(signal, code) = signal == SIGKILL ? std::pair(SIGTERM, int{kExitStopped}) : std::pair(SIGKILL, 137);
-    }
-    ASSERT_EQ(test::run(started.command).code, kExitDone);
-    EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run())) << kind;
+    expect_same_bytes_after_stops_and_kills(kind, settings);
   }
+}
+
+TEST_F(EngineResume, MergedAttentionWithBuffersOfBatchesLeavesTheSameBytesAfterStopsAndKills) {
+  Settings settings = test::small_settings();
+  settings["model.decoder_sublayers"] = "\"matt, ffn\"";
+  settings["model.input_vector"] = "true";
+  settings["train.batch.count"] = "\"padded_below\"";
+  settings["train.batch.regenerate"] = "\"buffers\"";
+  settings["train.batch.buffer"] = "100";
+  settings["decode.search"] = "\"t2t\"";
+  expect_same_bytes_after_stops_and_kills("merged", settings);
 }
 
 // Passes of about eleven updates, evaluations apart from them, and batches that are made once.
