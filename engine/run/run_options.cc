@@ -138,6 +138,7 @@ RunOptions smoke(RunOptions options) {
   options.train.epoch_updates = kSmokeUpdates;
   options.train.evaluate_updates = 0;
   options.train.max_epochs = 1;
+  options.train.select.count = 1;  // there is one evaluation
   if (ScheduleOptions& schedule = options.train.schedule; schedule.chosen().falls_to_end) {
     schedule.warmup_updates = std::min(schedule.warmup_updates, kSmokeUpdates / 2);
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -137,6 +138,10 @@ Curve layers_of(const Row& row, const std::string& pattern) {
 void add_curve_scores(const Grid& grid, ResultSet& results) {
   if (grid.curve_scores.empty()) return;
   const std::vector<std::string> metrics = metrics_of(grid.curve_scores);
+  Group all;
+  for (const Row& row : results.rows) all.rows.push_back(&row);
+  std::map<const Row*, Replicate> replicates;
+  for (Replicate& replicate : all.replicates()) replicates.emplace(replicate.trained, std::move(replicate));
   for (Row& row : results.rows) {
     if (row.result.scores.empty() || !row.is_trained()) continue;
     const std::vector<Curve> curves = whole_curves(results, row, metrics);
@@ -146,7 +151,8 @@ void add_curve_scores(const Grid& grid, ResultSet& results) {
         fail("{}: run {} has a score {} itself; give this one another name", score.location, row.run.id, score.name);
       }
       const auto metric = static_cast<size_t>(std::ranges::find(metrics, score.of) - metrics.begin());
-      const Curve of_layers = score.is_over_layers() ? layers_of(row, score.of) : Curve();
+      const Curve of_layers =
+          score.is_over_layers() ? layers_of(replicates.at(&row).row_of(score.of), score.of) : Curve();
       const Curve& curve = score.is_over_layers() ? of_layers : curves[metric];
       if (const auto number = measure(*score.measure, curve, score.limits)) found.emplace(score.name, *number);
       if (found.contains(score.name)) continue;

@@ -56,6 +56,13 @@ TEST(ScheduleSettings, OfASmokeRunLeaveACosineAnEnd) {
   EXPECT_EQ(tearless::test::error_of([&] { check_consistent(short_run.train); }), "");
 }
 
+TEST(SelectSettings, OfASmokeRunTakeItsOneCheckpoint) {
+  WrittenSettings written;
+  written.values = {{"train.select.kind", "last"}, {"train.select.count", 5}, {"train.epoch_updates", 100}};
+  const RunOptions short_run = smoke(read_run_options(written, ".", {}));
+  EXPECT_EQ(tearless::test::error_of([&] { check_consistent(short_run.train); }), "");
+}
+
 TEST(SelectSettings, OfMoreCheckpointsThanTheTrainingCanHaveAreRefused) {
   const Settings training = {{"train.schedule.kind", "nowarmup"},
                              {"train.epoch_updates", 100},

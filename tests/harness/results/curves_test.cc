@@ -121,6 +121,21 @@ TEST_F(CurvesTest, TheirScoresAreAddedToThoseOfTheRuns) {
   EXPECT_EQ(second.result.no_numbers.at("norms"), "no curve");
 }
 
+TEST_F(CurvesTest, OverLayersMayBeOfARunThatDerivesFromIt) {
+  grid_.curve_scores = {grid_.curve_scores.back()};
+  grid_.curve_scores[0].of = "init.grad_norm.encoder.*";
+  add("aa", {}, {{"test.bleu", 1}, {"init.grad_norm.encoder.1", 100}});
+  add("bb", {}, {{"test.bleu", 1}});
+  add("cc", {}, {{"init.grad_norm.encoder.1", 1}, {"init.grad_norm.encoder.2", 5}});
+  results_.rows[2].derivation = "init";
+  results_.rows[2].trained = "aa";
+  add_curve_scores(grid_, results_);
+  EXPECT_EQ(results_.rows[0].number("steep"), 4);
+  EXPECT_EQ(results_.rows[1].number("steep"), std::nullopt);
+  EXPECT_EQ(results_.rows[1].result.no_numbers.at("steep"), "no curve");
+  EXPECT_EQ(results_.rows[2].number("steep"), std::nullopt);
+}
+
 TEST_F(CurvesTest, NormsThatAreNotThoseThatTheRunEndedWithAreRefused) {
   add("aa", {}, {}, {1.5F, 2.5F});
   const RunDirectory run = Workspace(folder_ / "work").run("aa");
