@@ -51,8 +51,8 @@ Curve curve_of(const ResultSet& results, const Row& row, const std::string& metr
 /// The scores of a run whose name is `pattern` with a whole number for its *, over that number.
 Curve layers_of(const Row& row, const std::string& pattern);
 
-/// Adds the scores that the grid defines as numbers of curves to those of the trained runs that have scores; a curve over
-/// layers may be of what derives from them. UserError if runs have a score of that name themselves.
+/// Adds the scores that the grid defines as numbers of curves to those of the trained runs that have scores; a curve
+/// over layers may be of what derives from them. UserError if runs have a score of that name themselves.
 void add_curve_scores(const Grid& grid, ResultSet& results);
 
 }  // namespace tearless::harness

@@ -55,9 +55,9 @@ class BeamStepCase {
     for (size_t r = 0; r < rows(); ++r) log_p.push_back(draw_row(r));
     for (size_t s = 0; s < kSentences; ++s) {
       if (beams_[s]->done()) continue;
-      std::vector<const float*> open;
+      std::vector<LogitRow> open;
       for (size_t h = 0; h < beams_[s]->hypotheses().size(); ++h) {
-        if (!beams_[s]->hypotheses()[h].finished) open.push_back(log_p[s * width() + h].data());
+        if (!beams_[s]->hypotheses()[h].finished) open.push_back({log_p[s * width() + h].data()});
       }
       beams_[s]->advance(open, kBeamVocabSize);
     }
