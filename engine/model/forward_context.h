@@ -2,9 +2,9 @@
 // the tape records.
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "engine/model/stream_observer.h"
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/tape.h"
@@ -21,9 +21,9 @@ struct ReplayInputs {
 /// Borrows what it points to.
 struct ForwardContext {
   Tape& tape;
-  uint32_t update = 0;                                 // counted from 1; selects the dropout masks
-  const ReplayInputs* on_device = nullptr;             // set by CapturedUpdater; null: host arguments are used
-  std::map<std::string, double>* variances = nullptr;  // to which residual streams add theirs, by sublayer; null: none
+  uint32_t update = 0;                      // counted from 1; selects the dropout masks
+  const ReplayInputs* on_device = nullptr;  // set by CapturedUpdater; null: host arguments are used
+  StreamObserver* observer = nullptr;       // of the residual streams; null: nobody looks
 };
 
 /// One place of the model where dropout is applied. Its random stream is derived from its name.

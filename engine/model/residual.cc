@@ -1,8 +1,5 @@
 #include "engine/model/residual.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/var.h>
-
 #include <utility>
 
 namespace tearless::engine {
@@ -91,24 +88,24 @@ Value Residual::normed(const std::vector<NormOp>& norms) {
     x_ = fused.sum;
     out = fused.normed;
   }
+  if (pending_ && context_.observer) show(*pending_of_, StreamPoint::kSum);
   pending_ = {};
   for (; next != norms.end(); ++next) out = norm_rows(context_.tape, out, *next);
   return out;
 }
 
-Value Residual::input(const ResidualConnection& connection) { return normed(connection.before); }
+Value Residual::input(const ResidualConnection& connection) {
+  if (gradients_are_seen()) show(connection, StreamPoint::kInput);  // nothing is pending then
+  return normed(connection.before);
+}
 
 void Residual::add(const ResidualConnection& connection, const Value& y) {
   pending_ = y;
   pending_dropout_ = connection.dropout.at(context_);
-  if (context_.variances) observe(connection);
+  pending_of_ = &connection;
+  if (gradients_are_seen()) normed({});  // the sum by itself, before its norm
   if (!connection.after.empty()) x_ = normed(connection.after);
-}
-
-void Residual::observe(const ResidualConnection& connection) {
-  Tape aside(Tape::Kind::kForward);  // the stream's own sum may be made together with a norm
-  const at::Tensor sum = add_dropped(aside, x_, pending_, pending_dropout_, rows_).data();
-  context_.variances->emplace(connection.name, sum.to(at::kDouble).var(/*unbiased=*/false).item<double>());
+  if (gradients_are_seen()) show(connection, StreamPoint::kOutput);
 }
 
 Value Residual::output(const std::vector<NormOp>& final_norms) { return normed(final_norms); }

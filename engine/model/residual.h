@@ -47,7 +47,7 @@ class Residual {
   /// x [T, D] is the input of the stack. Borrows `context` and `rows`; `rows` must outlive the tape.
   Residual(const ForwardContext& context, Value x, const PackedRows& rows);
 
-  /// The input of the sublayer with this connection, [T, D].
+  /// The input of the sublayer with this connection, [T, D]. Connections must outlive this.
   Value input(const ResidualConnection& connection);
   /// Adds the sublayer's output y [T, D], with dropout.
   void add(const ResidualConnection& connection, const Value& y);
@@ -55,16 +55,20 @@ class Residual {
   Value output(const std::vector<NormOp>& final_norms);
 
  private:
-  /// Adds the variance of the elements of x + drop(y) to context.variances.
-  void observe(const ResidualConnection& connection);
   /// The norms of the stream, one after another. Before that adds the pending output, if any, to the stream.
   Value normed(const std::vector<NormOp>& norms);
+  /// Whether the gradients at the points of the stream are asked for.
+  bool gradients_are_seen() const { return context_.observer && context_.observer->sees_gradients(); }
+  void show(const ResidualConnection& connection, StreamPoint point) const {
+    context_.observer->see(context_.tape, connection.name, point, x_);
+  }
 
   const ForwardContext& context_;
   Value x_;
   const PackedRows& rows_;
   Value pending_;  // output of the last sublayer, not yet added; or empty
   Dropout pending_dropout_;
+  const ResidualConnection* pending_of_ = nullptr;
 };
 
 }  // namespace tearless::engine

@@ -2,21 +2,20 @@
 
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+
+#include "engine/ops/adam.h"
 
 namespace tearless::engine {
 namespace {
 
-/// Σ x² of each group of a buffer that is laid out as the parameters are.
-std::map<std::string, double> squares_by_group(const Parameters& parameters, const at::Tensor& buffer) {
-  std::map<std::string, double> squares;
-  int64_t begin = 0;
-  for (const ParameterSpec& spec : parameters.specs()) {
-    const at::Tensor part = buffer.slice(0, begin, begin + spec.size()).to(at::kDouble);
-    squares[parameter_group(spec.name)] += part.dot(part).item<double>();
-    begin += spec.size();
-  }
-  return squares;
+/// The first `count` parts of a name, or all of them.
+std::string first_parts(const std::string& name, int count) {
+  size_t end = 0;
+  for (int parts = 0; parts < count && end != std::string::npos; ++parts) end = name.find('.', end + (parts > 0));
+  return name.substr(0, end);
 }
 
 }  // namespace
@@ -26,22 +25,61 @@ std::string parameter_group(const std::string& parameter) {
   for (const char* last : {".weight", ".bias", ".gain"}) {
     if (group.ends_with(last)) group.resize(group.rfind('.'));
   }
-  size_t end = 0;
-  for (int parts = 0; parts < 3 && end != std::string::npos; ++parts) end = group.find('.', end + (parts > 0));
-  return group.substr(0, end);
+  return first_parts(group, 3);
+}
+
+std::string layer_of(const std::string& name) {
+  std::string layer = first_parts(name, 2);
+  const size_t number = layer.find('.') + 1;
+  const bool in_layer = number > 0 && number < layer.size() &&
+                        std::all_of(layer.begin() + static_cast<std::ptrdiff_t>(number), layer.end(),
+                                    [](unsigned char c) { return std::isdigit(c); });
+  return in_layer ? layer : "";
+}
+
+ParameterGroups::ParameterGroups(const Parameters& parameters, std::string (*group_of)(const std::string&)) {
+  int64_t begin = 0;
+  for (const ParameterSpec& spec : parameters.specs()) {
+    const int64_t end = begin + spec.size();
+    std::string group = group_of(spec.name);
+    if (!ranges_.empty() && ranges_.back().group == group && ranges_.back().end == begin) {
+      ranges_.back().end = end;
+    } else if (!group.empty()) {
+      ranges_.push_back({std::move(group), begin, end});
+    }
+    begin = end;
+  }
+}
+
+std::map<std::string, double> ParameterGroups::norms(const at::Tensor& buffer) const {
+  std::map<std::string, double> norms;
+  for (const Range& range : ranges_) {
+    double& norm = norms[range.group];
+    norm = std::hypot(norm, global_norm(buffer.slice(0, range.begin, range.end)));
+  }
+  return norms;
 }
 
 ObservedGroups::ObservedGroups(Parameters& parameters, double divisor)
     : parameters_(parameters),
-      gradient_squares_(squares_by_group(parameters, parameters.gradients() / divisor)),
+      groups_(parameters, parameter_group),
+      divisor_(divisor),
+      gradient_norms_(groups_.norms(parameters.gradients())),
       before_(parameters.values().clone()) {}
 
 void ObservedGroups::add_metrics(std::map<std::string, double>& metrics) const {
-  for (const auto& [group, squares] : gradient_squares_) metrics["grad_norm." + group] = std::sqrt(squares);
-  const auto weights = squares_by_group(parameters_, before_);
-  for (const auto& [group, squares] : squares_by_group(parameters_, parameters_.values() - before_)) {
-    if (weights.at(group) > 0) metrics["update_ratio." + group] = std::sqrt(squares / weights.at(group));
+  for (const auto& [group, norm] : gradient_norms_) metrics["grad_norm." + group] = norm / divisor_;
+  const auto weights = groups_.norms(before_);
+  for (const auto& [group, norm] : groups_.norms(parameters_.values() - before_)) {
+    if (weights.at(group) > 0) metrics["update_ratio." + group] = norm / weights.at(group);
   }
+}
+
+void SumVariances::see(Tape&, const std::string& sublayer, StreamPoint point, const Value& rows) {
+  if (point != StreamPoint::kSum) return;
+  ElementVariance variance;
+  variance.add(rows.data());
+  variances_[sublayer] = variance.value();
 }
 
 }  // namespace tearless::engine

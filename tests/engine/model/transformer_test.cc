@@ -486,8 +486,20 @@ TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
   EXPECT_GT((gradient({0, 1, 2}, false) - mean).abs().max().item<double>(), 1e-3) << "the sentences differ in length";
 }
 
+/// The variances of what a pass shows to one that sees no gradients.
+struct Sums final : StreamObserver {
+  bool sees_gradients() const override { return false; }
+  void see(Tape&, const std::string& sublayer, StreamPoint point, const Value& rows) override {
+    EXPECT_EQ(point, StreamPoint::kSum);
+    ElementVariance variance;
+    variance.add(rows.data());
+    EXPECT_TRUE(variances.emplace(sublayer, variance.value()).second) << sublayer << " twice";
+  }
+  std::map<std::string, double> variances;
+};
+
 // Without norms every placement is x + F(x).
-TEST(Transformer, HandsOutTheVarianceOfTheResidualSumOfEverySublayer) {
+TEST(Transformer, ShowsTheResidualSumOfTheResidualSumOfEverySublayer) {
   const PackedBatch batch = batch_of(kSources, kTargets, kLines);
   for (const Placement placement : test::placements()) {
     ModelOptions options = tiny_options();
@@ -497,8 +509,9 @@ TEST(Transformer, HandsOutTheVarianceOfTheResidualSumOfEverySublayer) {
     options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};
     TinyModel model(options, usual_output_vocabulary(12));
     Tape tape(Tape::Kind::kRecording);
-    std::map<std::string, double> variances;
-    model.transformer.loss({.tape = tape, .update = 1, .variances = &variances}, batch, 0.1);
+    Sums sums;
+    model.transformer.loss({.tape = tape, .update = 1, .observer = &sums}, batch, 0.1);
+    const std::map<std::string, double>& variances = sums.variances;
     EXPECT_EQ(variances.size(), 2u + 2 * 3) << "two layers of one sublayer, two of three";
 
     Tape aside(Tape::Kind::kForward);
