@@ -5,12 +5,10 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/task/translate.h"
-#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 namespace {
@@ -157,7 +155,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     decode_.apply(options.decode);
     data_files().check();
     Translate task(options, from.train, from.execution, prepare(options.data, options.text, from.say));
-    const std::filesystem::path model = read_finished_model(from.of, from.train, task);
+    const std::pair<std::string, std::string> model = read_model_of(from, task);
 
     Derivation derived;
     std::vector<std::string> references;
@@ -172,8 +170,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
       derived.results = task.scored_translations(
           set_, encode_file(task.prepared(), options.text.kind, text.source, source_), references);
     }
-    derived.inputs = {{model.lexically_relative(from.of.root().parent_path()).string(), sha256_of_file(model)},
-                      {"references", lines_sha256(references)}};
+    derived.inputs = {model, {"references", lines_sha256(references)}};
     return derived;
   }
 

@@ -1,6 +1,7 @@
 #include "engine/derived/derived_kind.h"
 
 #include "base/hash.h"
+#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 
@@ -15,6 +16,11 @@ const Kinds<DerivedKind>& derived_kinds() {
   }};
 #undef DERIVED
   return kinds;
+}
+
+std::pair<std::string, std::string> read_model_of(const DerivationSource& source, Task& task) {
+  const std::filesystem::path model = read_finished_model(source.of, source.train, task);
+  return {model.lexically_relative(source.of.root().parent_path()).string(), sha256_of_file(model)};
 }
 
 std::string lines_sha256(const std::vector<std::string>& lines) {

@@ -1,5 +1,6 @@
 // The kinds of derived run (the setting `derived.kind`). A derived run is a run of its own, with folder, settings and
-// result, that is made from a run that has ended: a decoding, a score of outputs that are there, counts of its data.
+// result, that is made from a run that has ended: a decoding, a score of outputs that are there, counts of its data, an
+// analysis of its gradients.
 //
 // To add a kind:
 //   1. a file beside this one with a class derived from DerivedKindOf, which holds the kind's settings (the keys below
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/kinds.h"
@@ -65,7 +67,7 @@ class DerivedKind {
   virtual DataFiles data_files() { return {.what = {}}; }
   virtual Reads reads() const = 0;
   /// The device and memory of the trained run.
-  bool needs_device() const { return reads() == Reads::kModel; }
+  virtual bool needs_device() const { return reads() == Reads::kModel; }
 
   /// REQUIRES: source.of has a result; a diverged one only if reads() is kSettings. Throws UserError if something that
   /// it reads is gone or is not what was written, DataError for its own files. Writes nothing.
@@ -82,6 +84,10 @@ using DerivedKindOf = KindOf<DerivedKind, Kind>;
 
 /// All kinds with their settings at their defaults, in the order of derived_kinds.def.
 const Kinds<DerivedKind>& derived_kinds();
+
+/// Reads the model of the trained run into `task`, and returns its entry of Derivation::inputs. Throws UserError as
+/// read_finished_model() does. REQUIRES: `source.of` is the trained run.
+std::pair<std::string, std::string> read_model_of(const DerivationSource& source, Task& task);
 
 /// The SHA-256 of the lines, each with its line feed.
 std::string lines_sha256(const std::vector<std::string>& lines);
