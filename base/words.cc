@@ -18,6 +18,16 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
+std::vector<std::string> list_items(std::string_view list) {
+  constexpr std::string_view kSeparator = ", ";
+  std::vector<std::string> items;
+  for (size_t begin = 0, end; begin <= list.size(); begin = end + kSeparator.size()) {
+    end = std::min(list.find(kSeparator, begin), list.size());
+    items.emplace_back(list.substr(begin, end - begin));
+  }
+  return items;
+}
+
 std::vector<std::string_view> split_words(std::string_view line) {
   constexpr std::string_view kSpace = " \t\n\v\f\r";
   std::vector<std::string_view> words;

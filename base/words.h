@@ -16,6 +16,9 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 
+/// The items of a list such as "a, b", which a comma and a space separate; of "" one that is empty.
+std::vector<std::string> list_items(std::string_view list);
+
 /// Whether it may be a part of names of scores, files and settings: ASCII letters, digits, '_' and '-', and not empty.
 bool is_plain_name(std::string_view name);
 

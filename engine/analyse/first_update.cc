@@ -81,7 +81,7 @@ class StreamGradients final : public StreamObserver {
 FirstUpdate analyse_first_update(Task& task, const TrainOptions& train, const ExecutionOptions& execution) {
   StreamGradients streams;
   UpdateGradients gradients(task, train, ops_of(execution));
-  int64_t pass = 0, batches = task.start_pass(pass), next = 0;
+  int64_t pass = -1, batches = 0, next = 0;
   for (int64_t i = 0; i < train.accumulate; ++i) {
     if (next == batches) {
       batches = task.start_pass(++pass);

@@ -6,26 +6,13 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/words.h"
 
 namespace tearless::engine {
 
 #define SUBLAYER(kind) std::unique_ptr<SublayerKind> kind##_sublayer();
 #include "engine/model/sublayers.def"
 #undef SUBLAYER
-
-namespace {
-
-std::vector<std::string> words_of(std::string_view setting) {
-  constexpr std::string_view kSeparator = ", ";
-  std::vector<std::string> words;
-  for (size_t begin = 0, end; begin <= setting.size(); begin = end + kSeparator.size()) {
-    end = std::min(setting.find(kSeparator, begin), setting.size());
-    words.emplace_back(setting.substr(begin, end - begin));
-  }
-  return words;
-}
-
-}  // namespace
 
 const Kinds<SublayerKind>& sublayer_kinds() {
 #define SUBLAYER(kind) {#kind, kind##_sublayer},
@@ -38,12 +25,12 @@ const Kinds<SublayerKind>& sublayer_kinds() {
 
 std::vector<const SublayerKind*> sublayers_of(std::string_view setting) {
   std::vector<const SublayerKind*> kinds;
-  for (const std::string& word : words_of(setting)) kinds.push_back(&sublayer_kinds().at(word));
+  for (const std::string& word : list_items(setting)) kinds.push_back(&sublayer_kinds().at(word));
   return kinds;
 }
 
 void check_sublayers(std::string_view key, std::string_view setting, bool in_decoder) {
-  const std::vector<std::string> words = words_of(setting);
+  const std::vector<std::string> words = list_items(setting);
   bool reads_encoder_output = false;
   for (const std::string& word : words) {
     const SublayerKind* const kind = sublayer_kinds().find(word);

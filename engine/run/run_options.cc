@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/run_directory.h"
 #include "base/toml.h"
+#include "engine/train/observe.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
@@ -94,6 +95,7 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
     options.task->check_consistent(options.train);
     check_consistent(options.train);
     check_consistent(options.run);
+    check_observed_groups(options.run.observe, *options.task->model_parameters());
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
   }

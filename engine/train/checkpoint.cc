@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 8;            // increase it with every change of state.bin or of the manifest
+constexpr int kFormat = 9;            // increase it with every change of state.bin or of the manifest
 constexpr int kOldestParameters = 4;  // since then the run is named, and the parameters come first
 
 // A checkpoint that is being written or removed. prune() deletes leftovers.

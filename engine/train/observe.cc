@@ -6,6 +6,9 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/words.h"
 #include "engine/ops/adam.h"
 
 namespace tearless::engine {
@@ -37,7 +40,40 @@ std::string layer_of(const std::string& name) {
   return in_layer ? layer : "";
 }
 
-ParameterGroups::ParameterGroups(const Parameters& parameters, std::string (*group_of)(const std::string&)) {
+std::string observed_group(const ObserveOptions& observe, const std::string& parameter) {
+  std::string group = observe.group_by == ObserveOptions::GroupBy::kLayer ? layer_of(parameter) : "";
+  if (group.empty()) group = parameter_group(parameter);
+  if (observe.only.empty()) return group;
+  const std::vector<std::string> only = list_items(observe.only);
+  return std::ranges::find(only, group) == only.end() ? "" : group;
+}
+
+void check_observed_groups(const ObserveOptions& observe, const Parameters& model) {
+  const bool chosen = !observe.only.empty() || observe.group_by != ObserveOptions::GroupBy::kSublayer;
+  if (!chosen) return;
+  if (!observe.of_groups()) {
+    fail(
+        "observe.{} chooses groups of parameters, but nothing of them is logged; set observe.groups or "
+        "observe.window_means, or remove it",
+        observe.only.empty() ? "group_by" : "only");
+  }
+  if (observe.only.empty()) return;
+  ObserveOptions any = observe;
+  any.only.clear();
+  std::vector<std::string> known;
+  for (const ParameterSpec& spec : model.specs()) {
+    std::string group = observed_group(any, spec.name);
+    if (std::ranges::find(known, group) == known.end()) known.push_back(std::move(group));
+  }
+  for (const std::string& group : list_items(observe.only)) {
+    if (std::ranges::find(known, group) != known.end()) continue;
+    fail("observe.only = \"{}\": the model has no group \"{}\"{}; write them as \"a, b\", each one of: {}",
+         observe.only, group, did_you_mean(group, known), some_of(known, 20));
+  }
+}
+
+ParameterGroups::ParameterGroups(const Parameters& parameters,
+                                 const std::function<std::string(const std::string&)>& group_of) {
   int64_t begin = 0;
   for (const ParameterSpec& spec : parameters.specs()) {
     const int64_t end = begin + spec.size();
@@ -60,17 +96,10 @@ std::map<std::string, double> ParameterGroups::norms(const at::Tensor& buffer) c
   return norms;
 }
 
-ObservedGroups::ObservedGroups(Parameters& parameters, double divisor)
-    : parameters_(parameters),
-      groups_(parameters, parameter_group),
-      divisor_(divisor),
-      gradient_norms_(groups_.norms(parameters.gradients())),
-      before_(parameters.values().clone()) {}
-
-void ObservedGroups::add_metrics(std::map<std::string, double>& metrics) const {
-  for (const auto& [group, norm] : gradient_norms_) metrics["grad_norm." + group] = norm / divisor_;
+void ObservedStep::add_metrics(std::map<std::string, double>& metrics) const {
   const auto weights = groups_.norms(before_);
   for (const auto& [group, norm] : groups_.norms(parameters_.values() - before_)) {
+    metrics["step_norm." + group] = norm;
     if (weights.at(group) > 0) metrics["update_ratio." + group] = norm / weights.at(group);
   }
 }

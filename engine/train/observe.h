@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,13 +23,18 @@ std::string parameter_group(const std::string& parameter);
 /// The layer of a parameter or of a sublayer: "encoder.1" of "encoder.1.ffn"; "" outside the layers.
 std::string layer_of(const std::string& name);
 
+/// The group of a parameter of which [observe] logs something; "": of none.
+std::string observed_group(const ObserveOptions& observe, const std::string& parameter);
+/// Throws UserError if groups are chosen that the model does not have, or of which nothing is logged.
+void check_observed_groups(const ObserveOptions& observe, const Parameters& model);
+
 /// The parameters of a model in groups.
 class ParameterGroups {
  public:
   /// `group_of`: a parameter's group by its name; "": it is in none. The parameters must have been allocated.
-  ParameterGroups(const Parameters& parameters, std::string (*group_of)(const std::string&));
+  ParameterGroups(const Parameters& parameters, const std::function<std::string(const std::string&)>& group_of);
 
-  /// The L2 norm of each group's part of a buffer [P], the same bits for any number of threads.
+  /// The L2 norm of each group's part of a buffer [P], by group; the same bits for any number of threads.
   std::map<std::string, double> norms(const at::Tensor& buffer) const;
 
  private:
@@ -39,21 +45,21 @@ class ParameterGroups {
   std::vector<Range> ranges_;
 };
 
-class ObservedGroups {
+/// How far an optimiser's step moves each group.
+class ObservedStep {
  public:
-  /// Before the optimiser's step. The gradients are `divisor` times too large. Borrows the parameters.
-  ObservedGroups(Parameters& parameters, double divisor);
+  /// Before the step. Borrows both.
+  ObservedStep(const Parameters& parameters, const ParameterGroups& groups)
+      : parameters_(parameters), groups_(groups), before_(parameters.values().clone()) {}
 
-  /// After it: adds grad_norm.GROUP, the L2 norm of the group's gradient before clipping, and update_ratio.GROUP, the
-  /// norm of the change of its values divided by their norm before; no ratio where that is 0.
+  /// After it: adds step_norm.GROUP, the L2 norm of the change of the group's values, and update_ratio.GROUP, that
+  /// divided by their norm before; no ratio where this is 0.
   void add_metrics(std::map<std::string, double>& metrics) const;
 
  private:
   const Parameters& parameters_;
-  ParameterGroups groups_;
-  double divisor_;
-  std::map<std::string, double> gradient_norms_;  // by group, of the undivided gradients
-  at::Tensor before_;                             // [P]
+  const ParameterGroups& groups_;
+  at::Tensor before_;  // [P]
 };
 
 /// The variance of the elements of r = x + F(x) of each sublayer, of one batch.

@@ -10,6 +10,7 @@ namespace {
 constexpr auto kAccumulateBy = std::to_array<std::string_view>({"predictions", "batches"});
 constexpr auto kSmoothingForms = std::to_array<std::string_view>({"twt", "fairseq", "zero", "joey"});
 constexpr auto kLossMeans = std::to_array<std::string_view>({"tokens", "sentences"});
+constexpr auto kGroupBy = std::to_array<std::string_view>({"sublayer", "layer"});
 constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
 constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
 constexpr auto kMatmuls = std::to_array<std::string_view>({"auto", "mkl", "openblas"});
@@ -181,10 +182,25 @@ void describe(SettingsVisitor& v, ObserveOptions& o) {
              .identity = Identity::kLocal},
             o.early_stop);
   v.flag({.key = "groups",
-          .meaning = "log for each group of parameters, at each report, the norm of the gradient before clipping and "
-                     "the norm of the update divided by that of the weights: `grad_norm.GROUP`, `update_ratio.GROUP`",
+          .meaning = "log for each group of parameters, at each report, the norm of the gradient before clipping, that "
+                     "of the update, and the latter divided by that of the weights: `grad_norm.GROUP`, "
+                     "`step_norm.GROUP`, `update_ratio.GROUP`",
           .identity = Identity::kLocal},
          o.groups);
+  v.flag({.key = "window_means",
+          .meaning = "log for each group of parameters, at each report, the mean of the gradient norms of all updates "
+                     "since the last one, `grad_norm_window_mean.GROUP`, which are then computed at every update",
+          .identity = Identity::kLocal},
+         o.window_means);
+  v.choice({.key = "group_by",
+            .meaning = "the groups inside the layers: each `sublayer`, such as `encoder.1.ffn`; or each `layer`, "
+                       "`encoder.1`. Outside of them they are the same",
+            .identity = Identity::kLocal},
+           o.group_by, kGroupBy);
+  v.word({.key = "only",
+          .meaning = "the groups that are logged, as \"encoder.1, decoder.6\"; empty: all",
+          .identity = Identity::kLocal},
+         o.only);
   v.flag({.key = "variances",
           .meaning = "log for each sublayer, at each report, the variance of the elements of x + F(x), the residual "
                      "sum, in training mode: `variance.SUBLAYER`",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "base/settings.h"
 #include "engine/ops/cross_entropy.h"
@@ -68,11 +69,17 @@ void check_consistent(const TrainOptions& options);
 /// [observe]: what is logged besides. All local: nothing but metrics.jsonl depends on it.
 struct ObserveOptions {
   int64_t early_stop = 20;  // without train.early_stop: the patience whose stop is logged; 0: none (TwT, Appendix A)
-  // At each report, of that update alone. On a GPU updates are then not captured.
-  bool groups = false;     // gradient norm, and update relative to the weights, of each parameter group (observe.h)
-  bool variances = false;  // variance of the sum of the residual stream and each sublayer's output
+  // At each report, of that update alone but for the means. On a GPU updates are then not captured.
+  bool groups = false;        // gradient norm, and update, by itself and relative to the weights, of groups (observe.h)
+  bool window_means = false;  // mean of the gradient norms of groups over the updates since the last report
+  bool variances = false;     // variance of the sum of the residual stream and each sublayer's output
 
-  bool updates() const { return groups || variances; }
+  enum class GroupBy { kSublayer, kLayer };
+  GroupBy group_by = GroupBy::kSublayer;
+  std::string only;  // the groups that are logged, "encoder.1, decoder.6"; "": all
+
+  bool of_groups() const { return groups || window_means; }
+  bool updates() const { return of_groups() || variances; }
 };
 void describe(SettingsVisitor& visitor, ObserveOptions& options);
 

@@ -31,9 +31,13 @@ struct Place {
 
 void add_observed(const Parameters& model, const ObserveOptions& observe, std::set<std::string>& metrics) {
   for (const ParameterSpec& spec : model.specs()) {
-    const Place group(parameter_group(spec.name));
-    if (observe.groups) metrics.insert({"grad_norm." + group.pattern, "update_ratio." + group.pattern});
-    if (observe.variances && group.in_layer) metrics.insert("variance." + group.pattern);
+    if (const std::string name = observed_group(observe, spec.name); !name.empty()) {
+      const std::string group = Place(name).pattern;
+      if (observe.groups) metrics.insert({"grad_norm." + group, "step_norm." + group, "update_ratio." + group});
+      if (observe.window_means) metrics.insert("grad_norm_window_mean." + group);
+    }
+    const Place sublayer(parameter_group(spec.name));
+    if (observe.variances && sublayer.in_layer) metrics.insert("variance." + sublayer.pattern);
   }
 }
 

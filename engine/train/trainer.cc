@@ -177,6 +177,11 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   state_.report += result.sums;
   state_.norm_sum += result.gradient_norm;
   state_.report_norm_sum += result.gradient_norm;
+  for (const auto& [group, norm] : result.group_norms) {
+    auto& [sum, updates] = state_.report_group_norms[group];
+    sum += norm;
+    ++updates;
+  }
   state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
   unwritten_norms_.push_back(static_cast<float>(result.gradient_norm));
   if (state_.update % execution_.log_updates == 0) {
@@ -188,9 +193,14 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
     const auto norms = static_cast<double>(state_.update - state_.reported_at);
     write_metric("train.grad_norm_window_mean", state_.report_norm_sum / norms);
     for (const auto& [name, value] : result.observed) write_metric(name, value);
+    for (const auto& [group, norm] : result.group_norms) {
+      const auto& [sum, updates] = state_.report_group_norms.at(group);
+      write_metric("grad_norm_window_mean." + group, sum / static_cast<double>(updates));
+    }
     write_gradient_norms();
     state_.report = {};
     state_.report_norm_sum = 0;
+    state_.report_group_norms.clear();
     state_.reported_at = state_.update;
   }
   if (updates_made_++ == 0 && result.fallback_ops > 0) {
@@ -450,6 +460,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("norm_sum", norm_sum);
   f("norm_max", norm_max);
   f("report_norm_sum", report_norm_sum);
+  f("report_group_norms", report_group_norms);
   f("metrics_bytes", metrics.bytes);
   f("metrics_sha256", metrics.sha256);
   f("gradient_norms_bytes", gradient_norms.bytes);

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/run_directory.h"
 #include "engine/train/checkpoint.h"
@@ -53,6 +55,9 @@ class Trainer {
     double loss_sum = 0;                 // sum of the losses of the updates of this epoch
     double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
     double report_norm_sum = 0;          // sum of the gradient norms since the last report
+    /// Sum of the gradient norms of each observed group since the last report, and of how many updates: another attempt
+    /// may have observed other groups.
+    std::map<std::string, std::pair<double, int64_t>> report_group_norms;
     FilePrefix metrics, gradient_norms;  // these files at the last checkpoint
 
     /// Calls f(name in a checkpoint, field) for each field.

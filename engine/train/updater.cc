@@ -21,6 +21,9 @@ class EagerUpdater final : public Updater {
   EagerUpdater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution, OptimiserState& state,
                TapeProfile* profile)
       : trained_(trained), train_(train), execution_(execution), state_(state), profile_(profile) {
+    if (const ObserveOptions& observe = execution.observe; observe.of_groups()) {
+      groups_.emplace(trained.parameters(), [&](const std::string& name) { return observed_group(observe, name); });
+    }
     begin_update();
   }
 
@@ -52,11 +55,19 @@ class EagerUpdater final : public Updater {
     const Clock::time_point optimiser = Clock::now();
     result.gradient_norm = global_norm(parameters.gradients()) / divisor;
     if (!result.finite()) return;
-    std::optional<ObservedGroups> groups;
-    if (n % execution_.log_updates == 0 && execution_.observe.groups) groups.emplace(parameters, divisor);
+    const bool logged = n % execution_.log_updates == 0 && execution_.observe.groups;
+    std::map<std::string, double> norms;
+    if (logged || execution_.observe.window_means) norms = groups_->norms(parameters.gradients());
+    for (auto& [group, norm] : norms) norm /= divisor;
+    std::optional<ObservedStep> observed;
+    if (logged) observed.emplace(parameters, *groups_);
     optimiser_step(train_, learning_rate, n, result.gradient_norm, divisor, parameters.gradients(), parameters.values(),
                    state_);
-    if (groups) groups->add_metrics(result.observed);
+    if (logged) {
+      for (const auto& [group, norm] : norms) result.observed["grad_norm." + group] = norm;
+      observed->add_metrics(result.observed);
+    }
+    if (execution_.observe.window_means) result.group_norms = std::move(norms);
     parameters.update_bf16_copy();
     if (!profile_) return;
     profile_->wait();
@@ -70,6 +81,7 @@ class EagerUpdater final : public Updater {
   const ExecutionOptions& execution_;
   OptimiserState& state_;
   TapeProfile* profile_;
+  std::optional<ParameterGroups> groups_;     // of ObserveOptions::of_groups()
   std::optional<UpdateGradients> gradients_;  // of the update that has been begun
   std::vector<UpdateResult> results_;
 };

@@ -19,7 +19,9 @@ struct UpdateResult {
   double gradient_norm = 0;                     // global L2 norm before clipping
   int64_t rows = 0;                             // Batch::rows()
   int64_t fallback_ops = 0;                     // operations that ran by formula, not by a kernel
-  std::map<std::string, double> observed = {};  // of an update that is observed (ObserveOptions): the metrics
+  std::map<std::string, double> observed = {};  // of an update that is reported: the metrics of ObserveOptions
+  /// With ObserveOptions::window_means, of every update: the gradient norms by group.
+  std::map<std::string, double> group_norms = {};
 
   /// Whether the loss and the gradient norm are finite.
   bool finite() const;

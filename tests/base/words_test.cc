@@ -59,6 +59,12 @@ TEST(BytesText, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
   EXPECT_EQ(bytes_text(4'000'000'000'000'000), "4000 TB");
 }
 
+TEST(ListItems, AreBetweenCommasWithASpace) {
+  EXPECT_EQ(list_items("a, b c, d"), (std::vector<std::string>{"a", "b c", "d"}));
+  EXPECT_EQ(list_items("a,b, "), (std::vector<std::string>{"a,b", ""}));
+  EXPECT_EQ(list_items(""), std::vector<std::string>{""});
+}
+
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItAsSomethingElse) {
   EXPECT_EQ(shell_word("results/a-b_1.toml"), "results/a-b_1.toml");
   EXPECT_EQ(shell_word("größe=1"), "größe=1");

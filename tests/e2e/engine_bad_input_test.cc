@@ -57,6 +57,8 @@ class EngineBadInput : public testing::Test {
 
 TEST_F(EngineBadInput, SettingsGolden) {
   train("a misspelt key", {{"train.schedule.warmup_update", "10"}});
+  train("a group that the model does not have", {{"observe.groups", "true"}, {"observe.only", "\"encoder.1.fnn\""}});
+  train("groups of which nothing is logged", {{"observe.group_by", "\"layer\""}});
   train("a misspelt table", {{"modle.heads", "2"}});
   train("a word for a number", {{"model.d_model", "\"wide\""}});
   train("a broken number for a whole one", {{"model.heads", "2.5"}});

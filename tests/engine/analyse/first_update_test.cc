@@ -85,10 +85,14 @@ class StackTask final : public Task {
   }
   LossSums loss(const ForwardContext& context, const Batch& of_rows) override {
     const auto& batch = static_cast<const RowsBatch&>(of_rows);
+    EXPECT_EQ(carried_.item<float>(), static_cast<float>(batch.index % batches_of_pass_)) << "zero in each pass";
+    carried_.add_(1);
     const Value y = stack_.forward(context, Value(rows_of(batch.index)), {batch.packed, batch.spans});
     const Value logits = linear(context.tape, y, head_.weight, head_.bias);
     return loss_sums(smoothed_cross_entropy(context.tape, logits, batch.labels, 0.0));
   }
+
+  std::vector<at::Tensor> carried() override { return {carried_}; }
 
   at::Tensor rows_of(int64_t index) const {
     const int64_t rows = lengths_.at(static_cast<size_t>(index));
@@ -100,6 +104,7 @@ class StackTask final : public Task {
   LayerOptions options_;
   int64_t batches_of_pass_, pass_ = 0;
   std::vector<int32_t> lengths_;
+  at::Tensor carried_ = at::zeros({1});  // the batches of the pass so far
   Parameters parameters_;
   LayerStack stack_;
   Linear head_;

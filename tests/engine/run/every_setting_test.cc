@@ -213,7 +213,8 @@ class TranslateSettings final : public test::SettingChecks {
     for (std::string line; std::getline(lines, line);) {
       const json record = json::parse(line);
       const std::string name = record.at("name");
-      const bool more = name.starts_with("grad_norm.") || name.starts_with(series + ".");
+      const bool more =
+          name.starts_with("grad_norm.") || name.starts_with("step_norm.") || name.starts_with(series + ".");
       more ? logged[name].push_back(record.at("value")) : void(others += line + "\n");
     }
     EXPECT_EQ(others, trained(c.before).metrics);
@@ -238,6 +239,42 @@ class TranslateSettings final : public test::SettingChecks {
   }
   void groups_are_logged(const Change& c) { more_is_logged(c, "update_ratio", 8); }
   void variances_are_logged(const Change& c) { more_is_logged(c, "variance", 5); }
+  /// Of reports of two updates: the means of what reports of one update say.
+  void window_means_are_logged(const Change& c) {
+    more_is_logged(c, "grad_norm_window_mean", 8);
+    const test::Ended single = trained(test::with(c.after, {{"run.log_updates", 1}, {"observe.groups", true}}));
+    for (const char* group : {"encoder.1.ffn", "embedding.shared"}) {
+      const std::vector<double> norms = single.metric(std::string("grad_norm.") + group),
+                                means = trained(c.after).metric(std::string("grad_norm_window_mean.") + group);
+      ASSERT_EQ(norms.size(), 6u);
+      ASSERT_EQ(means.size(), 3u);
+      for (size_t i = 0; i < means.size(); ++i) {
+        EXPECT_DOUBLE_EQ(means[i], (norms[2 * i] + norms[2 * i + 1]) / 2) << group;
+      }
+    }
+  }
+  void groups_are_of_layers(const Change& c) {
+    const std::vector<double> layer = trained(c.after).metric("grad_norm.encoder.1"),
+                              attention = trained(c.before).metric("grad_norm.encoder.1.self_attention"),
+                              ffn = trained(c.before).metric("grad_norm.encoder.1.ffn");
+    ASSERT_EQ(layer.size(), 6u);
+    for (size_t i = 0; i < layer.size(); ++i) EXPECT_NEAR(layer[i], std::hypot(attention[i], ffn[i]), 1e-6 * layer[i]);
+    EXPECT_TRUE(trained(c.after).metric("grad_norm.encoder.1.ffn").empty());
+    EXPECT_EQ(trained(c.after).metric("grad_norm.embedding.shared"),
+              trained(c.before).metric("grad_norm.embedding.shared"));
+    same_results(c);
+  }
+  void only_these_groups_are_logged(const Change& c) {
+    for (const char* metric : {"grad_norm.", "step_norm.", "update_ratio."}) {
+      const std::string chosen = std::string(metric) + "encoder.1.ffn",
+                        other = std::string(metric) + "embedding.shared";
+      EXPECT_EQ(trained(c.after).metric(chosen), trained(c.before).metric(chosen));
+      EXPECT_FALSE(trained(c.after).metric(chosen).empty());
+      EXPECT_TRUE(trained(c.after).metric(other).empty());
+      EXPECT_FALSE(trained(c.before).metric(other).empty());
+    }
+    same_results(c);
+  }
   void checkpoints_are_retained(const Change& c) {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
@@ -381,6 +418,9 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"observe.early_stop", {1, &Checks::the_early_stop_is_logged, {{"train.max_epochs", 4}}}},
         {"observe.groups", {true, &Checks::groups_are_logged}},
         {"observe.variances", {true, &Checks::variances_are_logged}},
+        {"observe.window_means", {true, &Checks::window_means_are_logged, {{"run.log_updates", 2}}}},
+        {"observe.group_by", {"layer", &Checks::groups_are_of_layers, {{"observe.groups", true}}}},
+        {"observe.only", {"encoder.1.ffn", &Checks::only_these_groups_are_logged, {{"observe.groups", true}}}},
         {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
     };
     rows.merge(test::text_rows<Checks>());

@@ -157,6 +157,10 @@ TEST_F(ResultNames, HaveWhatIsObservedOfGroupsAndSublayers) {
     expect_told(translate(observed));
   }
   expect_told(translate({{"observe.groups", true}, {"model.tied_embeddings", "none"}}));
+  expect_told(translate({{"observe.window_means", true}}));
+  expect_told(translate({{"observe.window_means", true}, {"observe.groups", true}, {"observe.group_by", "layer"}}));
+  expect_told(
+      translate({{"observe.window_means", true}, {"observe.group_by", "layer"}, {"observe.only", "encoder.2"}}));
   expect_told(translate({{"observe.variances", true}, {"model.encoder_sublayers", "ffn, self_attention"}}));
   expect_told(classify({{"observe.groups", true}, {"observe.variances", true}}));
   expect_told(digits({{"observe.groups", true}, {"observe.variances", true}}));

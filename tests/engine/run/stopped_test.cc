@@ -39,11 +39,10 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
   }
 
   static test::Settings settings() {
-    const test::Settings training = {{"train.epoch_updates", 7},
-                                     {"train.max_epochs", 2},
-                                     {"train.schedule.kind", "nowarmup"},
-                                     {"train.schedule.lr", 1e-2},
-                                     {"run.log_updates", 3}};
+    const test::Settings training = {
+        {"train.epoch_updates", 7},     {"train.max_epochs", 2},    {"train.schedule.kind", "nowarmup"},
+        {"train.schedule.lr", 1e-2},    {"run.log_updates", 3},     {"observe.groups", true},
+        {"observe.window_means", true}, {"observe.variances", true}};
     if (GetParam() == "digits") {
       return test::with(test::with(test::small_digits(), training), {{"model.norm.kind", "scale_norm"}});
     }

@@ -196,12 +196,12 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
-  for (const int format : {7, 9}) {
+  for (const int format : {8, 10}) {
     manifest["format"] = format;
     write_text(file, sealed(manifest));
     EXPECT_EQ(refusal(10), sentence);
   }
-  manifest["format"] = 8;
+  manifest["format"] = 9;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_TRUE(is_damaged(10)) << "not sealed";
 }
@@ -211,7 +211,8 @@ TEST_F(Checkpointed, OfAnOlderVersionStillHasItsParameters) {
   const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
   json manifest = unsealed(read_text(file)).value();
   at::Tensor parameters = at::zeros({5});
-  for (const auto& [format, readable] : {std::pair(3, false), {4, true}, {7, true}, {8, true}, {9, false}}) {
+  for (const auto& [format, readable] :
+       {std::pair(3, false), {4, true}, {7, true}, {8, true}, {9, true}, {10, false}}) {
     manifest["format"] = format;
     write_text(file, sealed(manifest));
     parameters.zero_();

@@ -522,5 +522,26 @@ TEST_F(Resumed, IgnoresThatItCannotWriteItsPhase) {
   EXPECT_EQ(results_of(run_), expected);
 }
 
+// [observe] is local: it may be another in each attempt. Only the updates that were observed count in a mean.
+TEST_F(Resumed, MeansOfGroupsAreOfTheUpdatesThatWereObserved) {
+  EXPECT_EQ(stop_at(5), kExitStopped);
+  execution_.observe.window_means = true;
+  EXPECT_EQ(stop_at(11), kExitStopped);
+  execution_.observe.window_means = false;
+  EXPECT_EQ(stop_at(13), kExitStopped);
+  execution_.observe.window_means = true;
+  finished();
+  const std::vector<std::pair<int64_t, double>> means = metric("grad_norm_window_mean.logits");
+  const std::vector<float> norms = gradient_norms();
+  std::map<int64_t, std::vector<int64_t>> observed = {{6, {6}}, {9, {7, 8, 9}}, {15, {14, 15}}, {18, {16, 17, 18}}};
+  observed[21] = {19, 20, 21};
+  ASSERT_EQ(means.size(), observed.size());
+  for (const auto& [step, mean] : means) {
+    double sum = 0;
+    for (const int64_t update : observed.at(step)) sum += norms.at(static_cast<size_t>(update - 1));
+    EXPECT_NEAR(mean, sum / static_cast<double>(observed.at(step).size()), 1e-6) << step;
+  }
+}
+
 }  // namespace
 }  // namespace tearless::engine::resume_test
