@@ -131,6 +131,28 @@ void expect_near(double a, double b, const std::string& what) {
   EXPECT_NEAR(a, b, 1e-5 * std::max(std::abs(b), 1e-3)) << what;
 }
 
+/// The gradients of the first batch's loss, as training computes them.
+void gradients_of_first_batch(Task& task) {
+  task.start_pass(0);
+  const std::unique_ptr<Batch> batch = task.ready(0, 1);
+  Tape tape(Tape::Kind::kRecording);
+  task.loss({.tape = tape, .update = 1}, *batch);
+  tape.backward();
+}
+
+double gradient_norm(Task& task, const std::string& parameter) {
+  return task.parameters().get(parameter).grad().to(at::kDouble).norm().item<double>();
+}
+
+/// Of all parameters that begin so.
+double gradient_norm_of_all(Task& task, const std::string& beginning) {
+  double squares = 0;
+  for (const ParameterSpec& spec : task.parameters().specs()) {
+    if (spec.name.starts_with(beginning)) squares += std::pow(gradient_norm(task, spec.name), 2);
+  }
+  return std::sqrt(squares);
+}
+
 // Without dropout the last bias of a sublayer has the gradient Σ δ_r, that of its norm Σ δ_o, and what the embedding
 // adds to every row Σ δ_x: so the ratios follow from gradients of parameters.
 TEST_F(Analyse, TheRatiosAreThoseOfTheGradientsOfBiases) {
@@ -140,14 +162,8 @@ TEST_F(Analyse, TheRatiosAreThoseOfTheGradientsOfBiases) {
 
   const RunOptions options = runs_.options(settings);
   const std::unique_ptr<Task> task = test::task_of(options);
-  task->start_pass(0);
-  const std::unique_ptr<Batch> batch = task->ready(0, 1);
-  Tape tape(Tape::Kind::kRecording);
-  task->loss({.tape = tape, .update = 1}, *batch);
-  tape.backward();
-  const auto gradient = [&](const std::string& parameter) {
-    return task->parameters().get(parameter).grad().to(at::kDouble).norm().item<double>();
-  };
+  gradients_of_first_batch(*task);
+  const auto gradient = [&](const std::string& parameter) { return gradient_norm(*task, parameter); };
 
   size_t checked = 0;
   for (const std::string stack : {"encoder", "decoder"}) {
@@ -168,11 +184,8 @@ TEST_F(Analyse, TheRatiosAreThoseOfTheGradientsOfBiases) {
         }
         x = o;
       }
-      double squares = 0;
-      for (const ParameterSpec& spec : task->parameters().specs()) {
-        if (spec.name.starts_with(fmt::format("{}.{}.", stack, layer))) squares += std::pow(gradient(spec.name), 2);
-      }
-      expect_near(seen.at(fmt::format("grad_norm.{}.{}", stack, layer)), std::sqrt(squares), stack);
+      expect_near(seen.at(fmt::format("grad_norm.{}.{}", stack, layer)),
+                  gradient_norm_of_all(*task, fmt::format("{}.{}.", stack, layer)), stack);
     }
     for (const auto& [name, mean] : means) expect_near(seen.at(name), mean, name);
   }
@@ -205,6 +218,40 @@ TEST_F(Analyse, NormsAndVariancesAreThoseThatTrainingLogsOfItsFirstUpdate) {
     EXPECT_GE(squares.size(), 3u);
     EXPECT_TRUE(variances > 0 || settings.count("train.accumulate") > 0);
     for (const auto& [layer, sum] : squares) expect_near(seen.at("grad_norm." + layer), std::sqrt(sum), layer);
+  }
+}
+
+// A norm's bias is added after every dropout: its gradient is Σ δ_o with dropout too, and Σ δ_x of the next sublayer.
+TEST_F(Analyse, WithDropoutTheModelRatiosAreThoseOfTheGradientsOfTheNormsBiases) {
+  const Settings settings = translate();
+  trained(settings);
+  const std::map<std::string, double> seen = scores(settings, analysing());
+  const RunOptions options = runs_.options(settings);
+  const std::unique_ptr<Task> task = test::task_of(options);
+  gradients_of_first_batch(*task);
+  const std::vector<std::string> decoder = {
+      "decoder.1.self_attention", "decoder.1.cross_attention", "decoder.1.ffn",
+      "decoder.2.self_attention", "decoder.2.cross_attention", "decoder.2.ffn",
+  };
+  for (size_t i = 1; i < decoder.size(); ++i) {
+    expect_near(seen.at("beta." + decoder[i]),
+                gradient_norm(*task, decoder[i - 1] + ".norm.bias") / gradient_norm(*task, decoder[i] + ".norm.bias"),
+                decoder[i]);
+  }
+  expect_near(
+      seen.at("beta.encoder.2.ffn"),
+      gradient_norm(*task, "encoder.2.self_attention.norm.bias") / gradient_norm(*task, "encoder.2.ffn.norm.bias"),
+      "encoder.2.ffn");
+}
+
+TEST_F(Analyse, MeansAreOverTheLayersOfAStack) {
+  const Settings settings = classify();
+  trained(settings);
+  const std::map<std::string, double> seen = scores(settings, analysing());
+  for (const std::string what : {"beta_ln", "beta_rc", "beta", "residual_variance"}) {
+    double sum = 0;
+    for (const char* layer : {"1", "2", "3"}) sum += seen.at(what + ".encoder." + layer + ".ffn");
+    EXPECT_DOUBLE_EQ(seen.at(what + ".encoder.ffn"), sum / 3) << what;
   }
 }
 
@@ -274,17 +321,8 @@ TEST_F(Analyse, AtTheEndIsOfTheModelOfTheRun) {
   read_finished_model(run, options.train, *task);
   const std::map<std::string, double> before = scores(settings, analysis);
 
-  task->start_pass(0);
-  const std::unique_ptr<Batch> batch = task->ready(0, 1);
-  Tape tape(Tape::Kind::kRecording);
-  task->loss({.tape = tape, .update = 1}, *batch);
-  tape.backward();
-  double squares = 0;
-  for (const ParameterSpec& spec : task->parameters().specs()) {
-    if (!spec.name.starts_with("decoder.2.")) continue;
-    squares += task->parameters().get(spec.name).grad().to(at::kDouble).square().sum().item<double>();
-  }
-  expect_near(before.at("grad_norm.decoder.2"), std::sqrt(squares), "decoder.2");
+  gradients_of_first_batch(*task);
+  expect_near(before.at("grad_norm.decoder.2"), gradient_norm_of_all(*task, "decoder.2."), "decoder.2");
 
   const json of_end = json::parse(read_text(done(settings, analysis).done())),
              of_start = json::parse(read_text(done(settings, analysing()).done()));
