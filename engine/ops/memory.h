@@ -6,9 +6,9 @@
 
 namespace tearless::engine {
 
-/// From now on the memory of a freed CPU tensor is retained for the next tensor of the same size class (sizes are
-/// rounded up by at most an eighth). Where the system has no memory left, all retained memory is returned to it before
-/// an allocation fails. Call once, from main().
+/// From now on the memory of a freed CPU tensor is retained for the next tensor that needs at least half of it; sizes
+/// are rounded up by at most an eighth. Where the system has no memory left, all retained memory is returned to it
+/// before an allocation fails. Call once, from main().
 void cache_freed_memory();
 
 /// Bytes that are retained and not in use.

@@ -28,12 +28,12 @@ const char* name_of(ClaimVerdict verdict);  ///< "cannot tell"
 
 /// The runs of one cell, which differ in their seed.
 struct CellSample {
-  std::string name;               // for reasons
-  std::vector<SeedValue> values;  // of the score
-  size_t runs = 0;                // that the cell should have
-  size_t failed = 0;              // diverged, or below the table's fail_below
-  size_t missing = 0;             // without a number for another reason: not trained yet, crashed, without this score
-  double at = 0;                  // its place on the axis of a slope
+  std::string name;                    // for reasons
+  std::vector<SeedValue> values = {};  // of the score
+  size_t runs = 0;                     // that the cell should have
+  size_t failed = 0;                   // diverged, or below the table's fail_below
+  size_t missing = 0;  // without a number for another reason: not trained yet, crashed, without this score
+  double at = 0;       // its place on the axis of a slope
   std::map<int64_t, Curve> curves = {};  // of a claim about curves: by seed, in place of values
 };
 

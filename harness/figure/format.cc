@@ -13,7 +13,10 @@ using Figures = std::vector<Figure>;
 template <class Render>
 std::string one_below_the_other(const Figures& figures, const Render& render) {
   std::string text;
-  for (const Figure& figure : figures) text += (text.empty() ? "" : "\n") + render(figure);
+  for (const Figure& figure : figures) {
+    if (!text.empty()) text += "\n";
+    text += render(figure);
+  }
   return text;
 }
 

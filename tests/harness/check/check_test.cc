@@ -477,10 +477,17 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
   constexpr int kRows = 2000, kColumns = 20, kSeeds = 3;
   Grid grid;
   grid.title = "T";
-  Table table{.row_axes = {"r"}, .column_axes = {"c"}};
-  for (int c = 0; c < kColumns; ++c) table.columns.push_back({.labels = {std::to_string(c)}, .score = "bleu"});
+  Table table;
+  table.row_axes = {"r"};
+  table.column_axes = {"c"};
+  for (int c = 0; c < kColumns; ++c) {
+    Table::Column& column = table.columns.emplace_back();
+    column.labels = {std::to_string(c)};
+    column.score = "bleu";
+  }
   for (int r = 0; r < kRows; ++r) {
-    Table::Row& row = table.rows.emplace_back(Table::Row{.labels = {std::to_string(r)}});
+    Table::Row& row = table.rows.emplace_back();
+    row.labels = {std::to_string(r)};
     for (int c = 0; c < kColumns; ++c) {
       Cell& cell = row.cells.emplace_back();
       cell.expected = kSeeds;
@@ -488,7 +495,7 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
         cell.values.push_back({seed, r * static_cast<double>(c) + 0.01 * seed * c});
     }
   }
-  grid.views.push_back({.spec = TableSpec()});
+  grid.views.emplace_back().spec = TableSpec();
   const auto better = std::ranges::find(claim_kinds(), "better", &ClaimKind::name);
   for (int c = 0; c < kColumns; ++c) {  // each against the next, the last against the first
     ClaimSpec spec;
