@@ -37,6 +37,18 @@ class Committed {
     return finished.output;
   }
 
+  /// What a table's command prints. A claim that is contradicted ends check-table with 1, which is no mistake here.
+  std::string as_markdown(const std::string& command, const std::string& name, const std::string& layout) const {
+    const test::Finished printed =
+        test::run({.arguments = {test::program("tearless").string(), "--workspace", archive_.string(), command, name,
+                                 "--layout", layout, "--format", "markdown"},
+                   .environment = {{"XDG_CACHE_HOME", (folder_ / "cache").string()}, {"TEARLESS_ENGINE", "none"}},
+                   .folder = folder_.path()});
+    EXPECT_EQ(printed.errors, "");
+    EXPECT_FALSE(printed.output.empty());
+    return printed.output;
+  }
+
   const fs::path& archive() const { return archive_; }
   const test::TempFolder& folder() const { return folder_; }
 
@@ -62,16 +74,26 @@ TEST(CommittedResults, OfTheSmallFiguresAreThoseOfTheirPageByteForByte) {
     }
   }
   const std::string page = test::read_text(test::source_root() / "results" / (name + ".md"));
-  for (const std::string command : {"table", "check-table"}) {
-    // A claim that is contradicted ends check-table with 1, which is no mistake here.
-    const test::Finished printed = test::run(
-        {.arguments = {test::program("tearless").string(), "--workspace", tearless.archive().string(), command, name,
-                       "--layout", layout, "--format", "markdown"},
-         .environment = {{"XDG_CACHE_HOME", (tearless.folder() / "cache").string()}, {"TEARLESS_ENGINE", "none"}},
-         .folder = tearless.folder().path()});
-    EXPECT_EQ(printed.errors, "");
-    EXPECT_FALSE(printed.output.empty());
-    EXPECT_THAT(page, HasSubstr(printed.output));
+  for (const std::string command : {"table", "check-table"})
+    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout)));
+}
+
+TEST(CommittedResults, OfGradientsAtTheStartAreThoseOfTheirPageByteForByte) {
+  const Committed tearless("ds");
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("36 runs and 2 sweeps: no differences"));
+  const std::string page = test::read_text(test::source_root() / "results/ds.md");
+  for (const std::string part : {"table1", "figure1"}) {
+    for (const std::string command : {"table", "check-table"})
+      EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, "ds_" + part + "_small", layout_of("ds_" + part))));
+  }
+  const std::string folder = (tearless.folder() / "drawn").string() + "/";
+  for (const std::string format : {"csv", "pgfplots"})
+    tearless({"figure", "ds_figure1_small", "--layout", layout_of("ds_figure1"), "--format", format, "--out", folder});
+  for (const std::string side : {"encoder", "decoder"}) {
+    for (const std::string ending : {".csv", ".tex"}) {
+      const std::string file = "ds_figure_1_" + side + ending;
+      EXPECT_EQ(test::read_text(folder + file), test::read_text(test::source_root() / "results/ds" / file)) << file;
+    }
   }
 }
 
