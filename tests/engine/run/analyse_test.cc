@@ -9,7 +9,6 @@
 
 #include "base/hash.h"
 #include "engine/run/attempt.h"
-#include "engine/run/check.h"
 #include "engine/train/execution.h"
 #include "engine/train/model_file.h"
 #include "tests/engine/run/small_digits.h"
@@ -26,7 +25,6 @@ using tearless::test::error_of;
 using test::read_text;
 using test::Settings;
 using test::with;
-using test::write_text;
 using testing::HasSubstr;
 
 class Analyse : private test::InMemory, public testing::Test {
@@ -80,27 +78,13 @@ class Analyse : private test::InMemory, public testing::Test {
     return with({{"derived.kind", "analyse"}, {"derived.name", "seen"}}, changes);
   }
 
-  json asked(const Settings& settings, const std::vector<Settings>& chain) const {
-    json question = {{"settings", settings}, {"folder", runs_.folder().string()}};
-    for (const Settings& derived : chain) question["derived"].push_back(derived);
-    return CheckBatch().answer(question.dump());
-  }
-  RunDirectory made(const json& answer) const {
-    EXPECT_FALSE(answer.contains("error")) << answer;
-    const RunDirectory run(runs_.folder() / "runs" / answer.at("id").get<std::string>());
-    fs::remove_all(run.root());
-    fs::create_directories(run.root());
-    write_text(run.settings(), answer.at("canonical").get<std::string>());
-    write_text(run.local(), answer.at("local").get<std::string>());
-    return run;
-  }
   RunDirectory trained(const Settings& settings) const {
-    RunDirectory run = made(asked(settings, {}));
+    RunDirectory run = runs_.made(runs_.asked(settings, {}));
     EXPECT_EQ(attempt_run(run.root()), kExitDone);
     return run;
   }
   RunDirectory done(const Settings& settings, const Settings& analysis) const {
-    RunDirectory run = made(asked(settings, {analysis}));
+    RunDirectory run = runs_.made(runs_.asked(settings, {analysis}));
     EXPECT_EQ(attempt_run(run.root()), kExitDone);
     return run;
   }
@@ -260,7 +244,7 @@ TEST_F(Analyse, CheckTellsTheNamesOfTheScores) {
        {translate(), translate({{"model.decoder_sublayers", "matt_aan, ffn"}, {"model.placement", "joey_post"}}),
         translate({{"model.placement", "pre"}, {"model.norm.kind", "none"}}), classify()}) {
     trained(settings);
-    const std::set<std::string> told = asked(settings, {analysing()}).at("scores");
+    const std::set<std::string> told = runs_.asked(settings, {analysing()}).at("scores");
     std::set<std::string> left;
     for (const auto& [name, value] : scores(settings, analysing())) {
       std::string pattern = "seen." + name;
@@ -303,7 +287,7 @@ TEST_F(Analyse, EachSettingHasItsEffect) {
   std::set<std::string> ids;
   for (const Settings& analysis : {analysing(), analysing({{"derived.at", "end"}}),
                                    analysing({{"derived.ratio", "per_element"}}), analysing({{"derived.name", "b"}})}) {
-    ids.insert(asked(settings, {analysis}).at("id"));
+    ids.insert(runs_.asked(settings, {analysis}).at("id"));
   }
   EXPECT_EQ(ids.size(), 4u);
   for (const auto& [name, value] : start) {
@@ -339,7 +323,7 @@ TEST_F(Analyse, AtTheStartNeedsNothingThatTheTrainingLeft) {
   fs::remove(run.model());
   EXPECT_EQ(scores(settings, analysing()), before);
 
-  const RunDirectory gone = made(asked(settings, {analysing({{"derived.at", "end"}})}));
+  const RunDirectory gone = runs_.made(runs_.asked(settings, {analysing({{"derived.at", "end"}})}));
   EXPECT_THAT(error_of([&] { attempt_run(gone.root()); }), HasSubstr("has no model.safetensors: it was deleted"));
   EXPECT_FALSE(fs::exists(gone.done()));
 
@@ -351,7 +335,7 @@ TEST_F(Analyse, AtTheStartNeedsNothingThatTheTrainingLeft) {
 TEST_F(Analyse, TheSameSeedGivesTheSameBytesOnOneThreadAndOnTwo) {
   const Settings settings = translate(), two = with(settings, {{"run.threads", 2}});
   trained(settings);
-  EXPECT_EQ(asked(settings, {analysing()}).at("id"), asked(two, {analysing()}).at("id"));
+  EXPECT_EQ(runs_.asked(settings, {analysing()}).at("id"), runs_.asked(two, {analysing()}).at("id"));
   const std::string one_thread = read_text(done(settings, analysing()).scores());
   EXPECT_EQ(read_text(done(two, analysing()).scores()), one_thread);
   const Settings other = with(settings, {{"train.seed", 5}});
@@ -362,7 +346,7 @@ TEST_F(Analyse, TheSameSeedGivesTheSameBytesOnOneThreadAndOnTwo) {
 TEST_F(Analyse, NeedsWhatTheTrainedRunNeeds) {
   const Settings settings = translate({{"run.threads", 2}});
   trained(settings);  // which prepares the data
-  const json training = asked(settings, {}), analysis = asked(settings, {analysing()});
+  const json training = runs_.asked(settings, {}), analysis = runs_.asked(settings, {analysing()});
   EXPECT_FALSE(training.at("memory_bytes").is_null());
   for (const char* need : {"memory_bytes", "threads", "device"}) {
     EXPECT_EQ(analysis.at(need), training.at(need)) << need;
@@ -372,7 +356,7 @@ TEST_F(Analyse, NeedsWhatTheTrainedRunNeeds) {
 
 TEST_F(Analyse, IsRefusedInOneSentence) {
   const auto refused = [&](const Settings& settings, const std::vector<Settings>& chain) {
-    const json answer = asked(settings, chain);
+    const json answer = runs_.asked(settings, chain);
     return answer.value("key", "") + ": " + answer.value("error", "");
   };
   test::write_digits(runs_.folder());

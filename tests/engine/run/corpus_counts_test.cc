@@ -11,7 +11,6 @@
 #include "engine/data/batches.h"
 #include "engine/data/raw_files.h"
 #include "engine/run/attempt.h"
-#include "engine/run/check.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
@@ -43,29 +42,15 @@ Settings one_update() {
 
 class CorpusCounts : public testing::Test {
  protected:
-  json asked(const Settings& settings, const std::vector<Settings>& chain, bool smoke = false) const {
-    json question = {{"settings", settings}, {"folder", runs_.folder().string()}, {"smoke", smoke}};
-    for (const Settings& derived : chain) question["derived"].push_back(derived);
-    return CheckBatch().answer(question.dump());
-  }
-  RunDirectory made(const json& answer) const {
-    EXPECT_FALSE(answer.contains("error")) << answer;
-    const RunDirectory run(runs_.folder() / "runs" / answer.at("id").get<std::string>());
-    fs::remove_all(run.root());
-    fs::create_directories(run.root());
-    write_text(run.settings(), answer.at("canonical").get<std::string>());
-    write_text(run.local(), answer.at("local").get<std::string>());
-    return run;
-  }
   RunDirectory trained(const Settings& settings, bool smoke = false) const {
-    RunDirectory run = made(asked(settings, {}, smoke));
+    RunDirectory run = runs_.made(runs_.asked(settings, {}, smoke));
     attempt_run(run.root());
     return run;
   }
   /// What the derived run leaves of a run that was trained, without its name. Its names must be those that check tells.
   json counted(const Settings& settings, bool smoke = false) const {
-    const json answer = asked(settings, {kCounts}, smoke);
-    const RunDirectory run = made(answer);
+    const json answer = runs_.asked(settings, {kCounts}, smoke);
+    const RunDirectory run = runs_.made(answer);
     EXPECT_EQ(attempt_run(run.root()), kExitDone);
     json counts = json::object();
     std::set<std::string> names;
@@ -265,7 +250,7 @@ TEST_F(CorpusCounts, OfASmokeRunAreThoseOfTheWholeCorpus) {
   const Settings settings = ties(runs_);
   trained(settings);
   trained(settings, /*smoke=*/true);
-  EXPECT_NE(asked(settings, {kCounts}).at("id"), asked(settings, {kCounts}, /*smoke=*/true).at("id"));
+  EXPECT_NE(runs_.asked(settings, {kCounts}).at("id"), runs_.asked(settings, {kCounts}, /*smoke=*/true).at("id"));
   EXPECT_EQ(counted(settings, /*smoke=*/true), counted(settings));
 }
 
@@ -354,8 +339,8 @@ TEST_F(CorpusCounts, NeedNothingThatTheTrainingLeft) {
 
 TEST_F(CorpusCounts, NeedNoDevice) {
   const Settings settings = with(ties(runs_), {{"run.device", "cuda"}, {"run.threads", 2}});
-  const json answer = asked(settings, {kCounts});
-  EXPECT_EQ(asked(settings, {}).at("device"), "cuda");
+  const json answer = runs_.asked(settings, {kCounts});
+  EXPECT_EQ(runs_.asked(settings, {}).at("device"), "cuda");
   EXPECT_EQ(answer.at("device"), "cpu");
   EXPECT_EQ(answer.at("threads"), 1);
   EXPECT_TRUE(answer.at("memory_bytes").is_null());
@@ -365,7 +350,7 @@ TEST_F(CorpusCounts, NeedNoDevice) {
 TEST_F(CorpusCounts, WaitForAFileThatIsGoneOrChanged) {
   const Settings settings = ties(runs_);
   trained(settings);
-  const RunDirectory run = made(asked(settings, {kCounts}));
+  const RunDirectory run = runs_.made(runs_.asked(settings, {kCounts}));
   const fs::path file = runs_.folder() / "train.src";
   const std::string good = read_text(file);
   fs::remove(file);
@@ -379,7 +364,9 @@ TEST_F(CorpusCounts, WaitForAFileThatIsGoneOrChanged) {
 
 TEST_F(CorpusCounts, AreOfATrainedRunAndHaveNoSettings) {
   const Settings settings = ties(runs_);
-  const auto refused = [&](const std::vector<Settings>& chain) { return asked(settings, chain).value("error", ""); };
+  const auto refused = [&](const std::vector<Settings>& chain) {
+    return runs_.asked(settings, chain).value("error", "");
+  };
   const Settings decoding = {{"derived.kind", "decode"}, {"derived.name", "again"}};
   EXPECT_THAT(refused({decoding, kCounts}),
               AllOf(HasSubstr("counts the data of a trained run"), HasSubstr("cannot derive from another")));

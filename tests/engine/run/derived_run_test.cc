@@ -68,9 +68,7 @@ class DerivedRuns : public testing::Test {
   }
 
   static json asked(const std::vector<Settings>& chain, const Settings& changes = {}) {
-    json question = {{"settings", test::with(settings_, changes)}, {"folder", runs_->folder().string()}};
-    for (const Settings& derived : chain) question["derived"].push_back(derived);
-    return CheckBatch().answer(question.dump());
+    return runs_->asked(test::with(settings_, changes), chain);
   }
   static Settings decoding(const Settings& changes = {}, const char* name = "again") {
     return test::with({{"derived.kind", "decode"}, {"derived.name", name}}, changes);

@@ -19,6 +19,7 @@
 #include "base/run_directory.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/attempt.h"
+#include "engine/run/check.h"
 #include "engine/run/run_options.h"
 #include "engine/task/translate.h"
 #include "tests/support/paths.h"
@@ -132,6 +133,23 @@ class SmallRuns {
     for (const auto& [key, value] : settings) toml += key + " = " + toml_value(value) + "\n";
     write_text(folder_ / "settings.toml", toml);
     return make_run_directory(folder_ / "settings.toml", folder_ / ("runs" + std::to_string(++count_)));
+  }
+
+  /// What `check` answers of the run with these settings, or of the run that a chain of derivations makes of it.
+  nlohmann::json asked(const Settings& settings, const std::vector<Settings>& chain, bool smoke = false) const {
+    nlohmann::json question = {{"settings", settings}, {"folder", folder().string()}, {"smoke", smoke}};
+    for (const Settings& derived : chain) question["derived"].push_back(derived);
+    return CheckBatch().answer(question.dump());
+  }
+  /// The run directory of such an answer, without what was in it.
+  RunDirectory made(const nlohmann::json& answer) const {
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    RunDirectory run(folder_ / "runs" / answer.at("id").get<std::string>());
+    std::filesystem::remove_all(run.root());
+    std::filesystem::create_directories(run.root());
+    write_text(run.settings(), answer.at("canonical").get<std::string>());
+    write_text(run.local(), answer.at("local").get<std::string>());
+    return run;
   }
 
   /// Trains from the start, whatever was trained before.
