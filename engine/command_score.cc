@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "engine/commands.h"
 #include "engine/data/text_lines.h"
+#include "engine/score/detokenise.h"
 #include "engine/score/metric.h"
 #include "engine/score/tokenise.h"
 
@@ -32,6 +33,8 @@ struct Arguments {
   std::string metric;
   std::filesystem::path hypothesis, reference;  // with --metric
   bool json = false;
+  std::string detokenise;
+  bool detokenise_reference = false;
   std::map<std::string, std::string> options;  // those given, of any metric: key → value
 };
 
@@ -139,10 +142,17 @@ void refuse_other_bytes(const std::vector<std::string_view>& lines, const std::f
 int score_by_metric(const Arguments& args) {
   const std::unique_ptr<TextMetric> metric = metric_called(args.metric);
   set_options(*metric, args.options);
-  const Sentences sentences(args.hypothesis, args.reference);
+  Sentences sentences(args.hypothesis, args.reference);
   refuse_other_bytes(sentences.hypotheses, args.hypothesis);
   refuse_other_bytes(sentences.references, args.reference);
   if (metric->needs_spaces()) warn_of_missing_spaces(sentences.references, args.reference);
+  std::vector<std::string> raw_hypotheses, raw_references;
+  const auto join = [&](std::vector<std::string_view>& lines, std::vector<std::string>& raw) {
+    raw = detokenised(lines, args.detokenise);
+    lines.assign(raw.begin(), raw.end());
+  };
+  if (!args.detokenise.empty()) join(sentences.hypotheses, raw_hypotheses);
+  if (args.detokenise_reference) join(sentences.references, raw_references);
   const TextScore score = score_text(*metric, sentences.hypotheses, sentences.references);
   fmt::print("{}\n", args.json ? score_json(score) : score.line);
   return kExitDone;
@@ -150,8 +160,8 @@ int score_by_metric(const Arguments& args) {
 
 int score(const Arguments& args) {
   const bool old_form = !args.hypotheses.empty() || !args.references.empty() || args.raw;
-  const bool new_form =
-      !args.metric.empty() || !args.hypothesis.empty() || !args.reference.empty() || args.json || !args.options.empty();
+  const bool new_form = !args.metric.empty() || !args.hypothesis.empty() || !args.reference.empty() || args.json ||
+                        !args.options.empty() || !args.detokenise.empty();
   if (old_form == new_form ||
       (old_form ? args.references.empty() : args.metric.empty() || args.hypothesis.empty() || args.reference.empty())) {
     fail(
@@ -176,6 +186,15 @@ Action command_score(CLI::App& app) {
   app.add_option("--metric", args->metric, meaning);
   app.add_option("--hypothesis", args->hypothesis, "with --metric: one sentence a line");
   app.add_option("--reference", args->reference, "with --metric: the same sentences");
+  CLI::Option* detokenise =
+      app.add_option("--detokenise", args->detokenise,
+                     "with --metric: join the words of the hypotheses to raw text first, as Moses' detokeniser does in "
+                     "this language")
+          ->type_name("LANGUAGE");
+  detokenise->check(
+      CLI::IsMember(std::vector<std::string>(kDetokenisedLanguages.begin(), kDetokenisedLanguages.end())));
+  app.add_flag("--detokenise-reference", args->detokenise_reference, "the references are tokenised, too: join them")
+      ->needs(detokenise);
   app.add_flag("--json", args->json, "with --metric: print JSON in sacreBLEU's form");
   std::map<std::string, std::string> help;  // metrics may share an option
   std::map<std::string, bool> is_flag;

@@ -58,6 +58,15 @@ struct ParallelTokens {
   /// The lengths that batches count: the source with its EOS, the target with its BOS.
   int64_t source_length(int64_t line) const { return source.length(line); }
   int64_t target_length(int64_t line) const { return target.length(line) + 1; }
+
+  ParallelTokens chosen(const SentenceIds& sentences) const {
+    ParallelTokens some;
+    for (const int32_t sentence : sentences) {
+      some.source.add(source[sentence]);
+      some.target.add(target[sentence]);
+    }
+    return some;
+  }
 };
 
 }  // namespace tearless::engine

@@ -1,5 +1,6 @@
 #include "engine/data/text_lines.h"
 
+#include <charconv>
 #include <limits>
 
 #include "base/files.h"
@@ -19,6 +20,25 @@ std::vector<std::string_view> text_lines(std::string_view bytes) {
     while (line.ends_with('\r')) line.remove_suffix(1);
   }
   return lines;
+}
+
+std::vector<size_t> line_numbers(std::string_view bytes, const std::string& file, size_t count) {
+  std::vector<size_t> numbers;
+  for (const std::string_view line : text_lines(bytes)) {
+    const std::string location = fmt::format("{}:{}", file, numbers.size() + 1);
+    size_t number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc() || end != line.data() + line.size() || number == 0) {
+      fail("{}: \"{}\" is no line number; write one a line, the first line is 1", location, line);
+    }
+    if (number > count) fail("{}: line {} of a set of {}; is the file of another set?", location, number, count);
+    if (!numbers.empty() && number <= numbers.back() + 1) {
+      fail("{}: {} after {}; sort the numbers, and leave out repeated ones", location, number, numbers.back() + 1);
+    }
+    numbers.push_back(number - 1);
+  }
+  if (numbers.empty()) fail("{} is empty: put one line number a line into it", file);
+  return numbers;
 }
 
 void say_left_out(const DataFiles& files, const Say& say) {

@@ -15,6 +15,11 @@ namespace tearless::engine {
 /// into `bytes`.
 std::vector<std::string_view> text_lines(std::string_view bytes);
 
+/// The numbers of lines that a file chooses of `count`, from 0; the file has them from 1, one a line and increasing.
+/// Throws UserError, naming `file` and the line, for another text, a number beyond `count` and one that is not above
+/// the one before.
+std::vector<size_t> line_numbers(std::string_view bytes, const std::string& file, size_t count);
+
 /// The longest sentence of a dev or test set: one of more subwords takes the memory of the run when it is evaluated.
 inline constexpr size_t kMaxEvaluatedTokens = 10'000;
 inline constexpr std::string_view kOverlongAdvice = "are the ends of lines lost? Split the line, or remove it";

@@ -1,4 +1,7 @@
 // The kind decode: the model of a trained run translates a set once more, with another search or a test set of its own.
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +10,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/data/shuffle.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/task/translate.h"
 
@@ -89,8 +93,8 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
  public:
   DecodeKind() {
     meaning =
-        "translates a set with the run's model, and scores it as training does; settings that are unset are as in the "
-        "run's [decode]";
+        "translates a set with the run's model, and scores it as training does, pairs of the training set also by "
+        "their perplexities; settings that are unset are as in the run's [decode]";
   }
 
   void describe(SettingsVisitor& v) override { describe(v, DecodeOptions()); }
@@ -113,7 +117,8 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     }
     if (!is_of_corpus() && source_.empty() && reference_.empty() && set_sha256_.empty()) {
       fail(
-          "derived.set = \"{}\" is neither dev nor test, and no files are named for it: a grid names them in [test.{}]",
+          "derived.set = \"{}\" is none of dev, test and train, and no files are named for it: a grid names them in "
+          "[test.{}]",
           set_, set_);
     }
     const DecodeOptions options = options_beside(task);
@@ -137,7 +142,9 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   }
 
   std::vector<std::string> score_names(const TaskKind& task) const override {
-    return {set_ + "." + bleu_name(dynamic_cast<const TranslateKind&>(task).options)};
+    std::vector<std::string> names = {set_ + "." + bleu_name(dynamic_cast<const TranslateKind&>(task).options)};
+    if (set_ == kTrainingSample) std::ranges::copy(perplexity_names(set_), std::back_inserter(names));
+    return names;
   }
 
   DataFiles data_files() override {
@@ -159,7 +166,12 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
 
     Derivation derived;
     std::vector<std::string> references;
-    if (is_of_corpus()) {
+    if (set_ == kTrainingSample) {
+      auto [tokens, lines] = drawn_pairs(options, task.prepared().train);
+      references = reference_lines(std::move(lines), options.text.kind);
+      derived.results = task.scored_translations(set_, tokens, references);
+      derived.results.numbers.merge(task.perplexities(set_, tokens));
+    } else if (is_of_corpus()) {
       const Prepared& corpus = task.prepared();
       references = set_ == "dev" ? corpus.dev_reference : corpus.test_reference;
       derived.results = task.scored_translations(set_, set_ == "dev" ? corpus.dev : corpus.test, references);
@@ -179,7 +191,21 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
 
  private:
   void describe(SettingsVisitor& v, DecodeOptions search) {
-    v.word({.key = "set", .meaning = "dev, test, or the name of a test set of its own"}, set_);
+    v.word({.key = "set", .meaning = "dev, test, train, or the name of a test set of its own"}, set_);
+    const std::string_view unless_drawn = set_ == kTrainingSample ? "" : "derived.set";
+    v.integer({.key = "sample",
+               .meaning = "of train: at most so many pairs, drawn without replacement; 0: all",
+               .min = 0,
+               .neutral = 0,
+               .switched_off_by = unless_drawn},
+              sample_);
+    v.integer({.key = "sample_seed",
+               .meaning = "seed of this draw, which does not depend on the run's",
+               .min = 0,
+               .max = std::numeric_limits<uint32_t>::max(),
+               .neutral = 1,
+               .switched_off_by = sample_ == 0 ? "derived.sample" : unless_drawn},
+              sample_seed_);
     v.word(path_field("source", "file of that test set's source sentences"), source_);
     v.word(path_field("reference", "file of its references, encoded as the corpus is"), reference_);
     v.word(checksum_field("set_sha256", "checksum of both files, filled in by check"), set_sha256_);
@@ -192,10 +218,28 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     return options;
   }
 
-  bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
+  /// Pairs of the training set in the order of its file: their tokens, and the lines of their target side.
+  std::pair<ParallelTokens, std::vector<std::string>> drawn_pairs(TranslateOptions& options,
+                                                                  const ParallelTokens& train) const {
+    SentenceIds pairs = in_order(train.size());
+    if (sample_ > 0 && sample_ < std::ssize(pairs)) {
+      shuffle(pairs, RandomStream(static_cast<uint32_t>(sample_seed_), "training sample"), /*pass=*/0, /*which=*/0);
+      pairs.resize(static_cast<size_t>(sample_));
+      std::ranges::sort(pairs);
+    }
+    const DataFiles files = engine::data_files(options.data);
+    files.require();
+    const ParallelText text = usable_pairs(read_parallel(files.sets[0]), options.text.max_words, options.data.train);
+    std::vector<std::string> lines;
+    for (const int32_t pair : pairs) lines.push_back(text.target.at(static_cast<size_t>(pair)));
+    return {train.chosen(pairs), std::move(lines)};
+  }
+
+  bool is_of_corpus() const { return set_ == "dev" || set_ == "test" || set_ == kTrainingSample; }
   DataSet own_set() { return {{{"derived.source", &source_}, {"derived.reference", &reference_}}, &set_sha256_}; }
 
   std::string set_ = "test", source_, reference_, set_sha256_;
+  int64_t sample_ = 0, sample_seed_ = 1;
   DecodeOverlay decode_;
 };
 

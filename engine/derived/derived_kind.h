@@ -40,6 +40,9 @@ struct Derivation {
   std::map<std::string, std::string> inputs = {};  // what was read → SHA-256, for DONE
 };
 
+/// The set of a decoding that translates pairs of the training set.
+inline constexpr std::string_view kTrainingSample = "train";
+
 class DerivedKind {
  public:
   /// What of the run that it derives from it reads. The settings and data are there whatever became of the training.

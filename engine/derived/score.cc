@@ -2,12 +2,23 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/data/text_lines.h"
 #include "engine/derived/derived_kind.h"
+#include "engine/score/detokenise.h"
 #include "engine/score/metric.h"
 #include "engine/task/translate.h"
 
 namespace tearless::engine {
 namespace {
+
+constexpr const char* kNotDetokenised = "none";
+
+/// The choices of the setting.
+std::vector<std::string_view> detokenised_languages() {
+  std::vector<std::string_view> choices = {kNotDetokenised};
+  choices.insert(choices.end(), kDetokenisedLanguages.begin(), kDetokenisedLanguages.end());
+  return choices;
+}
 
 class ScoreKind final : public DerivedKindOf<ScoreKind> {
  public:
@@ -15,9 +26,27 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
 
   void describe(SettingsVisitor& v) override {
     static const std::vector<std::string_view> choices = text_metrics().names();
+    static const std::vector<std::string_view> languages = detokenised_languages();
     v.word({.key = "set", .meaning = "dev or test; of a decoding, the set that it has decoded"}, set_);
     v.word(path_field("reference", "file of the references of a decoding's own test set"), reference_);
     v.word(checksum_field("reference_sha256", "its checksum, filled in by check"), reference_sha256_);
+    v.word({.key = "detokenise",
+            .meaning = "language by whose rules the words of hypotheses are joined to raw text before they are scored, "
+                       "as Moses' detokeniser does; those of references too, unless raw_reference names raw ones; "
+                       "`general`: the rules that all languages share; `none`: they are scored as they are",
+            .choices = languages,
+            .neutral = kNotDetokenised},
+           detokenise_);
+    v.word(path_field("raw_reference",
+                      "file of the references as they were before any tokenisation, a line for each "
+                      "sentence of the set, in place of its references"),
+           raw_reference_);
+    v.word(checksum_field("raw_reference_sha256", "its checksum, filled in by check"), raw_reference_sha256_);
+    v.word(path_field("lines",
+                      "file of line numbers, the first is 1, one a line and increasing: only these sentences "
+                      "of the set are scored"),
+           lines_);
+    v.word(checksum_field("lines_sha256", "its checksum, filled in by check"), lines_sha256_);
     v.word({.key = "metric", .meaning = "a text metric, as of tearless-engine score --metric", .choices = choices},
            metric_);
     metrics_.find(metric_)->describe(v);
@@ -32,6 +61,9 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     if (of && set_ != of->set()) {
       fail("derived.set = \"{}\", but the decoding has hypotheses of {} alone", set_, of->set());
     }
+    if (set_ == kTrainingSample) {
+      fail("derived.set = \"{}\": pairs of the training set are scored by the decoding itself", set_);
+    }
     if (!of && !is_of_corpus()) fail("derived.set = \"{}\", but a trained run has hypotheses of dev and test", set_);
     if (reference_.empty() && of) reference_ = of->reference();
   }
@@ -39,10 +71,13 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
   std::vector<std::string> score_names(const TaskKind&) const override { return {set_ + "." + metric_}; }
 
   DataFiles data_files() override {
-    DataFiles files{.what = named("test set", set_)};
-    if (is_of_corpus()) return files;
-    files.needs = "it is scored against this file";
-    files.sets = {own_reference()};
+    DataFiles files{.what = named("test set", set_), .needs = "the set is scored by this file"};
+    if (has_raw_reference()) {
+      files.sets.push_back(raw_reference());
+    } else if (!is_of_corpus()) {
+      files.sets.push_back(own_reference());
+    }
+    if (has_lines()) files.sets.push_back(lines());
     return files;
   }
 
@@ -52,18 +87,20 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     const TranslateOptions& options = dynamic_cast<TranslateKind&>(from.task).options;
     data_files().check();
     const std::string file = "outputs/" + set_ + ".hyp", text = read_result(from.of, file);
-    std::vector<std::string> references;
-    if (is_of_corpus()) {
-      Prepared corpus = prepare(options.data, options.text, from.say);
-      references = std::move(set_ == "dev" ? corpus.dev_reference : corpus.test_reference);
-    } else {
-      references = reference_lines(sentences_of(read_files(own_reference()).front(), reference_), options.text.kind);
-    }
-    const std::vector<std::string_view> hypotheses = split_lines(text);
+    std::vector<std::string> references = references_of(options, from.say);
+    const std::string read_digest = lines_sha256(references);
+    std::vector<std::string_view> hypotheses = split_lines(text);
     if (hypotheses.size() != references.size() || hypotheses.empty()) {
       fail("{} has {} lines, its references {}: both must hold the same sentences, one a line",
            (from.of.root() / file).string(), hypotheses.size(), references.size());
     }
+    std::vector<std::string> raw;
+    if (detokenise_ != kNotDetokenised) {
+      raw = detokenised(hypotheses, detokenise_);
+      hypotheses.assign(raw.begin(), raw.end());
+      if (!has_raw_reference()) references = detokenised(references, detokenise_);
+    }
+    if (has_lines()) keep_lines(hypotheses, references);
     const TextMetric& metric = metrics_.at(metric_);
     const SentenceStats stats = sentence_stats(metric, hypotheses, {references.begin(), references.end()});
     const TextScore score = metric.score(stats.sum());
@@ -71,14 +108,41 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     const std::filesystem::path read = from.of.root().filename() / file;
     return {.results = {.numbers = {{score_names(from.task).front(), score.value}},
                         .files = {{"outputs/" + set_ + ".stats", stats_text(stats)}}},
-            .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", lines_sha256(references)}}};
+            .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", read_digest}}};
   }
 
  private:
+  /// What hypotheses are compared with, one line for each, before detokenisation.
+  std::vector<std::string> references_of(const TranslateOptions& options, const Say& say) {
+    if (has_raw_reference()) return sentences_of(read_files(raw_reference()).front(), raw_reference_);
+    if (!is_of_corpus()) {
+      return reference_lines(sentences_of(read_files(own_reference()).front(), reference_), options.text.kind);
+    }
+    Prepared corpus = prepare(options.data, options.text, say);
+    return std::move(set_ == "dev" ? corpus.dev_reference : corpus.test_reference);
+  }
+
+  void keep_lines(std::vector<std::string_view>& hypotheses, std::vector<std::string>& references) {
+    std::vector<std::string_view> ours;
+    std::vector<std::string> theirs;
+    for (const size_t line : line_numbers(read_files(lines()).front(), lines_, hypotheses.size())) {
+      ours.push_back(hypotheses[line]);
+      theirs.push_back(std::move(references[line]));
+    }
+    hypotheses = std::move(ours);
+    references = std::move(theirs);
+  }
+
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
   DataSet own_reference() { return {{{"derived.reference", &reference_}}, &reference_sha256_}; }
 
+  bool has_raw_reference() const { return !raw_reference_.empty() || !raw_reference_sha256_.empty(); }
+  DataSet raw_reference() { return {{{"derived.raw_reference", &raw_reference_}}, &raw_reference_sha256_}; }
+  bool has_lines() const { return !lines_.empty() || !lines_sha256_.empty(); }
+  DataSet lines() { return {{{"derived.lines", &lines_}}, &lines_sha256_}; }
+
   std::string set_, reference_, reference_sha256_, metric_ = "multi_bleu";
+  std::string detokenise_ = kNotDetokenised, raw_reference_, raw_reference_sha256_, lines_, lines_sha256_;
   Kinds<TextMetric> metrics_ = text_metrics();
 };
 

@@ -80,8 +80,6 @@ OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& m
                                 smoothing.over_whole_vocabulary(), model.special_outputs);
 }
 
-std::vector<std::string> perplexity_names(const std::string& set) { return {set + ".ppl_smoothed", set + ".ppl"}; }
-
 std::string labels_outside_name(const std::string& set) { return set + ".labels_outside"; }
 
 /// Says how many lines of each file look as if they were cut into subwords of another kind.
@@ -290,6 +288,8 @@ ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) 
   if (train_.loss_mean == TrainOptions::LossMean::kSentences) ready.weigh_by_sentence();
   return ready;
 }
+
+std::vector<std::string> perplexity_names(const std::string& set) { return {set + ".ppl_smoothed", set + ".ppl"}; }
 
 NamedNumbers perplexity_numbers(const std::string& name, double loss, double nll, int64_t tokens) {
   const std::vector<std::string> names = perplexity_names(name);

@@ -82,6 +82,9 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   /// is above 1, lists of outputs. Throws StopRequested as evaluate() does.
   FinalScores scored_translations(const std::string& set, const ParallelTokens& source,
                                   const std::vector<std::string>& references);
+  /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
+  /// §1.9). Throws StopRequested as evaluate() does.
+  NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
   const Prepared& prepared() const { return prepared_; }
   const OutputVocabulary& output_vocabulary() const { return model_.output_vocabulary(); }
 
@@ -91,9 +94,6 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   CrossEntropySums model_loss(const ForwardContext& context, const ReadyBatch& batch) const override {
     return model_.loss(context, batch, train_.smoothing());
   }
-  /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
-  /// §1.9).
-  NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
   SentenceStats sentence_stats(const std::vector<std::string>& hypotheses,
                                const std::vector<std::string>& references) const;
   double corpus_bleu(const SentenceStats& sentences) const;
@@ -103,6 +103,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   Translator translator_;
 };
 
+std::vector<std::string> perplexity_names(const std::string& set);
 /// The perplexities of a set or of training, from sums over its labels.
 NamedNumbers perplexity_numbers(const std::string& name, double loss, double nll, int64_t tokens);
 

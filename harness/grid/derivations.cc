@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -12,16 +13,15 @@ namespace tearless::harness {
 namespace {
 
 constexpr size_t kMaxDerivations = 100;
+constexpr auto kSetsOfACorpus = std::to_array<std::string_view>({"train", "dev", "test"});
 constexpr std::string_view kPrefix = "derived.";  // of the settings, as the training program knows them
 
 /// The names are parts of names of scores and files. test.bleu is a score of a trained run.
 void require_usable_name(const std::string& name, const std::string& section, const std::string& location) {
   if (!is_plain_name(name))
     fail("{}: [{}.{}]: the name must be letters, digits, \"_\" and \"-\"", location, section, name);
-  for (const char* taken : {"train", "dev", "test"}) {
-    if (name == taken) {
-      fail("{}: [{}.{}]: scores and sets of every run have this name; choose another", location, section, name);
-    }
+  if (std::ranges::find(kSetsOfACorpus, name) != kSetsOfACorpus.end()) {
+    fail("{}: [{}.{}]: scores and sets of every run have this name; choose another", location, section, name);
   }
 }
 

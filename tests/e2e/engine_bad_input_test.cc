@@ -154,6 +154,10 @@ TEST_F(EngineBadInput, CommandLinesGolden) {
   ask("nothing to score", {"score"});
   ask("a score of files with and without a metric", {"score", "train.two", "train.two", "--metric", "chrf"});
   ask("a metric without a reference", {"score", "--metric", "chrf", "--hypothesis", "train.two"});
+  ask("an unknown language to detokenise", {"score", "--metric", "chrf", "--detokenise", "klingon", "--hypothesis",
+                                            "train.two", "--reference", "train.two"});
+  ask("references to detokenise in no language",
+      {"score", "--metric", "chrf", "--detokenise-reference", "--hypothesis", "train.two", "--reference", "train.two"});
   ask("a metric's option without the metric", {"score", "--beta", "3", "train.two", "train.two"});
   ask_metric("a mistyped metric", {"chfr"});
   ask_metric("an option of another metric", {"multi-bleu", "--beta", "3"});

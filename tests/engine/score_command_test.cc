@@ -63,6 +63,15 @@ TEST_F(ScoreCommand, ScoresChineseByItsCharacters) {
   EXPECT_THAT(line, MatchesRegex(".* = 65.76 .*\n"));
 }
 
+TEST_F(ScoreCommand, JoinsWordsToRawTextFirst) {
+  const std::string tokenised = "it &apos;s ( well @-@ known ) , no ?\n", raw = "it's (well-known), no?\n";
+  EXPECT_THAT(metric(tokenised, raw, {"multi-bleu", "--detokenise", "en"}), HasSubstr("100.0/100.0/100.0/0.0 "));
+  EXPECT_THAT(metric(tokenised, raw, {"multi-bleu", "--detokenise", "fr"}), HasSubstr("hyp_len=5, ref_len=3"));
+  EXPECT_THAT(metric(tokenised, tokenised, {"multi-bleu", "--detokenise", "en"}), HasSubstr("hyp_len=3, ref_len=10"));
+  EXPECT_THAT(metric(tokenised, tokenised, {"multi-bleu", "--detokenise", "en", "--detokenise-reference"}),
+              HasSubstr("100.0/100.0/100.0/0.0 "));
+}
+
 TEST_F(ScoreCommand, WarnsThatAScoreThatNeedsSpacesHasNone) {
   const std::string chinese = "今天天气不错，我们去公园散步。\n", english = "we sat in the park today .\n";
   const auto errors_of = [&](const std::string& text, const std::vector<std::string>& options) {

@@ -3,6 +3,7 @@
 #include "engine/run/derived_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,8 @@ class DerivedRuns : public testing::Test {
   static void SetUpTestSuite() {
     const test::InMemory in_memory;
     runs_ = new test::SmallRuns;
-    runs_->write("train", {{"a b c", "c b a"}, {"b a", "a b"}, {"d a c b", "b c a d"}, {"c d", "d c"}});
+    // The first pair cannot be trained on.
+    runs_->write("train", {{"", "a"}, {"a b c", "c b a"}, {"b a", "a b"}, {"d a c b", "b c a d"}, {"c d", "d c"}});
     runs_->write("dev", {{"a b", "b a"}, {"c a d", "d a c"}});
     runs_->write("test", {{"b c d", "d c b"}, {"a d", "d a"}, {"c", "c"}, {"d b a", "a b d"}});
     runs_->write("news", {{"b d", "d b"}, {"a c b", kBlue}, {"d", "d"}});
@@ -113,6 +115,20 @@ class DerivedRuns : public testing::Test {
     bytes.empty() ? void(fs::remove(file)) : write_text(file, bytes);
     action();
     write_text(file, good);
+  }
+
+  /// With other hypotheses of test, as if they were what training left, while `action` runs.
+  static void with_hypotheses(const std::string& lines, const std::function<void()>& action) {
+    json result = json::parse(read_text(trained_->done()));
+    result["files"]["outputs/test.hyp"] = sha256(lines);
+    result.erase("sealed");
+    result.erase("sha256");
+    with_file(trained_->outputs() / "test.hyp", lines, [&] { with_file(trained_->done(), result.dump(), action); });
+  }
+  static double score_of(const char* metric, const std::vector<std::string>& ours,
+                         const std::vector<std::string>& theirs) {
+    return score_text(*text_metrics().at(metric).clone(), {ours.begin(), ours.end()}, {theirs.begin(), theirs.end()})
+        .value;
   }
 
   /// The hypotheses of the run's model, by the model itself.
@@ -222,6 +238,116 @@ TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
             scores_of(*trained_).at("test.bleu"));
 }
 
+TEST_F(DerivedRuns, OfDetokenisedTextAreOfRawReferences) {
+  const std::string tokenised = "the boys ' house , l' eau ?\n( a ) &quot; b &quot; c d e f\nc d\n5 % of a @-@ b .\n";
+  const std::vector<std::string> english = {"the boys' house, l' eau?", "(a) \"b\" c d e f", "c d", "5% of a-b."},
+                                 french = {"the boys 'house, l'eau ?", "(a) \"b\" c d e f", "c d", "5 % of a-b."},
+                                 raw = {"The boys' house, l'eau?", "(a) \"b\" c d e f", "c e", "5% of a-b."};
+  write_text(runs_->folder() / "raw.en", fmt::format("{}\n", fmt::join(raw, "\n")));
+  const auto bleu = [](const Settings& changes) {
+    const Settings of_raw = {{"derived.metric", "multi_bleu"}, {"derived.raw_reference", "raw.en"}};
+    return scores_of(done({scoring(test::with(of_raw, changes))})).at("mark.test.multi_bleu").get<double>();
+  };
+  with_hypotheses(tokenised, [&] {
+    const double in_english = score_of("multi_bleu", english, raw);
+    EXPECT_GT(in_english, 10);
+    EXPECT_EQ(bleu({{"derived.detokenise", "en"}}), in_english);
+    EXPECT_EQ(bleu({{"derived.detokenise", "fr"}}), score_of("multi_bleu", french, raw));
+    EXPECT_NE(bleu({{"derived.detokenise", "fr"}}), in_english);
+    EXPECT_LT(bleu({}), in_english);
+  });
+
+  // Without raw ones the tokenised references are joined, too.
+  write_text(runs_->folder() / "cut.tgt", "b , d .\n( a )\nd !\n");
+  const Settings of_cut = test::with(of_news(), {{"derived.reference", "cut.tgt"}});
+  const RunDirectory decoded = done({decoding(of_cut, "cut")});
+  EXPECT_EQ(
+      scores_of(done({decoding(of_cut, "cut"), scoring({{"derived.detokenise", "de"}})})),
+      (json{{"mark.news.chrf", score_of("chrf", lines_of(decoded.outputs() / "news.hyp"), {"b, d.", "(a)", "d!"})}}));
+  EXPECT_EQ(scores_of(done(
+                {decoding(of_cut, "cut"), scoring({{"derived.metric", "multi_bleu"}, {"derived.detokenise", "de"}})})),
+            (json{{"mark.news.multi_bleu",
+                   score_of("multi_bleu", lines_of(decoded.outputs() / "news.hyp"), {"b, d.", "(a)", "d!"})}}));
+}
+
+TEST_F(DerivedRuns, OfSomeLinesAreOfTheseSentencesAlone) {
+  write_text(runs_->folder() / "some.lines", "1\n2\n4\n");
+  const std::vector<std::string> ours = lines_of(trained_->outputs() / "test.hyp"),
+                                 theirs = lines_of(runs_->folder() / "test.tgt");
+  const RunDirectory some = done({scoring({{"derived.lines", "some.lines"}})});
+  EXPECT_EQ(
+      scores_of(some),
+      (json{{"mark.test.chrf", score_of("chrf", {ours[0], ours[1], ours[3]}, {theirs[0], theirs[1], theirs[3]})}}));
+  EXPECT_EQ(lines_of(some.outputs() / "test.stats").size(), 1u + 3u);
+  EXPECT_NE(some.id(), done({scoring()}).id());
+  const std::pair<const char*, const char*> mistakes[] = {{"1\ntwo\n", "some.lines:2: \"two\" is no line number"},
+                                                          {"0\n", "some.lines:1: \"0\" is no line number"},
+                                                          {"1\n\n", "some.lines:2: \"\" is no line number"},
+                                                          {"-1\n", "some.lines:1: \"-1\" is no line number"},
+                                                          {"2\n5\n", "some.lines:2: line 5 of a set of 4"},
+                                                          {"2\n1\n", "some.lines:2: 1 after 2; sort"},
+                                                          {"2\n2\n", "some.lines:2: 2 after 2; sort"}};
+  for (const auto& [lines, sentence] : mistakes) {
+    with_file(runs_->folder() / "some.lines", lines, [&, &lines = lines, &sentence = sentence] {
+      EXPECT_THAT(refusal(made({scoring({{"derived.lines", "some.lines"}})})), HasSubstr(sentence)) << lines;
+    });
+  }
+  for (const char* key : {"derived.lines", "derived.raw_reference"}) {
+    const json answer = asked({scoring({{key, "absent"}})});
+    EXPECT_EQ(answer.at("state"), "waiting_data");
+    EXPECT_THAT(answer.at("waiting_for").get<std::string>(), HasSubstr("the test set test lacks the file"));
+    const RunDirectory changed = made({scoring({{key, "some.lines"}})});
+    with_file(runs_->folder() / "some.lines", "1\n", [&] {
+      EXPECT_THAT(error_of<DataError>([&] { attempt_run(changed.root()); }),
+                  HasSubstr("that this run was planned with"));
+    });
+  }
+}
+
+TEST_F(DerivedRuns, OfTrainTranslateItsUsablePairs) {
+  runs_->write("used", {{"a b c", "c b a"}, {"b a", "a b"}, {"d a c b", "b c a d"}, {"c d", "d c"}});
+  const RunOptions options = runs_->options(test::with(settings_, {{"data.test", "used"}}));
+  Translate task = test::translate_task(options);
+  read_finished_model(*trained_, options.train, task);
+  FinalScores expected = task.scored_translations("train", task.prepared().test, task.prepared().test_reference);
+  NamedNumbers scores;
+  for (const auto& [name, value] : expected.numbers) scores["again." + name] = value;
+  const NamedNumbers perplexities = task.final_scores().numbers;
+  scores["again.train.ppl"] = perplexities.at("test.ppl");
+  scores["again.train.ppl_smoothed"] = perplexities.at("test.ppl_smoothed");
+
+  const Settings train = {{"derived.set", "train"}};
+  const auto of = [&](const Settings& changes) { return done({decoding(test::with(train, changes))}); };
+  const RunDirectory all = of({});
+  EXPECT_EQ(scores_of(all), json(scores));
+  EXPECT_EQ(read_text(all.outputs() / "train.hyp"), expected.files.at("outputs/train.hyp"));
+  EXPECT_EQ(read_text(all.outputs() / "train.stats"), expected.files.at("outputs/train.stats"));
+
+  const std::vector<std::string> stats = lines_of(all.outputs() / "train.stats");
+  std::set<std::vector<std::string>> draws;
+  for (int seed = 1; seed <= 8; ++seed) {
+    const RunDirectory drawn = of({{"derived.sample", 3}, {"derived.sample_seed", seed}});
+    const std::vector<std::string> some = lines_of(drawn.outputs() / "train.stats");
+    ASSERT_EQ(some.size(), 1u + 3u);
+    size_t at = 0;
+    for (const std::string& line : some) {  // in the order of the file, none twice
+      while (at < stats.size() && stats[at] != line) ++at;
+      EXPECT_LT(at++, stats.size()) << "sample_seed " << seed;
+    }
+    EXPECT_NE(scores_of(drawn).at("again.train.ppl"), scores.at("again.train.ppl"));
+    draws.insert(some);
+  }
+  EXPECT_GT(draws.size(), 1u);
+  EXPECT_EQ(scores_of(of({{"derived.sample", 99}})), json(scores)) << "there are fewer";
+  EXPECT_EQ(asked({decoding({{"derived.sample", 3}})}).at("unused"),
+            (json{{"derived.sample", "derived.set = \"test\""}}));
+  EXPECT_EQ(asked({decoding({{"derived.set", "train"}, {"derived.sample_seed", 3}})}).at("unused"),
+            (json{{"derived.sample_seed", "derived.sample = 0"}}));
+  const RunDirectory late = made({decoding(train, "late")});
+  with_file(runs_->folder() / "train.src", "",
+            [&] { EXPECT_THAT(error_of<DataError>([&] { attempt_run(late.root()); }), HasSubstr("lacks the file")); });
+}
+
 // To the last bit, with the tokenisers, options and sets that change what is counted.
 TEST_F(DerivedRuns, TheStatisticsThatTheyLeaveMakeTheirScores) {
   const std::vector<std::vector<Settings>> chains = {
@@ -231,6 +357,7 @@ TEST_F(DerivedRuns, TheStatisticsThatTheyLeaveMakeTheirScores) {
       {scoring({{"derived.metric", "sacrebleu"}, {"derived.set", "dev"}})},
       {scoring({{"derived.metric", "sacrebleu"}, {"derived.tokeniser", "char"}})},
       {decoding(of_news()), scoring({{"derived.metric", "sacrebleu"}})},
+      {scoring({{"derived.metric", "sacrebleu"}, {"derived.detokenise", "de"}})},
       {decoding({{"derived.beam", 2}})},
       {decoding(of_news())}};
   for (const std::vector<Settings>& chain : chains) {
@@ -439,16 +566,9 @@ TEST_F(DerivedRuns, ReadATestSetOfTheirOwnAsTheCorpusIsRead) {
 
 TEST_F(DerivedRuns, RefuseHypothesesAndReferencesOfDifferentNumbers) {
   const RunDirectory run = made({scoring()});
-  const fs::path hypotheses = trained_->outputs() / "test.hyp", done_file = trained_->done();
-  const std::string one_less = read_text(hypotheses).substr(read_text(hypotheses).find('\n') + 1);
-  json result = json::parse(read_text(done_file));
-  result["files"]["outputs/test.hyp"] = sha256(one_less);
-  result.erase("sealed");
-  result.erase("sha256");
-  with_file(hypotheses, one_less, [&] {
-    with_file(done_file, result.dump(), [&] {
-      EXPECT_THAT(refusal(run), AllOf(HasSubstr("has 3 lines, its references 4"), HasSubstr("the same sentences")));
-    });
+  const std::string hypotheses = read_text(trained_->outputs() / "test.hyp");
+  with_hypotheses(hypotheses.substr(hypotheses.find('\n') + 1), [&] {
+    EXPECT_THAT(refusal(run), AllOf(HasSubstr("has 3 lines, its references 4"), HasSubstr("the same sentences")));
   });
 }
 
@@ -575,7 +695,7 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
   EXPECT_THAT(refused({scoring({{"derived.lower_case", true}})}), HasSubstr("unknown setting \"derived.lower_case\""));
   EXPECT_THAT(refused({decoding({}, "a/b")}), HasSubstr("derived.name = \"a/b\" must be"));
   EXPECT_THAT(refused({decoding({{"derived.set", "../dev"}})}), HasSubstr("derived.set = \"../dev\" must be"));
-  EXPECT_THAT(refused({decoding({{"derived.set", "news"}})}), HasSubstr("neither dev nor test"));
+  EXPECT_THAT(refused({decoding({{"derived.set", "news"}})}), HasSubstr("none of dev, test and train"));
   EXPECT_THAT(refused({decoding({{"derived.set", "news"}, {"derived.source", "news.src"}})}),
               HasSubstr("derived.reference is not set"));
   EXPECT_THAT(refused({decoding({{"derived.source", "news.src"}})}), HasSubstr("is the corpus'"));
@@ -583,6 +703,14 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
   EXPECT_THAT(refused({scoring(), scoring()}), HasSubstr("a score has none"));
   EXPECT_THAT(refused({decoding(), scoring({{"derived.set", "dev"}})}), HasSubstr("hypotheses of test alone"));
   EXPECT_THAT(refused({scoring({{"derived.set", "news"}})}), HasSubstr("hypotheses of dev and test"));
+  EXPECT_THAT(refused({scoring({{"derived.detokenise", "klingon"}})}),
+              AllOf(HasSubstr("derived.detokenise: "), HasSubstr("\"klingon\""), HasSubstr("general")));
+  for (const std::vector<Settings>& chain : {std::vector<Settings>{scoring({{"derived.set", "train"}})},
+                                             {decoding({{"derived.set", "train"}}), scoring()}}) {
+    EXPECT_THAT(refused(chain), HasSubstr("are scored by the decoding itself"));
+  }
+  EXPECT_THAT(refused({decoding({{"derived.set", "train"}, {"derived.source", "news.src"}})}),
+              HasSubstr("is the corpus'"));
 
   json question = {{"settings",
                     {{"task", "classify"},
