@@ -91,8 +91,8 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     const std::string read_digest = lines_sha256(references);
     std::vector<std::string_view> hypotheses = split_lines(text);
     if (hypotheses.size() != references.size() || hypotheses.empty()) {
-      fail("{} has {} lines, its references {}: both must hold the same sentences, one a line",
-           (from.of.root() / file).string(), hypotheses.size(), references.size());
+      fail("{} has {} lines, {} {}: both must hold the same sentences, one a line", (from.of.root() / file).string(),
+           hypotheses.size(), has_raw_reference() ? raw_reference_ : "its references", references.size());
     }
     std::vector<std::string> raw;
     if (detokenise_ != kNotDetokenised) {

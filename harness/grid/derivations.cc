@@ -75,8 +75,8 @@ Derivation load_derivation(const std::string& name, const toml::table& table,
   if (const auto own = sets.find(wanted); own != sets.end()) {
     add("source", own->second.source);
     add("reference", own->second.reference);
-  } else if (wanted != "dev" && wanted != "test" && derivation.outputs.empty()) {
-    std::vector<std::string> known = {"dev", "test"};
+  } else if (std::ranges::find(kSetsOfACorpus, wanted) == kSetsOfACorpus.end() && derivation.outputs.empty()) {
+    std::vector<std::string> known(kSetsOfACorpus.begin(), kSetsOfACorpus.end());
     for (const auto& [one, files] : sets) known.push_back(one);
     fail("{}: there is no set \"{}\"{}; there are {}: a section [test.{}] would name its files", set->second.location,
          wanted, did_you_mean(wanted, known), fmt::join(known, ", "), wanted);

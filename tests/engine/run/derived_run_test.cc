@@ -255,6 +255,10 @@ TEST_F(DerivedRuns, OfDetokenisedTextAreOfRawReferences) {
     EXPECT_EQ(bleu({{"derived.detokenise", "fr"}}), score_of("multi_bleu", french, raw));
     EXPECT_NE(bleu({{"derived.detokenise", "fr"}}), in_english);
     EXPECT_LT(bleu({}), in_english);
+    with_file(runs_->folder() / "raw.en", "one line\n", [&] {
+      EXPECT_THAT(refusal(made({scoring({{"derived.raw_reference", "raw.en"}})})),
+                  AllOf(HasSubstr("test.hyp has 4 lines, "), HasSubstr("raw.en 1: both must hold")));
+    });
   });
 
   // Without raw ones the tokenised references are joined, too.

@@ -64,6 +64,15 @@ TEST(Derivations, AreAskedForWithTheSettingsOfTheirRunAndTheirOwn) {
             (json::array({wide, {{"derived.kind", "score"}, {"derived.name", "mark"}, {"derived.metric", "chrf"}}})));
 }
 
+TEST(Derivations, MayBeOfTheTrainingSet) {
+  const test::TempFolder folder;
+  const Grid grid = load_text(folder, std::string(kGrid) + "[derived.fit]\nset = \"train\"\nsample = 9\n");
+  EXPECT_EQ(
+      json(materialise(grid, runs_of(grid).at(0), &grid.derivation("fit")).derived),
+      (json::array(
+          {{{"derived.kind", "decode"}, {"derived.name", "fit"}, {"derived.set", "train"}, {"derived.sample", 9}}})));
+}
+
 TEST(Derivations, LeaveTheRunsOfTheGridAsTheyAre) {
   const test::TempFolder folder;
   const Grid plain = load_text(folder, kGrid), with = load_text(folder, std::string(kGrid) + kDerivations);
