@@ -31,6 +31,14 @@ void describe(SettingsVisitor& v, OptimiserOptions& o) {
        .max = 10,
        .neutral = 0.0},
       o.weight_decay);
+  v.number({.key = "l2",
+            .meaning = "½ · l2 · sum of squared parameters belongs to the loss: l2 · parameter is added to the clipped "
+                       "gradient, as by the weight_decay of PyTorch's Adam and SGD; it is not in the loss that is "
+                       "reported",
+            .min = 0,
+            .max = 10,
+            .neutral = 0.0},
+           o.l2);
   for (const auto& kind : o.kinds_) {
     v.table_of(kind->name, [&] { kind->describe_own(v, kind->name == o.kind ? "" : "train.optimiser.kind"); });
   }
@@ -54,13 +62,16 @@ AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t u
 void optimiser_step(const TrainOptions& train, double learning_rate, int64_t update, double gradient_norm,
                     double gradient_divisor, at::Tensor& gradients, at::Tensor& parameters, OptimiserState& state) {
   const OptimiserKind& kind = train.optimiser.chosen();
+  const double factor = gradient_factor(gradient_norm, train.clip_norm, gradient_divisor), l2 = train.optimiser.l2;
   if (kind.adam) {
+    if (l2 > 0) gradients.add_(parameters, l2 / factor);  // the step multiplies by the factor
     AdamStep step = adam_step_of(train, learning_rate, update);
     step.gradient_divisor = gradient_divisor;
     adam_step(step, gradient_norm, gradients, parameters, state.buffers[0], state.buffers[1]);
     return;
   }
-  gradients.mul_(gradient_factor(gradient_norm, train.clip_norm, gradient_divisor));
+  gradients.mul_(factor);
+  if (l2 > 0) gradients.add_(parameters, l2);
   if (train.optimiser.weight_decay > 0) {
     parameters.sub_(parameters * (learning_rate * train.optimiser.weight_decay));
   }

@@ -66,6 +66,7 @@ const Kinds<OptimiserKind>& optimiser_kinds();
 struct OptimiserOptions {
   std::string kind = "adam";
   double weight_decay = 0;  // decoupled: θ decreases by lr · weight_decay · θ at each update, before the step
+  double l2 = 0;            // ½ · l2 · ‖θ‖² of the loss: gradients grow by l2 · θ, after clipping
 
   /// The chosen kind, with the values of its own options.
   const OptimiserKind& chosen() const { return kinds_.at(kind); }
@@ -89,8 +90,8 @@ struct OptimiserState {
 /// (std::bad_optional_access).
 AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
 
-/// Divides the gradients [P], clips them, and makes update `update`, counted from 1; the gradients are zero afterwards.
-/// `gradient_norm`: that of the divided gradients.
+/// Divides the gradients [P], clips them, adds that of L2, and makes update `update`, counted from 1; the gradients are
+/// zero afterwards. `gradient_norm`: that of the divided gradients.
 void optimiser_step(const TrainOptions& train, double learning_rate, int64_t update, double gradient_norm,
                     double gradient_divisor, at::Tensor& gradients, at::Tensor& parameters, OptimiserState& state);
 

@@ -94,7 +94,7 @@ std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& tr
                                       OptimiserState& state, TapeProfile* profile) {
   const at::Tensor& values = trained.parameters().values();
   const OptimiserKernels& kernels = optimiser_kernels_for(values);
-  const bool one_batch_of_adam = train.accumulate == 1 && train.optimiser.chosen().adam;
+  const bool one_batch_of_adam = train.accumulate == 1 && train.optimiser.chosen().adam && train.optimiser.l2 == 0;
   if (const CaptureGraph capture = capture_for(values); capture && one_batch_of_adam && kernels.squared_norm &&
                                                         kernels.adam_on_device && captures_updates(execution) &&
                                                         !execution.observe.updates() && !profile) {

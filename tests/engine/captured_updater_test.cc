@@ -538,6 +538,9 @@ TEST_P(CapturedUpdates, AreNotAskedOfADeviceWithoutTheirOptimiser) {
   EXPECT_FALSE(captured()) << "it has no kernel";
   train_.optimiser.kind = "fairseq_adam";
   EXPECT_TRUE(captured());
+  train_.optimiser.l2 = 0.1;
+  EXPECT_FALSE(captured()) << "a captured update lacks the gradient of L2";
+  train_.optimiser.l2 = 0;
   if (!on_processor()) return;
   const Backend& before = cpu_backend();
   Backend less = before;

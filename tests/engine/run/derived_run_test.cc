@@ -468,6 +468,7 @@ TEST_F(DerivedRuns, CheckSaysWhatTheyNeed) {
 }
 
 TEST_F(DerivedRuns, CheckSaysWhatTheirScoresWillBeCalled) {
+  done({decoding()});  // of which the last is a score
   for (const std::vector<Settings>& chain :
        std::vector<std::vector<Settings>>{{decoding({}, "beam8")},
                                           {decoding(of_news())},

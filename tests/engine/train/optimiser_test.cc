@@ -109,6 +109,37 @@ TEST(Optimiser, SgdHasAMomentumAClippedGradientAndADecay) {
               expected, 1e-7);
 }
 
+TEST(Optimiser, AdagradDividesByTheRootOfTheSumOfSquares) {
+  double sum = 0;
+  const double expected = by_hand(0, 0, 0, [&](double g, double, double) {
+    sum += g * g;
+    return kLearningRate * g / std::sqrt(sum + 0.5);
+  });
+  const std::map<std::string, nlohmann::json> adagrad = {{"clip_norm", 0}, {"optimiser.kind", "adagrad"}};
+  auto with_eps = adagrad;
+  with_eps["optimiser.adagrad.eps"] = 0.5;
+  EXPECT_NEAR(trained(settings(with_eps)), expected, 1e-7);
+  EXPECT_GT(std::abs(trained(settings(adagrad)) - expected), 1e-3) << "ε is 1e-6";
+}
+
+TEST(Optimiser, L2AddsToTheClippedGradientOfEachKind) {
+  constexpr double kL2 = 0.3, kClip = 0.2;
+  for (const auto& kind : optimiser_kinds()) {
+    for (const double divisor : {1.0, 64.0}) {
+      const TrainOptions with = settings({{"optimiser.kind", kind->name}, {"clip_norm", kClip}, {"optimiser.l2", kL2}});
+      const TrainOptions without = settings({{"optimiser.kind", kind->name}, {"clip_norm", 0}});
+      at::Tensor theta = at::tensor({kFirst}, at::kFloat), gradient = at::tensor({0.0}, at::kFloat);
+      OptimiserState state(without.optimiser.chosen(), theta);
+      for (int64_t n = 1; n <= 4; ++n) {  // the same by its gradient alone
+        const double g = kGradients[n - 1];
+        gradient.fill_(g * std::min(1.0, kClip / (std::abs(g) + 1e-6)) + kL2 * theta.item<double>());
+        optimiser_step(without, kLearningRate, n, 0, 1, gradient, theta, state);
+      }
+      EXPECT_NEAR(trained(with, divisor), theta.item<float>(), 1e-6) << kind->name;
+    }
+  }
+}
+
 // lr · weight_decay is about an fp32 ulp of 1 in the runs of ADA: a factor 1 - lr · weight_decay would be half as much
 // or twice as much.
 TEST(Optimiser, AWeightDecayNearTheLastBitOfOneIsExact) {
@@ -141,6 +172,7 @@ TEST(Optimiser, KeepsAsManyBuffersAsItSays) {
   }
   EXPECT_EQ(optimiser_kinds().at("adam").buffers, 2);
   EXPECT_EQ(optimiser_kinds().at("sgd").buffers, 1);
+  EXPECT_EQ(optimiser_kinds().at("adagrad").buffers, 1);
 }
 
 }  // namespace
