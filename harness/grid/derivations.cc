@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/words.h"
+#include "harness/grid/conditions.h"
 #include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
 
@@ -52,14 +53,18 @@ Derivation load_derivation(const std::string& name, const toml::table& table,
                            const std::map<std::string, TestSet>& sets, const Grid& grid, const std::string& file) {
   const std::string section = fmt::format("[derived.{}]", name);
   TableReader reader(table, section, file);
-  Derivation derivation{
-      .name = name, .set = {}, .outputs = reader.text("outputs").value_or(""), .location = reader.location()};
+  Derivation derivation{.name = name,
+                        .set = {},
+                        .outputs = reader.text("outputs").value_or(""),
+                        .when = {},
+                        .location = reader.location()};
+  derivation.when = read_conditions(reader, grid);
   const auto add = [&](const std::string& key, Setting setting) {
     derivation.set[std::string(kPrefix) + key] = std::move(setting);
   };
   const WrittenSettings written = flatten_toml(table, file);
   for (const auto& [key, value] : written.values) {
-    if (key == "outputs") continue;
+    if (key == "outputs" || key.starts_with("when.")) continue;
     for (const char* given : {"of", "name", "source", "reference"}) {
       if (key == given)
         fail("{}: {} cannot set {}; files of a test set are named in [test.NAME]", written.location_of(key), section,

@@ -158,6 +158,11 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts, const std::s
   }
 }
 
+bool derives(const Grid& grid, const Derivation& derivation, const Combination& combination) {
+  return all_hold(grid, combination.index, derivation.when) &&
+         (derivation.outputs.empty() || derives(grid, grid.derivation(derivation.outputs), combination));
+}
+
 bool Only::admits_seed(int64_t seed) const {
   return seeds_.empty() || std::find(seeds_.begin(), seeds_.end(), seed) != seeds_.end();
 }

@@ -43,6 +43,9 @@ class Only {
   std::vector<int64_t> seeds_;                           // empty: all
 };
 
+/// Whether a derivation, and that whose outputs it scores, is made of the runs of a combination.
+bool derives(const Grid& grid, const Derivation& derivation, const Combination& combination);
+
 /// `excluded` is the first exclusion that matches the combination, or null. `combination` is valid during the call
 /// only.
 using CombinationVisitor = std::function<void(const Combination& combination, const Exclusion* excluded)>;

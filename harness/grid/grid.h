@@ -103,8 +103,9 @@ inline constexpr const char* kDerivedLabel = "derived";
 /// A section [derived.NAME]: a run that derives from each run of the grid once that has ended (docs/run_directory.md).
 struct Derivation {
   std::string name;
-  Settings set;         // "derived.kind", "derived.beam" …, the name and files of a test set included
-  std::string outputs;  // the derivation whose runs it derives from; "": from the trained runs
+  Settings set;                      // "derived.kind", "derived.beam" …, the name and files of a test set included
+  std::string outputs;               // the derivation whose runs it derives from; "": from the trained runs
+  std::vector<PointCondition> when;  // the combinations that it derives from, where all hold
   std::string location;
 };
 

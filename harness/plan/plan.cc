@@ -66,7 +66,10 @@ std::vector<std::vector<PlannedRun>> plan_grids(const std::vector<PlannedGrid>& 
   for (size_t g = 0; g < grids.size(); ++g) {
     const Grid& grid = *grids[g].grid;
     const auto ask_about_all = [&](const Derivation* derivation) {
-      for (const Combination& combination : combinations[g]) questions.push_back({&grid, &combination, derivation});
+      for (const Combination& combination : combinations[g]) {
+        if (derivation && !derives(grid, *derivation, combination)) continue;
+        questions.push_back({&grid, &combination, derivation});
+      }
     };
     ask_about_all(nullptr);
     for (const Derivation& derivation : grid.derivations) ask_about_all(&derivation);

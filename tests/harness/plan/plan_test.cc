@@ -108,6 +108,37 @@ TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
   }
 }
 
+TEST(Plan, HasDerivedRunsOnlyWhereTheirConditionsHold) {
+  const test::TempFolder folder;
+  const auto derived = [&](const std::string& derivations) {
+    test::write_text(folder / "g.toml", kPlain + derivations);
+    const Grid grid = load_grid(folder / "g.toml");
+    const Grid again = parse_grid(grid.merged, folder / "merged.toml");
+    std::vector<std::string> found;
+    for (const Grid* one : {&grid, &again}) {
+      found.clear();
+      for (const PlannedRun& run : plan_runs(*one, Only(), Program(test::program("fake-engine")))) {
+        if (run.derivation.empty()) continue;
+        found.push_back(run.derivation + " " + run.answer.run.coordinates.front().second);
+        EXPECT_EQ(run.answer.run.settings.find("when"), std::string::npos);
+      }
+    }
+    return found;
+  };
+  const std::string wide = "[derived.wide]\nbeam = 8\nwhen = { \"model.norm\" = \"b\" }\n";
+  EXPECT_THAT(derived(wide), testing::ElementsAre("wide b", "wide b"));
+  EXPECT_THAT(derived(wide + "[derived.mark]\nkind = \"score\"\noutputs = \"wide\"\n"),
+              testing::ElementsAre("wide b", "wide b", "mark b", "mark b"));
+  EXPECT_THAT(derived(wide + "[derived.mark]\nkind = \"score\"\nwhen = { \"model.norm\" = [\"a\"] }\n"),
+              testing::UnorderedElementsAre("wide b", "wide b", "mark a", "mark a"));
+  EXPECT_THAT(
+      derived(wide + "[derived.mark]\nkind = \"score\"\noutputs = \"wide\"\nwhen = { \"model.norm\" = \"a\" }\n"),
+      testing::ElementsAre("wide b", "wide b"))
+      << "of no combination";
+  EXPECT_THAT(tearless::test::error_of([&] { derived("[derived.wide]\nwhen = { \"model.norm\" = \"c\" }\n"); }),
+              HasSubstr("is not a value of the axis model.norm"));
+}
+
 TEST(Plan, SaysInWhichLineADecodingIsRefused) {
   const test::TempFolder folder;
   const auto errors = [&](const std::string& derivations) {
