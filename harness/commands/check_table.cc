@@ -33,7 +33,7 @@ int check_table(const CheckOptions& options, const Globals& globals) {
   std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
   for (GridState& state : states) {
-    add_curve_scores(state.grid, state.results);
+    add_defined_scores(state.grid, state.results);
     all.push_back(checks_of(state));
   }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {

@@ -52,7 +52,7 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
       const bool is_wanted =
           options.names.empty() || std::ranges::find(options.names, known.back()) != options.names.end();
       if (!is_wanted) continue;
-      if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_curve_scores(state.grid, state.results);
+      if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_defined_scores(state.grid, state.results);
       figures.push_back(draw(state.grid, view.title, *spec, state.results));
       figures.back().name = known.back();
     }

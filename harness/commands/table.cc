@@ -34,7 +34,7 @@ int print_table(const PrintOptions& options, const Globals& globals) {
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
-    add_curve_scores(state.grid, state.results);
+    add_defined_scores(state.grid, state.results);
     read_sentences(state.results, scores_compared(state.grid));
     read_beginnings(state.results);
     for (const View& view : state.grid.views) {

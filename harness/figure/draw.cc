@@ -459,8 +459,8 @@ std::vector<Figure::Panel*> panels_of(const std::string& y, const FigureSpec& sp
 /// Marks the limits of the scores that the grid takes from these curves, and of the claims about them.
 void add_limits(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
   std::vector<std::string> names;
-  for (const CurveScore& score : grid.curve_scores) {
-    if (spec.x != (score.is_over_layers() ? X::kLayer : X::kUpdates)) continue;
+  for (const DefinedScore& score : grid.defined_scores) {
+    if (!score.is_of_curve() || spec.x != (score.is_over_layers() ? X::kLayer : X::kUpdates)) continue;
     std::vector<double> at_x, at_y;
     for (const double end : {score.limits.from, score.limits.to}) {
       if (std::isfinite(end)) at_x.push_back(end);

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/grid/curve_score.h"
+#include "harness/grid/defined_score.h"
 #include "harness/grid/expression.h"
 #include "harness/grid/view.h"
 
@@ -132,7 +132,7 @@ struct Grid {
   std::optional<Sample> sample;
   int64_t cells = 0;                             // combinations of points, excluded ones and those not drawn included
   std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
-  std::vector<CurveScore> curve_scores;          // in the order of the file
+  std::vector<DefinedScore> defined_scores;      // in the order of the file
   std::vector<View> views;                       // in the order of the file. Never empty
   Names names;                                   // in print
   std::vector<TableSpec::NamedScore> named;      // entries of the file's [names] that are neither axis nor label

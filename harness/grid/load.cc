@@ -296,7 +296,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   }
   load_names(names, file.string(), grid);
   if (reader.has("submitted")) grid.named.clear();  // they have the names of base files, too
-  grid.curve_scores = read_curve_scores(scores, file.string());
+  grid.defined_scores = read_defined_scores(scores, file.string());
   load_views(views, file.string(), grid);
   grid.file = submitted_file;  // until here it names the file of the locations
   grid.merged = merged_text(grid, root);

@@ -61,8 +61,8 @@ std::string sentence_about(const TableSpec::NamedScore& named, const char* what,
 // That figures, claims and scores of curves name.
 std::vector<TableSpec::NamedScore> metrics_named(const Grid& grid) {
   std::vector<TableSpec::NamedScore> all;
-  for (const CurveScore& score : grid.curve_scores) {
-    if (!score.is_over_layers()) all.push_back({score.of, "of", score.location});
+  for (const DefinedScore& score : grid.defined_scores) {
+    if (score.is_over_updates()) all.push_back({score.of, "of", score.location});
   }
   for (const View& view : grid.views) {
     if (const auto* figure = std::get_if<FigureSpec>(&view.spec))
@@ -124,15 +124,17 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
     std::visit([&](const auto& spec) { all.insert(all.end(), spec.named.begin(), spec.named.end()); }, view.spec);
   }
   std::vector<std::string> own;  // that the grid defines
-  for (const CurveScore& score : grid.curve_scores) {
+  for (const DefinedScore& score : grid.defined_scores) {
     own.push_back(score.name);
     if (score.is_over_layers()) all.push_back({score.of, "of", score.location});
+    for (const std::string& part : score.mean_of) all.push_back({part, "of", score.location});
   }
   for (const TableSpec::NamedScore& named : all) {
-    if (named.key == "select.by" && is_measured(named.name)) {
-      errors.push_back(
-          fmt::format("{}: {}: {} says as much of the machine as of the run, and chooses none; name a score",
-                      named.location, named.key, named.name));
+    const bool is_of_results = named.key == "select.by" || named.key == "of";
+    if (is_of_results && is_measured(named.name)) {
+      errors.push_back(fmt::format("{}: {}: {} says as much of the machine as of the run{}; name a score",
+                                   named.location, named.key, named.name,
+                                   named.key == "of" ? "" : ", and chooses none"));
       continue;
     }
     const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };

@@ -11,9 +11,15 @@
 #include "base/hash.h"
 #include "harness/runs/gradient_norms.h"
 #include "harness/runs/workspace.h"
+#include "harness/statistics/stats.h"
 
 namespace tearless::harness {
 namespace {
+
+/// Their number if it is none of them.
+size_t index_in(const std::vector<std::string>& metrics, const std::string& metric) {
+  return static_cast<size_t>(std::ranges::find(metrics, metric) - metrics.begin());
+}
 
 /// Whole, since the measure of one is exact.
 std::vector<Curve> whole_curves(const ResultSet& results, const Row& row, const std::vector<std::string>& metrics) {
@@ -26,13 +32,31 @@ std::vector<Curve> whole_curves(const ResultSet& results, const Row& row, const 
 }
 
 /// Of the scores over updates.
-std::vector<std::string> metrics_of(const std::vector<CurveScore>& scores) {
+std::vector<std::string> metrics_of(const std::vector<DefinedScore>& scores) {
   std::vector<std::string> metrics;
-  for (const CurveScore& score : scores) {
+  for (const DefinedScore& score : scores) {
     const bool is_known = std::ranges::find(metrics, score.of) != metrics.end();
-    if (!score.is_over_layers() && !is_known) metrics.push_back(score.of);
+    if (score.is_over_updates() && !is_known) metrics.push_back(score.of);
   }
   return metrics;
+}
+
+/// Of several scores; nullopt if one of them has no number.
+std::optional<double> mean_of(const Replicate& replicate, const std::vector<std::string>& scores) {
+  std::vector<double> numbers;
+  for (const std::string& score : scores) {
+    const std::optional<double> number = replicate.row_of(score).number(score);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return mean(numbers);
+}
+
+/// Why a run has not this score.
+const char* reason_of(const DefinedScore& score, const Curve& curve) {
+  if (!score.is_of_curve()) return "not all of its scores";
+  if (curve.empty()) return "no curve";
+  return score.measure->keys & CurveMeasure::kValue ? "not reached" : "too few points";
 }
 
 /// UserError if the norms of a run that has ended are not those that it ended with.
@@ -97,13 +121,10 @@ Curve CurveCollector::take() {
 void read_curves(const ResultSet& results, const Row& row, const std::vector<std::string>& metrics,
                  const std::function<void(size_t, int64_t, double)>& read) {
   if (!results.store || row.run.id.empty()) return;
-  const auto index_of = [&](const std::string& name) {
-    return static_cast<size_t>(std::ranges::find(metrics, name) - metrics.begin());
-  };
-  const size_t norms = index_of(kGradientNorms), reported = metrics.size() - (norms < metrics.size() ? 1 : 0);
+  const size_t norms = index_in(metrics, kGradientNorms), reported = metrics.size() - (norms < metrics.size() ? 1 : 0);
   if (reported > 0) {
     results.store->read_metrics(row.run.id, [&](const MetricLine& line) {
-      const size_t metric = index_of(line.name);
+      const size_t metric = index_in(metrics, line.name);
       if (metric < metrics.size() && metric != norms) read(metric, line.step, line.value);
     });
   }
@@ -135,9 +156,9 @@ Curve layers_of(const Row& row, const std::string& pattern) {
   return curve;
 }
 
-void add_curve_scores(const Grid& grid, ResultSet& results) {
-  if (grid.curve_scores.empty()) return;
-  const std::vector<std::string> metrics = metrics_of(grid.curve_scores);
+void add_defined_scores(const Grid& grid, ResultSet& results) {
+  if (grid.defined_scores.empty()) return;
+  const std::vector<std::string> metrics = metrics_of(grid.defined_scores);
   Group all;
   for (const Row& row : results.rows) all.rows.push_back(&row);
   std::map<const Row*, Replicate> replicates;
@@ -146,19 +167,21 @@ void add_curve_scores(const Grid& grid, ResultSet& results) {
     if (row.result.scores.empty() || !row.is_trained()) continue;
     const std::vector<Curve> curves = whole_curves(results, row, metrics);
     std::map<std::string, double> found;
-    for (const CurveScore& score : grid.curve_scores) {
+    for (const DefinedScore& score : grid.defined_scores) {
       if (row.result.scores.contains(score.name)) {
         fail("{}: run {} has a score {} itself; give this one another name", score.location, row.run.id, score.name);
       }
-      const auto metric = static_cast<size_t>(std::ranges::find(metrics, score.of) - metrics.begin());
-      const Curve of_layers =
-          score.is_over_layers() ? layers_of(replicates.at(&row).row_of(score.of), score.of) : Curve();
-      const Curve& curve = score.is_over_layers() ? of_layers : curves[metric];
-      if (const auto number = measure(*score.measure, curve, score.limits)) found.emplace(score.name, *number);
-      if (found.contains(score.name)) continue;
-      row.result.no_numbers[score.name] = curve.empty()                                ? "no curve"
-                                          : score.measure->keys & CurveMeasure::kValue ? "not reached"
-                                                                                       : "too few points";
+      const Replicate& replicate = replicates.at(&row);
+      Curve curve;
+      if (score.is_over_layers()) curve = layers_of(replicate.row_of(score.of), score.of);
+      if (score.is_over_updates()) curve = curves[index_in(metrics, score.of)];
+      const std::optional<double> number =
+          score.is_of_curve() ? measure(*score.measure, curve, score.limits) : mean_of(replicate, score.mean_of);
+      if (number) {
+        found.emplace(score.name, *number);
+      } else {
+        row.result.no_numbers[score.name] = reason_of(score, curve);
+      }
     }
     row.result.scores.merge(found);
   }

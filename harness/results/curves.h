@@ -1,4 +1,5 @@
-// Curves of runs: what a run reported over its updates, the norm of every update, scores over the layers of its model.
+// Curves of runs: what a run reported over its updates, the norm of every update, scores over the layers of its model;
+// and the scores that a grid defines, most of which are taken from these.
 #pragma once
 
 #include <functional>
@@ -51,8 +52,9 @@ Curve curve_of(const ResultSet& results, const Row& row, const std::string& metr
 /// The scores of a run whose name is `pattern` with a whole number for its *, over that number.
 Curve layers_of(const Row& row, const std::string& pattern);
 
-/// Adds the scores that the grid defines as numbers of curves to those of the trained runs that have scores; a curve
-/// over layers may be of what derives from them. UserError if runs have a score of that name themselves.
-void add_curve_scores(const Grid& grid, ResultSet& results);
+/// Adds the scores that the grid defines, numbers of curves and means of scores, to those of the trained runs that have
+/// scores; they may be of the scores of what derives from these. UserError if runs have a score of that name
+/// themselves.
+void add_defined_scores(const Grid& grid, ResultSet& results);
 
 }  // namespace tearless::harness

@@ -1,5 +1,5 @@
 // Numbers of one curve: when it reaches a value, how often it jumps, how steep it is. They are scores of a run that the
-// grid file defines (grid/curve_score.h). A new one is a function and a row of kMeasures in curve.cc.
+// grid file defines (grid/defined_score.h). A new one is a function and a row of kMeasures in curve.cc.
 #pragma once
 
 #include <limits>

@@ -64,10 +64,21 @@ double factor_of(const TableSpec& spec, const std::string& score) {
   return factor ? *factor : 1;
 }
 
+/// Of a mean of scores, as it is for all of them.
 bool highest_is_best(const Grid& grid, const TableSpec& spec, const std::string& score) {
   if (const bool* highest = entry_of(spec.highest_is_best, score)) return *highest;
-  const auto own = std::ranges::find(grid.curve_scores, score, &CurveScore::name);
-  return own == grid.curve_scores.end() || !(own->measure->keys & CurveMeasure::kLowestIsBest);
+  const auto own = std::ranges::find(grid.defined_scores, score, &DefinedScore::name);
+  if (own == grid.defined_scores.end()) return true;
+  if (own->is_of_curve()) return !(own->measure->keys & CurveMeasure::kLowestIsBest);
+  const auto is_highest = [&](const std::string& part) { return highest_is_best(grid, spec, part); };
+  const auto count = static_cast<size_t>(std::ranges::count_if(own->mean_of, is_highest));
+  if (count > 0 && count < own->mean_of.size()) {
+    fail(
+        "{}: of some scores of {} the table \"best\" has the highest, of others the lowest; add best.{} = \"highest\" "
+        "or \"lowest\"",
+        own->location, score, score);
+  }
+  return count > 0;
 }
 
 /// The keys of --set that may change results: neither local settings of the runs nor the device, which changes the last
@@ -195,21 +206,29 @@ void mark_repeated_cells(Table& table) {
   }
 }
 
+/// Of each seed, of cells of one place.
+Cell mean_of(const std::vector<Cell>& cells) {
+  Terms terms;
+  for (const Cell& cell : cells) terms.emplace_back(&cell, 1 / static_cast<double>(cells.size()));
+  Cell mean = weighted_sum(terms);
+  mean.is_sum = false;
+  return mean;
+}
+
 /// One place of the table.
 Cell fill_place(const Grid& grid, const TableSpec& spec, const Candidates& candidates, const std::string& score,
                 const std::string& fail_score) {
   const size_t seeds = grid.seeds.size();
   const auto filled = [&](const Replicates& replicates) {
-    return fill_cell(seeds, replicates, score, fail_score, factor_of(spec, score), spec);
+    std::vector<Cell> cells;
+    for (const std::string& part : parts_of(grid.defined_scores, score))
+      cells.push_back(fill_cell(seeds, replicates, part, fail_score, factor_of(spec, score), spec));
+    return cells.size() == 1 ? cells.front() : mean_of(cells);
   };
   if (!spec.average.empty()) {
     std::vector<Cell> cells;
     for (const auto& [point, replicates] : candidates) cells.push_back(filled(replicates));
-    Terms terms;
-    for (const Cell& cell : cells) terms.emplace_back(&cell, 1 / static_cast<double>(cells.size()));
-    Cell average = weighted_sum(terms);
-    average.is_sum = false;
-    return average;
+    return mean_of(cells);
   }
   const Choice choice = choose(candidates, spec, seeds);
   const auto& [point, replicates] = choice.best ? *choice.best : *candidates.begin();

@@ -63,7 +63,9 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
   std::set<std::string> failed;
   for (const Replicate& run : runs) {
     std::set<const Row*> shown;
-    for (const Table::Column& column : table.columns) shown.insert(&run.row_of(column.score));
+    for (const Table::Column& column : table.columns) {
+      for (const std::string& score : parts_of(grid.defined_scores, column.score)) shown.insert(&run.row_of(score));
+    }
     for (const Row* row : shown) {
       if (row->is_trained()) continue;
       const std::optional<RunState>& state = row->result.state;

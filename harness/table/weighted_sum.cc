@@ -90,6 +90,7 @@ Cell weighted_sum(const Terms& terms) {
     sum.stale_because.insert(cell->stale_because.begin(), cell->stale_because.end());
     sum.measured_on.insert(cell->measured_on.begin(), cell->measured_on.end());
     sum.trained_by.insert(cell->trained_by.begin(), cell->trained_by.end());
+    sum.without_score.insert(cell->without_score.begin(), cell->without_score.end());
     for (const std::string& run : cell->runs) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);
     }

@@ -517,7 +517,9 @@ TEST_F(Draw, AMistakeInAScoreOfACurveIsRefused) {
   const auto score = [&](const std::string& keys) { return refused("y = \"m\"\n[score.s]\n" + keys); };
   EXPECT_THAT(
       score("of = \"m\"\n"),
-      HasSubstr("grid.toml:14: it needs `of` (a metric, or scores of layers as in \"g.decoder.*.ffn\") and `take`"));
+      HasSubstr(
+          "grid.toml:14: it needs `of` (a metric, scores of layers as in \"g.decoder.*.ffn\", or a list of scores) "
+          "and `take`"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"means\"\n"),
               HasSubstr("grid.toml:16: take = \"means\" is not known (did you mean \"mean\"?)"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"first_at_least\"\n"), HasSubstr("first_at_least needs value = a number"));
@@ -525,6 +527,24 @@ TEST_F(Draw, AMistakeInAScoreOfACurveIsRefused) {
   EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nfrom = 3\nto = 3\n"), HasSubstr("from must be below to"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"spikes\"\nwindow = 0\n"), HasSubstr("window must be a whole number"));
   EXPECT_THAT(score("of = \"a.*.b.*\"\ntake = \"slope\"\n"), HasSubstr("has more than one *"));
+}
+
+TEST_F(Draw, AMistakeInAMeanOfScoresIsRefused) {
+  const auto score = [&](const std::string& keys) { return refused("y = \"m\"\n[score.s]\n" + keys); };
+  const std::string mean = "take = \"mean\"\n";
+  EXPECT_THAT(score("of = [\"a\", \"b\"]\n"),
+              HasSubstr("grid.toml:15: of several scores take = \"mean\" alone is known"));
+  EXPECT_THAT(score("of = [\"a\", \"b\"]\ntake = \"final\"\n"),
+              HasSubstr("grid.toml:16: of several scores take = \"mean\" alone is known"));
+  EXPECT_THAT(score("of = [\"a\"]\n" + mean), HasSubstr("grid.toml:15: of must name two scores or more, each once"));
+  EXPECT_THAT(score("of = [\"a\", \"b\", \"a\"]\n" + mean), HasSubstr("of must name two scores or more, each once"));
+  EXPECT_THAT(score("of = [\"a\", 3]\n" + mean),
+              HasSubstr("grid.toml:15: [score.s] of must be a text or a list of texts"));
+  EXPECT_THAT(score("of = [\"a\", \"test.*\"]\n" + mean),
+              HasSubstr("of: a mean is of scores that are named one by one, and \"test.*\" is no name of one"));
+  EXPECT_THAT(score("of = [\"a\", \"s\"]\n" + mean),
+              HasSubstr("of: s is a score of this file; a mean is of scores that the runs have"));
+  EXPECT_THAT(score("of = [\"a\", \"b\"]\nfrom = 3\n" + mean), HasSubstr("unknown key \"from\" in [score.s]"));
 }
 
 }  // namespace

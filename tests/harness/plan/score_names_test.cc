@@ -57,6 +57,18 @@ TEST(ScoreNames, ThatNoRunCanHaveAreMistakesInEveryKeyThatNamesThem) {
       ElementsAre(HasSubstr("published.score: no run of this grid has a score test.acc")));
 }
 
+TEST(ScoreNames, OfAMeanAreThoseOfTheRuns) {
+  const auto of = [](const std::string& scores) {
+    return mistakes("scores = \"both\"\n[score.both]\nof = [" + scores + "]\ntake = \"mean\"\n", kKnown);
+  };
+  EXPECT_THAT(of("\"test.bleu_13a\", \"wide.test.bleu_13a\""), IsEmpty());
+  EXPECT_THAT(of("\"test.bleu_13a\", \"dev.blue_13a\""),
+              ElementsAre(HasSubstr("grid.toml:7: of: no run of this grid has a score dev.blue_13a (did you mean "
+                                    "\"dev.bleu_13a\"?)")));
+  EXPECT_THAT(of("\"test.bleu_13a\", \"measured.seconds\""),
+              ElementsAre("grid.toml:7: of: measured.seconds says as much of the machine as of the run; name a score"));
+}
+
 TEST(ScoreNames, ThatMeetAPatternAreNone) {
   for (const char* score : {"g.encoder.12.ffn", "g.*", "*.bleu_13a", "g.encoder.*", "wide.*"}) {
     EXPECT_THAT(mistakes(std::string("scores = \"") + score + "\"\n", kKnown), IsEmpty()) << score;

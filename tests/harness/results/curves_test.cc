@@ -109,7 +109,7 @@ TEST_F(CurvesTest, TheirScoresAreAddedToThoseOfTheRuns) {
       {{"g.decoder.1.ffn", 1}, {"g.decoder.2.ffn", 4}}, {3, 4});
   add("bb", {{0, 10, "dev.bleu", 5}}, {{"test.bleu", 1}});
   read();
-  add_curve_scores(grid_, results_);
+  add_defined_scores(grid_, results_);
   const Row &first = results_.rows[0], &second = results_.rows[1];
   EXPECT_EQ(first.number("early"), 5.5);
   EXPECT_EQ(first.number("reached"), 20);
@@ -122,18 +122,32 @@ TEST_F(CurvesTest, TheirScoresAreAddedToThoseOfTheRuns) {
 }
 
 TEST_F(CurvesTest, OverLayersMayBeOfARunThatDerivesFromIt) {
-  grid_.curve_scores = {grid_.curve_scores.back()};
-  grid_.curve_scores[0].of = "init.grad_norm.encoder.*";
+  grid_.defined_scores = {grid_.defined_scores.back()};
+  grid_.defined_scores[0].of = "init.grad_norm.encoder.*";
   add("aa", {}, {{"test.bleu", 1}, {"init.grad_norm.encoder.1", 100}});
   add("bb", {}, {{"test.bleu", 1}});
   add("cc", {}, {{"init.grad_norm.encoder.1", 1}, {"init.grad_norm.encoder.2", 5}});
   results_.rows[2].derivation = "init";
   results_.rows[2].trained = "aa";
-  add_curve_scores(grid_, results_);
+  add_defined_scores(grid_, results_);
   EXPECT_EQ(results_.rows[0].number("steep"), 4);
   EXPECT_EQ(results_.rows[1].number("steep"), std::nullopt);
   EXPECT_EQ(results_.rows[1].result.no_numbers.at("steep"), "no curve");
   EXPECT_EQ(results_.rows[2].number("steep"), std::nullopt);
+}
+
+TEST_F(CurvesTest, AMeanIsOfScoresOfTheRunAndOfWhatDerivesFromIt) {
+  grid_.defined_scores = {{.name = "both", .mean_of = {"test.bleu", "wide.test.bleu", "dev.bleu"}}};
+  add("aa", {}, {{"test.bleu", 20}, {"dev.bleu", 31}});
+  add("bb", {}, {{"wide.test.bleu", 27}});
+  results_.rows[1].derivation = "wide";
+  results_.rows[1].trained = "aa";
+  add("cc", {}, {{"test.bleu", 20}, {"dev.bleu", 31}});
+  add_defined_scores(grid_, results_);
+  EXPECT_EQ(results_.rows[0].number("both"), 26);
+  EXPECT_EQ(results_.rows[1].number("both"), std::nullopt) << "a score of the trained run";
+  EXPECT_EQ(results_.rows[2].number("both"), std::nullopt);
+  EXPECT_EQ(results_.rows[2].result.no_numbers.at("both"), "not all of its scores");
 }
 
 TEST_F(CurvesTest, NormsThatAreNotThoseThatTheRunEndedWithAreRefused) {
@@ -156,7 +170,7 @@ TEST_F(CurvesTest, AScoreThatTheRunsHaveThemselvesIsNotReplaced) {
   add("aa", {{0, 10, "dev.bleu", 5}}, {{"early", 1}});
   read();
   try {
-    add_curve_scores(grid_, results_);
+    add_defined_scores(grid_, results_);
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("grid.toml:4: run aa has a score early itself; give this one another name"));

@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include "base/error.h"
+#include "harness/results/curves.h"
 #include "harness/table/table.h"
 #include "tests/harness/table/example_table.h"
 
@@ -26,6 +28,88 @@ using example::rows_of;
 using example::Scores;
 using example::table_of;
 using example::texts_of;
+
+/// Rows a and b of two seeds with a derived run each, of which these are the scores; none: it is not there yet.
+Table table_of_means(const std::string& keys, const std::function<RunResult(std::string, int64_t)>& derived) {
+  const Grid grid = load_text(
+      "seeds = 2\n[axis]\nsystem = [\"a\", \"b\"]\n[derived.wide]\nbeam = 8\n[score.both]\n"
+      "of = [\"test.bleu\", \"wide.test.bleu\"]\ntake = \"mean\"\n" +
+      keys);
+  std::vector<Row> rows = rows_of(grid, [](auto labels, int64_t seed) {
+    return done({{"test.bleu", (labels["system"] == "a" ? 20.0 : 30.0) + static_cast<double>(seed)}});
+  });
+  for (size_t i = 0, trained = rows.size(); i < trained; ++i) {
+    Row row{.run = rows[i].run, .derivation = "wide", .trained = rows[i].run.id};
+    row.run.id = row.run.id.replace(0, 1, "f");
+    row.result = derived(rows[i].run.coordinates[0].second, row.run.seed);
+    row.result.id = row.run.id;
+    rows.push_back(row);
+  }
+  ResultSet results{.rows = std::move(rows)};
+  add_defined_scores(grid, results);
+  return fill(grid, grid.views[0].title, grid.views[0].table(), results.rows);
+}
+
+TEST(MeanOfScores, IsOfEachRunAndItsDerivedRun) {
+  const Table table = table_of_means(R"--(
+[table]
+rows = "system"
+scores = ["both", "test.bleu"]
+published = { source = "P", score = "both", values = [[24.5], [""]] }
+)--",
+                                     [](const std::string& system, int64_t seed) {
+                                       return done({{"wide.test.bleu", (system == "a" ? 24.0 : 35.0) + 3.0 * seed}});
+                                     });
+  // of a (21 + 27)/2 and (22 + 30)/2, of b (31 + 38)/2 and (32 + 41)/2
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "25.0 ± 1.4 [24.5, +0.5]", "21.50 ± 0.71"));
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "35.5 ± 1.4", "31.50 ± 0.71"));
+  EXPECT_EQ(table.rows[0].cells[0].runs.size(), 4u) << "of both kinds";
+}
+
+TEST(MeanOfScores, IsMissingForTheGravestReasonOfItsScores) {
+  const Table table =
+      table_of_means("[table]\nrows = \"system\"\nscores = \"both\"\n", [](const std::string& system, int64_t seed) {
+        if (system == "b") return seed == 1 ? ended(RunState::kFailed) : RunResult();
+        return seed == 1 ? done({{"wide.test.bleu", 25}}) : done({});
+      });
+  EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "23.00, 1/2 no score"));
+  EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "– (0/2), 1/2 failed"));
+  EXPECT_THAT(table.notes, Contains(HasSubstr("wide: 1 run has no result yet. To make them: tearless run")));
+  EXPECT_THAT(table.notes, Contains(HasSubstr("1 derived run failed")));
+  EXPECT_THAT(table.notes, Contains(HasSubstr("no score: 1 run is done without both")));
+}
+
+TEST(MeanOfScores, IsBestAsItsScoresAreAndNotInBothDirections) {
+  const auto table = [](const std::string& best) {
+    return table_of_means("[table]\nrows = \"system\"\nscores = [\"both\", \"test.bleu\"]\n" + best,
+                          [](const std::string&, int64_t) {
+                            return done({{"wide.test.bleu", 25}});
+                          });
+  };
+  EXPECT_TRUE(table("").columns[0].highest_is_best);
+  EXPECT_FALSE(table("best = { \"*.bleu\" = \"lowest\" }\n").columns[0].highest_is_best);
+  EXPECT_FALSE(table("best = { both = \"lowest\", \"test.bleu\" = \"lowest\" }\n").columns[0].highest_is_best);
+  try {
+    table("best = { \"wide.*\" = \"lowest\" }\n");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("grid.toml:6: of some scores of both the table \"best\" has the highest, of "
+                                        "others the lowest; add best.both = \"highest\" or \"lowest\""));
+  }
+}
+
+TEST(MeanOfScores, ChoosesAndIsBelowTheLimit) {
+  const auto derived = [](const std::string& system, int64_t) {
+    return done({{"wide.test.bleu", system == "a" ? 50.0 : 5.0}});
+  };
+  const Table chosen =
+      table_of_means("[table]\nselect = { over = \"system\", by = \"both\" }\nscores = \"test.bleu\"\n", derived);
+  EXPECT_EQ(chosen.rows[0].cells[0].chosen, "a") << "35.75 against 18.25, where test.bleu alone says b";
+  const Table below =
+      table_of_means("[table]\nrows = \"system\"\nscores = [\"both\", \"test.bleu\"]\nfail_below = 20\n", derived);
+  EXPECT_THAT(texts_of(below)[0], ElementsAre("a", "35.75 ± 0.35", "21.50 ± 0.71"));
+  EXPECT_THAT(texts_of(below)[1], ElementsAre("b", "fail (2/2)", "fail (2/2)"));
+}
 
 constexpr const char* kInitAndPlace = R"--(
 seeds = 2

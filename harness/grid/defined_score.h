@@ -1,0 +1,47 @@
+// Scores that the grid file defines, each a number of a curve of the run, or the mean of several of its scores: the
+// sections [score.NAME].
+//
+//   [score.to_20_bleu]
+//   of    = "dev.bleu"            # a metric, gradient_norms, or scores of layers: "g.decoder.*.ffn"
+//   take  = "first_at_least"      # statistics/curve.h
+//   value = 20
+//
+//   [score.news]
+//   of   = ["test.bleu", "wmt15.newstest2015.bleu"]
+//   take = "mean"
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/pattern.h"
+#include "harness/grid/table_spec.h"
+#include "harness/statistics/curve.h"
+
+namespace tearless::harness {
+
+/// What is called like a metric, but is the norm of every update (runs/gradient_norms.h).
+inline constexpr const char* kGradientNorms = "gradient_norms";
+
+struct DefinedScore {
+  std::string name;
+  std::vector<std::string> mean_of = {};  // scores of the run and of what derives from it; empty: of a curve
+  std::string of = {};                    // the curve
+  const CurveMeasure* measure = nullptr;  // of the curve
+  CurveLimits limits = {};
+  std::string location = {};
+
+  bool is_of_curve() const { return mean_of.empty(); }
+  /// Whether the curve is over the layers of the model, of scores whose names have the layer for `*`. Others are over
+  /// updates.
+  bool is_over_layers() const { return is_of_curve() && is_pattern(of); }
+  bool is_over_updates() const { return is_of_curve() && !is_pattern(of); }
+};
+
+/// The sections of [score]; `table` may be null. UserError with file and line for every mistake.
+std::vector<DefinedScore> read_defined_scores(const toml::table* table, const std::string& file);
+
+/// The scores of runs of which `score` is made: those of a mean, else itself.
+std::vector<std::string> parts_of(const std::vector<DefinedScore>& defined, const std::string& score);
+
+}  // namespace tearless::harness
