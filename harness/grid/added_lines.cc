@@ -144,11 +144,23 @@ TableSpec::AddedLine load_column(TableReader& reader, const Lines& rows, const L
   return column;
 }
 
+/// The rows that others are compared with: one, or a list of them.
+std::vector<size_t> load_baselines(const toml::node& node, const Lines& rows, const TableReader& reader) {
+  const toml::array* list = node.as_array();
+  const bool are_several = list && !list->empty() && (rows.axes.size() == 1 || list->front().is_array());
+  if (!are_several) return {rows.find(node, "baseline", reader)};
+  std::vector<size_t> found = lines_named(node, "baseline", rows, reader);
+  std::ranges::sort(found);
+  if (const auto twice = std::ranges::adjacent_find(found); twice != found.end())
+    fail("{}: baseline names the row \"{}\" twice", reader.location(node), fmt::join(rows.labels[*twice], ", "));
+  return found;
+}
+
 }  // namespace
 
 void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layout, TableSpec& spec) {
   const Lines rows("row", grid, spec.rows, layout.rows), columns("column", grid, spec.columns, layout.columns);
-  if (const toml::node* baseline = reader.any("baseline")) spec.baseline = rows.find(*baseline, "baseline", reader);
+  if (const toml::node* baseline = reader.any("baseline")) spec.baselines = load_baselines(*baseline, rows, reader);
   for (const toml::table* table : reader.tables("row")) {
     TableReader own(*table, "[[table.row]]", reader.file());
     TableSpec::AddedLine row = load_row(own, rows, columns);

@@ -10,14 +10,20 @@
 namespace tearless::harness {
 namespace {
 
-/// The number that a text begins with, if what follows are marks and no letters, digits, blanks or brackets.
+/// The number that a text begins with, if what follows are marks and no letters, digits, blanks or brackets, or / and
+/// another number, as in 62.26/1.00.
 std::optional<double> marked_number(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
-  const bool are_marks = std::all_of(end, text.data() + text.size(), [](const char c) {
-    return static_cast<unsigned char>(c) >= 0x80 || c == '*' || c == '\'';
-  });
+  const char* const all_end = text.data() + text.size();
+  const auto read = [&](const char* begin, double& number) {
+    const auto [end, error] = std::from_chars(begin, all_end, number, std::chars_format::fixed);
+    return error == std::errc() && std::isfinite(number) ? end : nullptr;
+  };
+  double number = 0, other = 0;
+  const char* end = read(text.data(), number);
+  if (end && end != all_end && *end == '/') end = read(end + 1, other);
+  if (!end) return std::nullopt;
+  const bool are_marks = std::all_of(
+      end, all_end, [](const char c) { return static_cast<unsigned char>(c) >= 0x80 || c == '*' || c == '\''; });
   return are_marks ? std::optional(number) : std::nullopt;
 }
 

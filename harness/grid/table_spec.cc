@@ -81,6 +81,35 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
 
 // --- what the cells show --------------------------------------------------------------------------------------------
 
+/// Whether the runs decide which scores the table shows.
+bool are_open(const TableSpec& spec) { return spec.scores.empty() || std::ranges::any_of(spec.scores, is_pattern); }
+
+// A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
+template <class Add>
+void load_by_score(const toml::node& node, const std::string& key, const TableReader& reader, TableSpec& spec,
+                   const Add& add) {
+  if (const auto* by_score = node.as_table()) {
+    for (const auto& [score, value] : *by_score) {
+      add(std::string(score.str()), value);
+      spec.named.push_back({std::string(score.str()), key, reader.location(value)});
+    }
+  } else {
+    add("*", node);
+  }
+}
+
+void load_show(TableReader& reader, TableSpec& spec) {
+  const toml::node* show = reader.any("show");
+  if (!show) return;
+  load_by_score(*show, "show", reader, spec, [&](const std::string& score, const toml::node& value) {
+    const std::optional<std::string> text = value.value_exact<std::string>();
+    if (!text) {
+      fail("{}: show must be a text, as in \"{{mean}} ± {{std}}\", or a table of score = text", reader.location(value));
+    }
+    spec.shows[score] = read_show(*text, reader.location(value));
+  });
+}
+
 void load_cell(const toml::table& table, const std::string& file, TableSpec& spec) {
   TableReader reader(table, "cell", file);
   if (const auto score = reader.text("score")) {
@@ -89,7 +118,7 @@ void load_cell(const toml::table& table, const std::string& file, TableSpec& spe
     spec.scores = {*score};
     spec.named.push_back({*score, "cell.score", reader.location("score")});
   }
-  if (const auto show = reader.text("show")) spec.show = read_show(*show, reader.location("show"));
+  load_show(reader, spec);
   reader.refuse_leftovers();
 }
 
@@ -124,23 +153,6 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
       fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
   }
   labels.refuse_leftovers();
-}
-
-/// Whether the runs decide which scores the table shows.
-bool are_open(const TableSpec& spec) { return spec.scores.empty() || std::ranges::any_of(spec.scores, is_pattern); }
-
-// A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
-template <class Add>
-void load_by_score(const toml::node& node, const std::string& key, const TableReader& reader, TableSpec& spec,
-                   const Add& add) {
-  if (const auto* by_score = node.as_table()) {
-    for (const auto& [score, value] : *by_score) {
-      add(std::string(score.str()), value);
-      spec.named.push_back({std::string(score.str()), key, reader.location(value)});
-    }
-  } else {
-    add("*", node);
-  }
 }
 
 void load_decimals(const toml::node& node, const TableReader& reader, TableSpec& spec) {
@@ -239,7 +251,7 @@ void load_test(const toml::table& table, const TableReader& reader, TableSpec& s
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));
   }
-  if (!spec.baseline && !spec.test->is_bold) {
+  if (spec.baselines.empty() && !spec.test->is_bold) {
     fail(
         "{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "
         "best of it; write one of them",
@@ -249,17 +261,18 @@ void load_test(const toml::table& table, const TableReader& reader, TableSpec& s
 
 void require_what_show_needs(const TableReader& reader, const TableSpec& spec) {
   using Needs = Statistic::Needs;
-  for (const ShownPart& part : spec.show.parts) {
+  const auto require_of = [&](const ShownPart& part) {
     const Needs needs = part.statistic->needs;
     const auto require = [&](bool holds, const char* what) {
       if (!holds) fail("{}: {{{}}} needs {}", reader.location("show"), part.statistic->name, what);
     };
-    if (needs == Needs::kNothing) continue;
-    require(spec.baseline.has_value(), "a row to compare with, which baseline = \"its label\" names");
+    if (needs == Needs::kNothing) return;
+    require(!spec.baselines.empty(), "a row to compare with, which baseline = \"its label\" names");
     if (needs != Needs::kBaseline) require(spec.test.has_value(), "the section [table.test]");
     if (needs == Needs::kSentences)
       require(spec.test->is_over_sentences(), "a test over sentences: method = \"randomisation\" or \"bootstrap\"");
-  }
+  };
+  for (const auto& [score, show] : spec.shows) std::ranges::for_each(show.parts, require_of);
 }
 
 /// [[table.header]]: a name, and texts = { label = text } of labels of an axis of the columns.
@@ -318,7 +331,7 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const toml::table* cell = reader.table("cell");
   if (cell && cell->contains("show") && reader.has("show"))
     fail("{}: write either cell.show or show, not both", reader.location("show"));
-  if (const auto show = reader.text("show")) spec.show = read_show(*show, reader.location("show"));
+  load_show(reader, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   if (const auto* factors = reader.any("factor")) load_factors(*factors, reader, spec);
   if (const auto* best = reader.any("best")) load_best(*best, reader, spec);

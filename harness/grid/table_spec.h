@@ -74,14 +74,16 @@ struct TableSpec {
   std::vector<std::string> scores;            // names, or patterns with `*`; empty: test.*
   std::optional<size_t> scores_axis;          // of columns, whose labels have scores of their own
   std::map<std::string, std::vector<std::string>> scores_of_label;  // label of that axis → scores
-  Show show = default_show();
+  std::map<std::string, Show> shows;                                // score or pattern; others: default_show()
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
   std::map<std::string, double> factors;        // score or pattern → by what the table multiplies it; others: 1
   std::map<std::string, bool> highest_is_best;  // score or pattern; others: it is
   std::optional<double> fail_below;  // a done run whose first score is lower counts as failed, in every column
   bool count_diverged = false;       // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
-  std::optional<size_t> baseline;        // the layout's row that others are compared with
+  // Rows of the layout, in its order: each row is compared with the last of them that stands above it, and those above
+  // all of them with the first.
+  std::vector<size_t> baselines;
   std::optional<SignificanceTest> test;  // which differences are marked, and what is bold
   std::vector<Published> published;
   std::vector<AddedLine> added_rows, added_columns;

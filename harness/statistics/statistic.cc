@@ -40,6 +40,16 @@ Value half_interval_of_delta(const CellValues& s) {
   return (interval.second - interval.first) / 2;
 }
 
+/// Of means that are above 0; above 1 is better, whichever direction the score has.
+Value ratio_of(const CellValues& s) {
+  if (s.is_baseline) return s.values.empty() ? std::nullopt : Value(1);
+  const SeedPairs pairs =
+      s.is_paired ? pairs_of(s.values, s.baseline) : SeedPairs{numbers_of(s.values), numbers_of(s.baseline)};
+  const Value own = mean(pairs.first), baseline = mean(pairs.second);
+  if (!own || !baseline || !(*own > 0 && *baseline > 0)) return std::nullopt;
+  return s.highest_is_best ? *own / *baseline : *baseline / *own;
+}
+
 Value correlation_of(const CellValues& s) {
   const auto difference = paired_difference(s.values, s.baseline);
   return difference ? difference->correlation : std::nullopt;
@@ -72,6 +82,7 @@ constexpr Statistic kStatistics[] = {
     {"max",          "greatest",                                    Kind::kValue,       Needs::kNothing,   of_values<greatest>},
     {"delta",        "mean difference from the baseline",           Kind::kDifference,  Needs::kBaseline,  delta_of},
     {"delta_ci95",   "half the 95 % t interval of the difference",  Kind::kSpread,      Needs::kBaseline,  half_interval_of_delta},
+    {"ratio",        "ratio to the baseline, above 1 where it is better", Kind::kRatio, Needs::kBaseline,  ratio_of},
     {"r",            "correlation of its seeds with the baseline's", Kind::kShare, Needs::kBaseline,  correlation_of},
     {"better",       "probability that a run is better than one of the baseline", Kind::kShare, Needs::kBaseline, better_of},
     {"better_low",   "lower end of its 95 % interval",              Kind::kShare, Needs::kBaseline,  end_of_better<&Interval::first>},

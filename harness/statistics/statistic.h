@@ -15,6 +15,7 @@ namespace tearless::harness {
 struct CellValues {
   std::span<const SeedValue> values;         // of a score
   std::span<const SeedValue> baseline = {};  // of the cell with which it is compared
+  bool is_baseline = false;                  // it is one itself, and compared with none
   bool is_paired = true;                     // the two, by seed
   bool highest_is_best = true;
   std::optional<double> p = {};            // of the table's test, corrected
@@ -28,6 +29,7 @@ struct Statistic {
     kDifference,  // of two values: printed with its sign
     kCount,       // a whole number
     kShare,       // or a correlation: with digits of its own
+    kRatio,       // likewise
     kP,           // likewise; one below the last digit is "<0.001"
   };
   enum class Needs {

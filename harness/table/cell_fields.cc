@@ -35,6 +35,7 @@ constexpr CellField kFields[] = {
     {"n",          [](const Cell& c) { return json(c.n()); }},
     {"values",     [](const Cell& c) { return by_seed(c.values); }, /*in_csv=*/false},
     {"delta",      [](const Cell& c) { return number(c.delta); }, /*in_csv=*/false},
+    {"ratio",      [](const Cell& c) { return number(c.ratio); }, /*in_csv=*/false},
     {"p",          [](const Cell& c) { return number(c.p); }, /*in_csv=*/false},
     {"corrected_p", [](const Cell& c) { return number(c.corrected_p); }, /*in_csv=*/false},
     {"bold",       [](const Cell& c) { return json(c.is_bold); }, /*in_csv=*/false},

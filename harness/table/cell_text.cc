@@ -35,16 +35,22 @@ std::optional<double> value_of(const Table& table, const ShownPart& part, const 
                                const Cell& cell) {
   return part.statistic->of({.values = cell.values,
                              .baseline = cell.baseline,
+                             .is_baseline = cell.is_baseline,
                              .is_paired = table.is_paired,
                              .highest_is_best = column.highest_is_best,
                              .p = cell.corrected_p,
                              .sources = cell.sources});
 }
 
-/// A share, a correlation or a p, of which what is below the last digit is "<0.001".
+bool has_own_digits(const Statistic& statistic) {
+  using Kind = Statistic::Kind;
+  return statistic.kind == Kind::kShare || statistic.kind == Kind::kRatio || statistic.kind == Kind::kP;
+}
+
+/// A share, a correlation, a ratio or a p, of which what is below the last digit is "<0.001".
 std::string share_text(double value, const ShownPart& part) {
-  constexpr int kDecimals = 3;
-  const Digits digits = {.decimals = part.decimals.value_or(kDecimals), .is_given = true};
+  const int decimals = part.statistic->kind == Statistic::Kind::kRatio ? 2 : 3;
+  const Digits digits = {.decimals = part.decimals.value_or(decimals), .is_given = true};
   const double least = std::pow(10.0, -digits.decimals);
   if (part.statistic->kind == Statistic::Kind::kP && value > 0 && value < least)
     return fmt::format("<{:.{}f}", least, digits.decimals);
@@ -57,8 +63,7 @@ std::optional<std::string> statistic_text(const Table& table, const ShownPart& p
   if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
   const std::optional<double> value = value_of(table, part, column, cell);
   if (!value) return std::nullopt;
-  if (part.statistic->kind == Statistic::Kind::kShare || part.statistic->kind == Statistic::Kind::kP)
-    return share_text(*value, part);
+  if (has_own_digits(*part.statistic)) return share_text(*value, part);
   const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
   const bool is_difference = part.statistic->kind == Statistic::Kind::kDifference ||
                              (cell.is_difference && part.statistic->kind == Statistic::Kind::kValue);
@@ -78,7 +83,7 @@ std::string shown_text(const Table& table, const Table::Column& column, const Ce
   // Parts between which a bracket is open are shown, or left out, together.
   std::string text, group, brackets;
   bool has_value = false;
-  for (const ShownPart& part : table.show.parts) {
+  for (const ShownPart& part : column.show.parts) {
     const auto statistic = statistic_text(table, part, column, cell);
     group += part.before + statistic.value_or("–") + part.after;
     brackets += part.before + part.after;
@@ -101,11 +106,11 @@ bool shows_count(const Show& show) {
 
 /// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where `show` or the counts of the bad runs say
 /// it.
-std::string count_text(const Table& table, const Cell& cell) {
+std::string count_text(const Table& table, const Table::Column& column, const Cell& cell) {
   if (!common_end(cell).empty()) return "";
   if (cell.n() == cell.expected)
-    return table.shows_counts && !table.show.counts_itself ? fmt::format(" (n={})", cell.n()) : "";
-  const bool is_told = cell.n() > 0 && shows_count(table.show);
+    return table.shows_counts && !column.show.counts_itself ? fmt::format(" (n={})", cell.n()) : "";
+  const bool is_told = cell.n() > 0 && shows_count(column.show);
   return is_told || (cell.missing() == 0 && has_bad_runs(cell)) ? "" : fmt::format(" ({})", count_of(cell));
 }
 
@@ -131,8 +136,8 @@ std::string chosen_text(const Table& table, const Cell& cell) {
 std::string difference_text(const Table& table, const Table::Column& column, const Cell& cell) {
   const nlohmann::json theirs = cell.published_value();
   const auto part = std::ranges::find_if(
-      table.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
-  if (!theirs.is_number() || part == table.show.parts.end()) return "";
+      column.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
+  if (!theirs.is_number() || part == column.show.parts.end()) return "";
   const std::optional<double> ours = value_of(table, *part, column, cell);
   if (!ours) return "";
   const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
@@ -156,8 +161,8 @@ std::string measured_text(const Table& table, const Table::Column& column, const
   if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
   return shown_text(table, column, cell) + kLevels[cell.level] + (cell.stale > 0 ? "*" : "") +
-         (cell.mixed() > 0 ? "°" : "") + count_text(table, cell) + (cell.repeats ? " ≡" : "") + ends_text(cell) +
-         chosen_text(table, cell);
+         (cell.mixed() > 0 ? "°" : "") + count_text(table, column, cell) + (cell.repeats ? " ≡" : "") +
+         ends_text(cell) + chosen_text(table, cell);
 }
 
 std::string published_text(const Table& table, const Table::Column& column, const Cell& cell) {

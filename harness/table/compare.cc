@@ -58,8 +58,10 @@ class Comparer {
  public:
   Comparer(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table)
       : test_(test), means_(means), table_(table) {
+    const auto is_source = [](const ShownPart& part) { return part.statistic->needs == Statistic::Needs::kSentences; };
     shows_sources_ = std::ranges::any_of(
-        table.show.parts, [](const ShownPart& part) { return part.statistic->needs == Statistic::Needs::kSentences; });
+        table.columns, [&](const Table::Column& column) { return std::ranges::any_of(column.show.parts, is_source); });
+    has_baseline_ = std::ranges::any_of(table.rows, [](const Table::Row& row) { return row.baseline.has_value(); });
   }
 
   Compared compared() && {
@@ -154,16 +156,14 @@ class Comparer {
   }
 
   void mark_differences_from_baseline() {
-    const auto baseline = std::ranges::find_if(table_.rows, [&](const Table::Row& row) {
-      return !row.is_added && !table_.baseline.empty() && row.labels == table_.baseline;
-    });
-    if (baseline == table_.rows.end()) return;
+    if (!has_baseline_) return;
     std::vector<Cell*> cells;
     std::vector<double> p;
     std::optional<double> least;
     for (Table::Row& row : table_.rows) {
-      if (row.is_added || &row == &*baseline) continue;
-      const std::vector<Outcome> outcomes = outcomes_of(row, *baseline);
+      const Table::Row& baseline = table_.rows[*row.baseline];
+      if (row.is_added || &row == &baseline) continue;
+      const std::vector<Outcome> outcomes = outcomes_of(row, baseline);
       for (size_t i = 0; i < row.cells.size(); ++i) {
         if (!outcomes[i].p) continue;
         row.cells[i].p = outcomes[i].p;
@@ -208,7 +208,7 @@ class Comparer {
         continue;
       }
       const Outcome outcome = compare(*cell, *cells.front(), about);
-      if (table_.baseline.empty()) note(outcome);  // otherwise the comparison with the baseline says it
+      if (!has_baseline_) note(outcome);  // otherwise the comparison with the baseline says it
       all_have_p &= outcome.p.has_value();
       others.push_back(cell);
       p.push_back(outcome.p.value_or(1));
@@ -226,7 +226,7 @@ class Comparer {
   const SignificanceTest& test_;
   const std::vector<std::vector<size_t>>& means_;
   Table& table_;
-  bool shows_sources_ = false;
+  bool shows_sources_ = false, has_baseline_ = false;
   Compared compared_;
 };
 

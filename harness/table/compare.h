@@ -17,9 +17,9 @@ struct Compared {
   std::map<std::string, int> without;  // why two cells were not compared, or no p can be small enough → how often
 };
 
-/// Compares each cell with the baseline's in its column (Cell::baseline is set), and where the test asks for it with
-/// the best of its column. Rows that the grid file adds are not compared. `means`: of each column that is a mean of
-/// others these; its p is the largest of theirs, that of the statement that the row differs in all of them in one
+/// Compares each cell with its baseline's in its column (Table::Row::baseline is set), and where the test asks for it
+/// with the best of its column. Rows that the grid file adds are not compared. `means`: of each column that is a mean
+/// of others these; its p is the largest of theirs, that of the statement that the row differs in all of them in one
 /// direction (intersection–union).
 Compared compare_cells(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table);
 

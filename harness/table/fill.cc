@@ -309,15 +309,35 @@ bool averages_differ(const Places& places) {
   return points.size() > 1;
 }
 
-/// Of each cell, the values of the baseline's cell in the same column, and the difference from them.
-void set_baseline(const Table::Row& baseline, Table& table) {
+/// Of each row, the last of the baselines above it, or the first of all. `labels`: theirs, in the order of the rows.
+void set_baselines(const std::vector<std::vector<std::string>>& labels, Table& table) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < table.rows.size() && places.size() < labels.size(); ++i) {
+    if (!table.rows[i].is_added && table.rows[i].labels == labels[places.size()]) places.push_back(i);
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (next + 1 < places.size() && i == places[next + 1]) ++next;
+    table.rows[i].baseline = places[next];
+  }
+}
+
+/// Of each cell, the values of its baseline's in the same column, and how it compares with them.
+void compare_with_baselines(Table& table) {
   for (Table::Row& row : table.rows) {
-    for (size_t i = 0; i < row.cells.size() && &row != &baseline; ++i) {
+    const Table::Row& baseline = table.rows[*row.baseline];
+    for (size_t i = 0; i < row.cells.size(); ++i) {
       Cell& cell = row.cells[i];
       if (cell.is_difference) continue;
-      cell.baseline = baseline.cells[i].values;
-      cell.delta =
-          find_statistic("delta")->of({.values = cell.values, .baseline = cell.baseline, .is_paired = table.is_paired});
+      cell.is_baseline = &row == &baseline;
+      if (!cell.is_baseline) cell.baseline = baseline.cells[i].values;
+      const CellValues values = {.values = cell.values,
+                                 .baseline = cell.baseline,
+                                 .is_baseline = cell.is_baseline,
+                                 .is_paired = table.is_paired,
+                                 .highest_is_best = table.columns[i].highest_is_best};
+      cell.delta = find_statistic("delta")->of(values);
+      cell.ratio = find_statistic("ratio")->of(values);
     }
   }
 }
@@ -443,7 +463,6 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   table.title = title;
   table.row_axes = names_of(grid, spec.rows);
   table.column_axes = names_of(grid, spec.columns);
-  table.show = spec.show;
   table.names = grid.names;
   table.label = spec.label;
   table.width = spec.width;
@@ -485,12 +504,6 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   }
   mark_repeated_cells(table);
   table.is_paired = !spec.test || spec.test->is_paired;
-  if (spec.baseline) {
-    table.baseline = row_lines[*spec.baseline].front().labels;
-    set_baseline(*std::ranges::find_if(
-                     table.rows, [&](const Table::Row& row) { return !row.is_added && row.labels == table.baseline; }),
-                 table);
-  }
   for (const TableSpec::HeaderLine& line : spec.header) add_header_line(spec, line, table);
   for (size_t i = 0; i < table.columns.size(); ++i) {
     Table::Column& column = table.columns[i];
@@ -498,6 +511,13 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     column.digits = digits_of(spec, table, column.score);
     column.published_decimals = published_decimals(table, i);
     column.highest_is_best = highest_is_best(grid, spec, column.score);
+    if (const Show* show = entry_of(spec.shows, column.score)) column.show = *show;
+  }
+  if (!spec.baselines.empty()) {
+    std::vector<std::vector<std::string>> labels;
+    for (const size_t row : spec.baselines) labels.push_back(row_lines[row].front().labels);
+    set_baselines(labels, table);
+    compare_with_baselines(table);
   }
   const Compared compared = spec.test ? compare_cells(*spec.test, columns_of_means(columns), table) : Compared();
   table.chosen = spec.select ? chosen_everywhere(table) : "";

@@ -186,11 +186,19 @@ std::string names_in_print(const Grid& grid, const std::vector<size_t>& axes) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Whether it can have a value in a cell of one seed.
+bool is_of_one_seed(const Statistic& statistic) {
+  const SeedValue one = {1, 1};
+  return statistic.of({.values = {&one, 1}, .baseline = {&one, 1}, .p = 1, .sources = TwoSources()}).has_value();
+}
+
 // "mean ± sample standard deviation", as `show` composes it.
-std::string meaning_of(const Show& show) {
+std::string meaning_of(const Show& show, size_t seeds) {
   std::string text;
   for (const ShownPart& part : show.parts) {
     const bool is_apart = part.before.find_first_not_of(' ') != std::string::npos;
+    const bool is_whole = part.after.empty() && part.before.find_first_of("([") == std::string::npos;
+    if (seeds == 1 && !text.empty() && is_whole && !is_of_one_seed(*part.statistic)) continue;
     text += !text.empty() && !is_apart ? ", " : part.before;
     text.append(part.statistic->meaning).append(part.after);
   }
@@ -202,11 +210,22 @@ bool any_cell(const Table& table, const F& what) {
   return std::ranges::any_of(table.rows, [&](const Table::Row& row) { return std::ranges::any_of(row.cells, what); });
 }
 
-std::string baseline_in_print(const Table& table) {
+std::string row_in_print(const Table& table, const Table::Row& row) {
   std::vector<std::string> labels;
-  for (size_t i = 0; i < table.baseline.size(); ++i)
-    labels.push_back(name_of(table.names, table.row_axes[i], table.baseline[i]).text);
+  for (size_t i = 0; i < row.labels.size(); ++i)
+    labels.push_back(name_of(table.names, table.row_axes[i], row.labels[i]).text);
   return fmt::format("{}", fmt::join(labels, ", "));
+}
+
+// "the baseline is (1) base", or which of several is that of a row.
+std::string baselines_in_print(const Table& table) {
+  std::vector<std::string> rows;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (table.rows[i].baseline == i) rows.push_back(row_in_print(table, table.rows[i]));
+  }
+  if (rows.size() == 1) return fmt::format("the baseline is {}", rows.front());
+  constexpr size_t kMaxRows = 8;
+  return fmt::format("the baseline of a row is the last above it of: {}", some_of(rows, kMaxRows, "; "));
 }
 
 // "RT, test: ", or "" for the only column.
@@ -221,12 +240,28 @@ std::string column_in_print(const Table& table, size_t index) {
   return table.columns.size() == 1 || names.empty() ? "" : fmt::format("{} ", fmt::join(names, ", "));
 }
 
-// What the numbers of a cell are.
+// What the numbers of a cell are: one sentence, or one for each `show` with its scores.
+void add_meanings(const NoteContext& context, Table& table) {
+  const std::vector<int64_t>& seeds = context.grid.seeds;
+  std::vector<std::pair<std::string, std::vector<std::string>>> meanings;  // with the scores
+  for (const Table::Column& column : table.columns) {
+    const std::string meaning = meaning_of(column.show, seeds.size());
+    auto same = std::ranges::find(meanings, meaning, [](const auto& one) { return one.first; });
+    if (same == meanings.end()) same = meanings.insert(same, {meaning, {}});
+    const std::string score = score_in_print(table, column.score);
+    if (std::ranges::find(same->second, score) == same->second.end()) same->second.push_back(score);
+  }
+  for (const auto& [meaning, scores] : meanings) {
+    const bool is_of_all = table.several_scores && meanings.size() == 1;
+    table.notes.push_back(fmt::format("{}{} over {} ({})",
+                                      is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")), meaning,
+                                      counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
+  }
+}
+
 void add_show_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
-  const std::string score = table.several_scores ? "" : score_in_print(table, table.columns.front().score) + ": ";
-  table.notes.push_back(fmt::format("{}{} over {} ({})", score, meaning_of(spec.show),
-                                    counted(std::ssize(grid.seeds), "seed"), fmt::join(grid.seeds, ", ")));
+  add_meanings(context, table);
   for (const auto& [axis, points] : spec.where) {
     const bool is_seen = std::ranges::find(spec.rows, axis) != spec.rows.end() ||
                          std::ranges::find(spec.columns, axis) != spec.columns.end();
@@ -241,13 +276,17 @@ void add_show_notes(const NoteContext& context, Table& table) {
         fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.average),
                     averages_differ ? " that the cell has, which are not the same in every cell" : ""));
   }
-  const bool has_delta = std::ranges::any_of(
-      spec.show.parts, [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; });
-  if (spec.baseline && (has_delta || spec.test)) {
-    const bool is_by_seed = has_delta && table.is_paired;
-    table.notes.push_back(fmt::format("the baseline is {}{}", baseline_in_print(table),
-                                      is_by_seed ? "; differences are of the same seed" : ""));
-  }
+  const auto compares = [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; };
+  const auto has = [&](const auto& is_wanted) {
+    return std::ranges::any_of(
+        table.columns, [&](const Table::Column& column) { return std::ranges::any_of(column.show.parts, is_wanted); });
+  };
+  if (spec.baselines.empty() || !(has(compares) || spec.test)) return;
+  const auto is_by_seed = [&](const ShownPart& part) {
+    return compares(part) && part.statistic->kind != Statistic::Kind::kRatio;
+  };
+  table.notes.push_back(baselines_in_print(table) +
+                        (has(is_by_seed) && table.is_paired ? "; differences are of the same seed" : ""));
 }
 
 const char* method_in_words(const SignificanceTest& test) {

@@ -43,7 +43,9 @@ struct Cell {
   enum class End { kDiverged, kFailed, kBelow, kScoreless };
   std::map<int64_t, End> ends;       // of the seeds whose runs have ended without a value
   std::vector<SeedValue> values;     // of the runs that are done and have the score; statistics are over these
+  bool is_baseline = false;          // others are compared with it
   std::optional<double> delta = {};  // the difference from the baseline
+  std::optional<double> ratio = {};  // to the baseline, as {ratio} has it
   std::vector<SeedValue> baseline;   // the values of the baseline's cell in the column
   std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences;  // by seed, of the score
   std::optional<double> p, corrected_p;                               // of the table's test against the baseline
@@ -84,6 +86,7 @@ struct Table {
   struct Column {
     std::vector<std::string> labels;  // one for each column axis
     std::string score;
+    Show show = default_show();
     Digits digits = {};          // of mean, spread and difference
     double factor = 1;           // by which the scores of the runs are multiplied
     int published_decimals = 0;  // digits after the point of published numbers, as in the source
@@ -91,9 +94,10 @@ struct Table {
     bool is_added = false;  // the grid does not have it
   };
   struct Row {
-    std::vector<std::string> labels;  // one for each row axis
-    std::vector<Cell> cells;          // one for each column
-    bool is_added = false;            // the grid does not have it
+    std::vector<std::string> labels;      // one for each row axis
+    std::vector<Cell> cells;              // one for each column
+    bool is_added = false;                // the grid does not have it
+    std::optional<size_t> baseline = {};  // the row that it is compared with, by its place; its own: it is a baseline
   };
   struct HeaderLine {
     Name name;
@@ -107,14 +111,12 @@ struct Table {
   std::vector<HeaderLine> header;        // below the labels of the columns
   std::vector<Column> columns;
   std::vector<Row> rows;
-  Show show = default_show();
   bool shows_counts = true;  // `show` leaves the number of seeds to the table, and it is not the same everywhere
   std::string chosen;        // with `select`: what is chosen in every cell; "": not the same everywhere
-  std::vector<std::string> baseline;  // the labels of the row that others are compared with
-  bool is_paired = true;              // with it, by seed
-  std::vector<std::string> sources;   // that single published numbers have
-  Names names;                        // in print, of the axes, labels and scores above
-  std::string label;                  // in LaTeX, as in \ref{tab:norms}
+  bool is_paired = true;     // with the baseline, by seed
+  std::vector<std::string> sources;  // that single published numbers have
+  Names names;                       // in print, of the axes, labels and scores above
+  std::string label;                 // in LaTeX, as in \ref{tab:norms}
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   std::vector<std::string> notes;  // printed below the table, one sentence each
 };

@@ -316,6 +316,131 @@ TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
   EXPECT_EQ(shown("{delta:.1f} ± {delta_ci95:.1f}", "[table.test]\nmethod = \"t\"\npaired = false\n"), "+2.0 ± 5.7");
 }
 
+/// Rows a to f, of two seeds, with these values of "s" and ten times as many "seconds".
+Table of_six(const std::string& keys, const std::map<std::string, double>& values) {
+  return table_of(
+      "seeds = 2\n[axis]\nnorm = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]\n[table]\nrows = \"norm\"\n"
+      "scores = [\"s\", \"seconds\"]\nbest = { seconds = \"lowest\" }\ndecimals = 1\n" +
+          keys,
+      [&](auto labels, int64_t seed) {
+        const double value = values.at(labels["norm"]) + (seed == 1 ? -1 : 1);
+        return done({{"s", value}, {"seconds", 10 * value}});
+      });
+}
+const std::map<std::string, double> kSix = {{"a", 4}, {"b", 6}, {"c", 3}, {"d", 5}, {"e", 8}, {"f", 2}};
+
+TEST(Ratio, IsOfMeansAndAboveOneWhereTheCellIsBetterThanItsBaseline) {
+  const Table table = of_six("baseline = \"a\"\nshow = \"{mean}/{ratio}\"\n", kSix);
+  EXPECT_THAT(column_of(table), ElementsAre("4.0/1.00", "6.0/1.50", "3.0/0.75", "5.0/1.25", "8.0/2.00", "2.0/0.50"));
+  EXPECT_THAT(column_of(table, 1),
+              ElementsAre("40.0/1.00", "60.0/0.67", "30.0/1.33", "50.0/0.80", "80.0/0.50", "20.0/2.00"))
+      << "baseline ÷ cell, where the lowest is best";
+  EXPECT_EQ(table.notes.at(0), "mean/ratio to the baseline, above 1 where it is better over 2 seeds (1, 2)");
+  EXPECT_EQ(table.notes.at(1), "the baseline is a");
+  const nlohmann::json json = nlohmann::json::parse(render(table, table_format("json")));
+  EXPECT_EQ(json.at("rows").at(1).at("cells").at(0).at("ratio"), 1.5);
+  EXPECT_EQ(json.at("rows").at(0).at("cells").at(0).at("ratio"), 1);
+  EXPECT_TRUE(json.at("rows").at(0).at("cells").at(0).at("delta").is_null());
+}
+
+TEST(Ratio, IsOfTheSeedsThatBothHaveAndOfNumbersAboveZero) {
+  const auto ratio = [](const std::string& keys, double first) {
+    const std::string grid =
+        "seeds = 2\n[axis]\nnorm = [\"a\", \"b\"]\n[table]\nrows = \"norm\"\nscores = \"s\"\n"
+        "baseline = \"a\"\nshow = \"{mean:.1f} {ratio:.3f}\"\n" +
+        keys;
+    return column_of(table_of(grid,
+                              [&](auto labels, int64_t seed) {
+                                if (labels["norm"] == "a") return done({{"s", seed == 1 ? first : 20}});
+                                return seed == 1 ? done({{"s", 15}}) : ended(RunState::kFailed);
+                              }))
+        .at(1);
+  };
+  EXPECT_EQ(ratio("", 10), "15.0 1.500, 1/2 failed");
+  EXPECT_EQ(ratio("[table.test]\nmethod = \"t\"\npaired = false\n", 10), "15.0 1.000, 1/2 failed");
+  EXPECT_EQ(ratio("", 0), "15.0, 1/2 failed");
+  EXPECT_EQ(ratio("", -10), "15.0, 1/2 failed");
+}
+
+TEST(Baselines, OfARowAreTheLastAboveIt) {
+  const std::string show = "show = \"{ratio} {delta}\"\n";
+  const Table table = of_six("baseline = [\"e\", \"b\", \"c\"]\n" + show, kSix);
+  EXPECT_THAT(column_of(table), ElementsAre("0.67 −2.0", "1.00", "1.00", "1.67 +2.0", "1.00", "0.25 −6.0"));
+  EXPECT_EQ(table.notes.at(1),
+            "the baseline of a row is the last above it of: b; c; e; differences are of the same seed");
+  const Table added = of_six("baseline = [\"a\", \"e\"]\n" + show +
+                                 "row = { label = \"mean\", mean = [\"a\", \"b\"], "
+                                 "before = \"f\" }\n",
+                             kSix);
+  EXPECT_EQ(added.rows.at(5).labels.at(0), "mean");
+  EXPECT_EQ(column_of(added).at(5), "0.62 −3.0") << "of e, which stands above it";
+}
+
+TEST(Baselines, OfSeveralAxesAreListsOfLabels) {
+  const Table table = table_of(R"--(
+[axis]
+corpus = ["x", "y"]
+model = ["base", "deep"]
+[table]
+rows = ["corpus", "model"]
+scores = "s"
+baseline = [["x", "base"], ["y", "base"]]
+show = "{mean:.0f}/{ratio}"
+)--",
+                               [](auto labels, int64_t) {
+                                 const double base = labels["corpus"] == "x" ? 10 : 40;
+                                 return done({{"s", base + (labels["model"] == "deep" ? 10 : 0)}});
+                               });
+  std::vector<std::string> texts;
+  for (const auto& line : texts_of(table)) texts.push_back(line.at(2));
+  EXPECT_THAT(texts, ElementsAre("10/1.00", "20/2.00", "40/1.00", "50/1.25"));
+  EXPECT_THAT(table.notes, Contains("the baseline of a row is the last above it of: x, base; y, base"));
+}
+
+TEST(Baselines, AreThoseOfTheTestToo) {
+  const Values values = {{"a", {1, 1, 1, 1, 1, 1}},
+                         {"b", {2, 3, 2, 3, 2, 3}},
+                         {"c", {9, 9, 9, 9, 9, 9}},
+                         {"d", {9.1, 8.9, 9, 9.1, 8.9, 9}},
+                         {"e", {1, 1.5, 1, 1, 1.5, 1}}};
+  const auto marks = [&](const std::string& baseline) {
+    const Table table = filled(
+        grid_of(6, "\"a\", \"b\", \"c\", \"d\", \"e\"", "baseline = " + baseline + "\n[table.test]\nmethod = \"t\"\n"),
+        values);
+    std::vector<int> levels;
+    for (const Table::Row& row : table.rows) levels.push_back(row.cells[0].level);
+    EXPECT_THAT(note_with(table, "† p"), HasSubstr(baseline == "\"a\"" ? "for 4 comparisons" : "for 3 comparisons"));
+    return levels;
+  };
+  EXPECT_THAT(marks("\"a\""), ElementsAre(0, 1, 1, 1, 0));
+  EXPECT_THAT(marks("[\"a\", \"c\"]"), ElementsAre(0, 1, 0, 0, 1));
+}
+
+TEST(Show, OfAScoreIsItsOwnAndANoteSaysOfEachWhatItIs) {
+  const Table table =
+      of_six("baseline = \"a\"\nshow = { \"sec*\" = \"{mean}/{ratio}\", \"*\" = \"{mean} [{min}]\" }\n", kSix);
+  EXPECT_EQ(column_of(table).at(1), "6.0 [5.0]");
+  EXPECT_EQ(column_of(table, 1).at(1), "60.0/0.67");
+  EXPECT_THAT(table.notes.at(0), HasSubstr("s: mean [least] over 2 seeds"));
+  EXPECT_THAT(table.notes.at(1), HasSubstr("seconds: mean/ratio to the baseline"));
+  const Table others = of_six("baseline = \"a\"\nshow = { seconds = \"{ratio}\" }\n", kSix);
+  EXPECT_EQ(column_of(others).at(1), "6.0 ± 1.4") << "others have the default";
+}
+
+TEST(Show, OfOneSeedSpeaksOfNoSpread) {
+  const auto note = [](const std::string& seeds, const std::string& show) {
+    return table_of("seeds = " + seeds + "\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + show,
+                    [](auto, int64_t) {
+                      return done({{"s", 1}});
+                    })
+        .notes.at(0);
+  };
+  EXPECT_EQ(note("1", ""), "s: mean over 1 seed (1)");
+  EXPECT_EQ(note("2", ""), "s: mean ± sample standard deviation over 2 seeds (1, 2)");
+  EXPECT_EQ(note("1", "show = \"{mean} {max} {ci95}\"\n"), "s: mean, greatest over 1 seed (1)");
+  EXPECT_EQ(note("1", "show = \"{std}\"\n"), "s: sample standard deviation over 1 seed (1)");
+}
+
 TEST(Differences, AreLeftOutTogetherWithTheirBracketWhereACellHasNone) {
   const Values values = {{"a", {1, 2, 3}}, {"b", {2, 3, 7}}};
   const auto of_baseline = [&](const std::string& show) {

@@ -381,6 +381,21 @@ std::vector<std::string> cells_of(const std::vector<std::vector<double>>& rows, 
 }
 using testing::ElementsAre;
 
+TEST(Cell, ShowsAPublishedNumberWithItsRatioAsTheSourceHasIt) {
+  const auto text = [](const std::string& published) {
+    return cell_of(1, around_28, "published = { source = \"P\", values = [[\"" + published + "\"]] }\n");
+  };
+  EXPECT_EQ(text("27.5/1.00"), "28.10 [27.5/1.00, +0.60]");
+  EXPECT_EQ(text("27.5/1.00*"), "28.10 [27.5/1.00*, +0.60]");
+  EXPECT_EQ(text("–/1.00"), "28.10 [–/1.00]");
+  EXPECT_EQ(text("27.5/1.00 (2)"), "28.10 [27.5/1.00 (2)]") << "no number";
+  EXPECT_EQ(text("27.5/"), "28.10 [27.5/]");
+}
+
+TEST(Cell, OfAPatternHasTheDigitsOfTheLongestThatItsScoreMatches) {
+  EXPECT_EQ(cell_of(3, around_28, "decimals = { \"*\" = 4, \"test*\" = 1, \"tes*\" = 3 }"), "28.2 ± 0.1");
+}
+
 TEST(Cell, EqualScoresHaveNoSpreadAndTheDigitsComeFromTheOthers) {
   EXPECT_THAT(cells_of({{27.7, 27.7, 27.7}, {0.1, 0.1, 0.1}, {28.0, 28.2, 28.5}}),
               ElementsAre("27.70 ± 0.00", "0.10 ± 0.00", "28.23 ± 0.25"));
