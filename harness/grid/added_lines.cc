@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/sections.h"
 
@@ -107,22 +108,53 @@ void load_before(TableReader& reader, const Lines& lines, TableSpec::AddedLine& 
   if (const toml::node* before = reader.any("before")) added.before = lines.find(*before, "before", reader);
 }
 
-TableSpec::AddedLine load_row(TableReader& reader, const Lines& rows, const Lines& columns) {
+/// Where the values of a row of published numbers may stand: in each of the layout's columns, of its first score (""),
+/// or of each of its scores. Where patterns name scores, the runs decide which these are.
+struct PublishedPlaces {
+  using Place = std::pair<size_t, std::string>;
+  std::vector<Place> of_first = {}, of_each = {};
+
+  PublishedPlaces(const Grid& grid, const TableSpec& spec, const std::vector<Coordinates>& columns) {
+    bool are_known = true;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const std::vector<std::string>& scores = spec.scores_of_column(grid, columns[i]);
+      of_first.emplace_back(i, "");
+      for (const std::string& score : scores) of_each.emplace_back(i, score);
+      are_known &= !scores.empty() && std::ranges::none_of(scores, is_pattern);
+    }
+    if (!are_known) of_each = of_first;
+  }
+};
+
+void load_published_row(const toml::table& published, const std::string& file, const PublishedPlaces& places,
+                        TableSpec::AddedLine& row) {
+  TableReader reader(published, "published", file);
+  row.source = reader.text("source").value_or("");
+  const toml::array* values = reader.list("values");
+  reader.refuse_leftovers();
+  const auto fit = [&](const auto& all) { return values && values->size() == all.size(); };
+  if (row.source.empty() || !(fit(places.of_first) || fit(places.of_each))) {
+    const bool has_several = places.of_each.size() > places.of_first.size();
+    fail("{}: a row of published numbers needs their source and values = […], {} of them (the table's columns){}",
+         reader.location(), places.of_first.size(),
+         has_several ? fmt::format(", or {} (each score of each)", places.of_each.size()) : "");
+  }
+  row.published.resize(places.of_first.size());
+  for (size_t i = 0; i < values->size(); ++i) {
+    const auto& [column, score] = fit(places.of_each) ? places.of_each[i] : places.of_first[i];
+    row.published[column].emplace(score, read_published(*values->get(i), reader));
+  }
+}
+
+TableSpec::AddedLine load_row(TableReader& reader, const Lines& rows, const PublishedPlaces& places) {
   TableSpec::AddedLine row;
   row.labels = load_labels(reader, rows);
   load_sum(reader, rows, row);
   load_before(reader, rows, row);
   if (const toml::table* published = reader.table("published")) {
-    TableReader own(*published, "published", reader.file());
-    row.source = own.text("source").value_or("");
-    const toml::array* values = own.list("values");
-    own.refuse_leftovers();
-    if (!row.sum.empty()) fail("{}: a row is a mean, a difference or published, one of them", own.location());
-    if (!values || values->size() != columns.labels.size() || row.source.empty()) {
-      fail("{}: a row of published numbers needs their source and values = […], {} of them (the table's columns)",
-           own.location(), columns.labels.size());
-    }
-    for (const toml::node& value : *values) row.published.push_back(read_published(value, own));
+    if (!row.sum.empty())
+      fail("{}: a row is a mean, a difference or published, one of them", reader.location("published"));
+    load_published_row(*published, reader.file(), places, row);
   } else if (row.sum.empty()) {
     fail("{}: a row is a mean, a difference or published; write one of these", reader.location());
   }
@@ -161,9 +193,10 @@ std::vector<size_t> load_baselines(const toml::node& node, const Lines& rows, co
 void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layout, TableSpec& spec) {
   const Lines rows("row", grid, spec.rows, layout.rows), columns("column", grid, spec.columns, layout.columns);
   if (const toml::node* baseline = reader.any("baseline")) spec.baselines = load_baselines(*baseline, rows, reader);
+  const PublishedPlaces places(grid, spec, layout.columns);
   for (const toml::table* table : reader.tables("row")) {
     TableReader own(*table, "[[table.row]]", reader.file());
-    TableSpec::AddedLine row = load_row(own, rows, columns);
+    TableSpec::AddedLine row = load_row(own, rows, places);
     require_other_labels(row, spec.added_rows, rows, own);
     spec.added_rows.push_back(std::move(row));
     own.refuse_leftovers();

@@ -319,6 +319,13 @@ std::string load_label(TableReader& reader) {
 
 }  // namespace
 
+const std::vector<std::string>& TableSpec::scores_of_column(const Grid& grid,
+                                                            const std::vector<uint32_t>& column) const {
+  const auto axis = std::ranges::find_if(columns, [&](size_t one) { return one == scores_axis; });
+  if (axis == columns.end()) return scores;
+  return scores_of_label.at(grid.axes[*axis].points[column[static_cast<size_t>(axis - columns.begin())]].label);
+}
+
 bool TableSpec::admits(const std::vector<uint32_t>& index) const {
   return std::ranges::all_of(where, [&](const auto& entry) { return entry.second[index[entry.first]]; });
 }

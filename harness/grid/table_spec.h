@@ -51,8 +51,8 @@ struct TableSpec {
     std::optional<size_t> before;    // index into the layout's rows (columns) before which it stands; nullopt: last
     std::string score;               // of a column; "": the first of the table
     std::optional<size_t> baseline;  // of a column: the layout's row that is subtracted from each
-    std::vector<PublishedNumber>
-        published;       // of a row of published numbers alone: one for each of the layout's columns
+    // Of a row of published numbers alone: for each of the layout's columns, by score; "": the first of the column.
+    std::vector<std::map<std::string, PublishedNumber>> published;
     std::string source;  // of these
   };
 
@@ -92,6 +92,8 @@ struct TableSpec {
   Width width = Width::kAsNeeded;
   std::vector<NamedScore> named;  // all scores that the sections above name
 
+  /// The names and patterns of a column of the layout (Coordinates); empty: test.*.
+  const std::vector<std::string>& scores_of_column(const Grid& grid, const std::vector<uint32_t>& column) const;
   bool admits(const std::vector<uint32_t>& index) const;  ///< whether `where` has a combination (Combination::index)
 };
 

@@ -82,7 +82,7 @@ constexpr Statistic kStatistics[] = {
     {"max",          "greatest",                                    Kind::kValue,       Needs::kNothing,   of_values<greatest>},
     {"delta",        "mean difference from the baseline",           Kind::kDifference,  Needs::kBaseline,  delta_of},
     {"delta_ci95",   "half the 95 % t interval of the difference",  Kind::kSpread,      Needs::kBaseline,  half_interval_of_delta},
-    {"ratio",        "ratio to the baseline, above 1 where it is better", Kind::kRatio, Needs::kBaseline,  ratio_of},
+    {"ratio",        "ratio to the baseline (above 1 is better)", Kind::kRatio, Needs::kBaseline,  ratio_of},
     {"r",            "correlation of its seeds with the baseline's", Kind::kShare, Needs::kBaseline,  correlation_of},
     {"better",       "probability that a run is better than one of the baseline", Kind::kShare, Needs::kBaseline, better_of},
     {"better_low",   "lower end of its 95 % interval",              Kind::kShare, Needs::kBaseline,  end_of_better<&Interval::first>},

@@ -51,11 +51,7 @@ std::set<std::string> scores_there(const std::vector<Row>& rows) {
 /// The scores of a column of the layout, with patterns replaced by the names that match.
 std::vector<std::string> scores_of(const Grid& grid, const TableSpec& spec, const Coordinates& column,
                                    const std::set<std::string>& there) {
-  std::vector<std::string> scores = spec.scores;
-  for (size_t i = 0; i < spec.columns.size(); ++i) {
-    if (spec.columns[i] == spec.scores_axis)
-      scores = spec.scores_of_label.at(grid.axes[spec.columns[i]].points[column[i]].label);
-  }
+  const std::vector<std::string>& scores = spec.scores_of_column(grid, column);
   return names_matching(scores.empty() ? std::vector<std::string>{"test.*"} : scores, there);
 }
 

@@ -52,14 +52,26 @@ Cell cell_of(const Line& row, const Line& column, const Base& base) {
   return sum;
 }
 
+namespace {
+
+/// Null: the row has none there.
+const PublishedNumber* published_at(const TableSpec::AddedLine& row, size_t column, const std::string& score,
+                                    const std::string& first_score) {
+  const std::map<std::string, PublishedNumber>& by_score = row.published[column];
+  auto found = by_score.find(score);
+  if (found == by_score.end() && score == first_score) found = by_score.find("");
+  return found == by_score.end() || found->second.value.is_null() ? nullptr : &found->second;
+}
+
+}  // namespace
+
 Cell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
                     const Base& base) {
   std::vector<Cell> cells(column.sum.size());
   Terms terms;
   for (size_t i = 0; i < cells.size(); ++i) {
     const auto& [c, weight] = column.sum[i];
-    const PublishedNumber& number = row.added->published[c];
-    if (column.score == first_scores[c] && !number.value.is_null()) cells[i].published = {number};
+    if (const auto* number = published_at(*row.added, c, column.score, first_scores[c])) cells[i].published = {*number};
     terms.emplace_back(&cells[i], weight);
   }
   if (!column.added) return cells.front();

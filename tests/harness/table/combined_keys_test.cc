@@ -111,6 +111,29 @@ TEST(MeanOfScores, ChoosesAndIsBelowTheLimit) {
   EXPECT_THAT(texts_of(below)[1], ElementsAre("b", "fail (2/2)", "fail (2/2)"));
 }
 
+TEST(PublishedRow, HasTheFirstScoreOfEachColumnOrEachScoreOfEach) {
+  const auto row = [](const std::string& scores, const std::string& values) {
+    const Table table = table_of("[axis]\nsystem = [\"a\"]\ndata = [\"x\", \"y\"]\n[table]\nrows = \"system\"\n" + scores +
+                                     "[[table.row]]\nlabel = \"P\"\npublished = { source = \"S\", values = " + values + " }\n",
+                                 [](auto, int64_t) { return done({{"s", 1}, {"t", 2}}); });
+    return texts_of(table).at(1);
+  };
+  const std::string two = "scores = [\"s\", \"t\"]\n", by_label = "scores.data = { x = [\"t\", \"s\"], y = \"t\" }\n";
+  EXPECT_THAT(row(two, "[5.5, \"6*\"]"), ElementsAre("P", "[5.5]", "", "[6*]", ""));
+  EXPECT_THAT(row(two, "[5.5, 7, \"\", \"fail\"]"), ElementsAre("P", "[5.5]", "[7]", "", "[fail]"));
+  EXPECT_THAT(row(by_label, "[1, 2, 3]"), ElementsAre("P", "[1]", "[2]", "[3]"));
+  EXPECT_THAT(row(by_label, "[1, 3]"), ElementsAre("P", "[1]", "", "[3]"));
+  for (const auto& [scores, values, sentence] : {std::tuple(two, "[1, 2, 3]", "2 of them (the table's columns), or 4 (each score of each)"),
+                                                 std::tuple(std::string("scores = \"*\"\n"), "[1]", "2 of them (the table's columns)")}) {
+    try {
+      row(scores, values);
+      FAIL();
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), testing::EndsWith(std::string("a row of published numbers needs their source and values = […], ") + sentence));
+    }
+  }
+}
+
 constexpr const char* kInitAndPlace = R"--(
 seeds = 2
 [axis]

@@ -335,7 +335,7 @@ TEST(Ratio, IsOfMeansAndAboveOneWhereTheCellIsBetterThanItsBaseline) {
   EXPECT_THAT(column_of(table, 1),
               ElementsAre("40.0/1.00", "60.0/0.67", "30.0/1.33", "50.0/0.80", "80.0/0.50", "20.0/2.00"))
       << "baseline ÷ cell, where the lowest is best";
-  EXPECT_EQ(table.notes.at(0), "mean/ratio to the baseline, above 1 where it is better over 2 seeds (1, 2)");
+  EXPECT_EQ(table.notes.at(0), "mean/ratio to the baseline (above 1 is better) over 2 seeds (1, 2)");
   EXPECT_EQ(table.notes.at(1), "the baseline is a");
   const nlohmann::json json = nlohmann::json::parse(render(table, table_format("json")));
   EXPECT_EQ(json.at("rows").at(1).at("cells").at(0).at("ratio"), 1.5);
