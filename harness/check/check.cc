@@ -45,6 +45,7 @@ class CellFinder {
       const Table::Column& column = table.columns[i];
       if (!column.is_added) add(table.column_axes, column.labels);
       if (claim.score.empty() || column.score == claim.score) columns_.emplace(column.labels, i);
+      columns_of_score_[column.score].emplace(column.labels, i);
     }
     wanted_ = !claim.over.empty() ? along_axis() : claim.among_all ? with_others() : claim.cells;
   }
@@ -81,7 +82,7 @@ class CellFinder {
     for (size_t i = 0; i < wanted_.size(); ++i) {
       CellLabels all = wanted_[i];
       all.insert(place.begin(), place.end());
-      const Found one = find(wanted_[i], all);
+      const Found one = find(wanted_[i], all, claim_.scores.empty() ? columns_ : columns_of_score(claim_.scores[i]));
       // Those that the claim does not name itself need not be there at every place.
       const bool is_named = claim_.over.empty() && (i == 0 || !claim_.among_all);
       if (is_named || has_runs(one)) found.push_back(one);
@@ -156,7 +157,15 @@ class CellFinder {
     return points.items();
   }
 
-  Found find(const CellLabels& labels, const CellLabels& all) const {
+  using Lines = std::map<std::vector<std::string>, size_t>;  // labels → the first with these
+
+  const Lines& columns_of_score(const std::string& score) const {
+    static const Lines kNone;
+    const auto found = columns_of_score_.find(score);
+    return found == columns_of_score_.end() ? kNone : found->second;
+  }
+
+  Found find(const CellLabels& labels, const CellLabels& all, const Lines& columns) const {
     const auto at = [&](const std::vector<std::string>& axes, const Lines& lines) {
       std::vector<std::string> own;
       for (const std::string& axis : axes) {
@@ -166,19 +175,18 @@ class CellFinder {
       }
       return lines.find(own);
     };
-    const auto row = at(table_.row_axes, rows_), column = at(table_.column_axes, columns_);
-    if (row == rows_.end() || column == columns_.end()) return {.labels = labels};
+    const auto row = at(table_.row_axes, rows_), column = at(table_.column_axes, columns);
+    if (row == rows_.end() || column == columns.end()) return {.labels = labels};
     return {labels, &table_.rows[row->second].cells[column->second], &table_.columns[column->second]};
   }
-
-  using Lines = std::map<std::vector<std::string>, size_t>;  // labels → the first with these
 
   const ClaimSpec& claim_;
   const Table& table_;
   std::set<std::string> fixed_;                            // axes
   std::set<std::pair<std::string, std::string>> of_grid_;  // axis, label
   Lines rows_, columns_;                                   // columns: of the claim's score
-  std::vector<CellLabels> wanted_;                         // what it compares at each place
+  std::map<std::string, Lines> columns_of_score_;
+  std::vector<CellLabels> wanted_;  // what it compares at each place
 };
 
 using Found = CellFinder::Found;
@@ -211,6 +219,11 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
       if (label != found.labels.end()) names.push_back(name_of(table.names, axis, label->second).text);
     }
   }
+  if (!claim.scores.empty() && found.column) {
+    const std::string& score = found.column->score;
+    const Name in_print = name_of(table.names, score);
+    names.push_back(in_print.text.empty() ? score : in_print.text);
+  }
   sample.name = fmt::format("{}", fmt::join(names, ", "));
   if (!claim.over.empty()) sample.at = number_of_label(found.labels.at(claim.over)).value_or(0);
   if (!found.cell) return sample;
@@ -225,6 +238,21 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
   sample.failed = static_cast<size_t>(cell.diverged);
   sample.missing = sample.runs - std::min(sample.runs, sample.failed + sample.curves.size());
   return sample;
+}
+
+/// Whether the highest is best, of all of the cells.
+bool is_highest_best(const std::vector<Found>& cells, const ClaimSpec& claim, const std::string& text) {
+  if (!claim.curve.empty()) return !claim.lowest_is_best;
+  const auto first = std::ranges::find_if(cells, CellFinder::has_runs);
+  const bool is_order = claim.kind->form == ClaimKind::Form::kDifference && claim.kind->name != "equivalent";
+  for (const Found& one : cells) {
+    if (!is_order || !one.column || one.column->highest_is_best == first->column->highest_is_best) continue;
+    fail(
+        "the claim \"{}\" compares {}, of which the highest is best of one and the lowest of another; set the table's "
+        "best for both",
+        text, fmt::join(claim.scores, " and "));
+  }
+  return first->column->highest_is_best;
 }
 
 /// Whether some of the cells are made of the same runs: these are no independent samples.
@@ -305,12 +333,13 @@ void check_claim(const Grid& grid, size_t index, const Table& table, const Resul
   const View& view = grid.views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
   const CellFinder finder(claim, table);
-  const bool has_score = !claim.score.empty() || table.columns.empty();
+  std::string score = claim.scores.empty() ? claim.score : fmt::format("{}", fmt::join(claim.scores, ", "));
+  if (score.empty() && !table.columns.empty()) score = table.columns.front().score;
   Check blank{.grid = grid.title,
               .name = claim.name,
               .text = view.title,
               .source = claim.source,
-              .score = has_score ? claim.score : table.columns.front().score,
+              .score = score,
               .claim = index,
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
@@ -330,12 +359,11 @@ void check_claim(const Grid& grid, size_t index, const Table& table, const Resul
     if (has_runs) {
       std::vector<CellSample> samples;
       for (const Found& one : cells) samples.push_back(sample_of(one, claim, table, results));
-      check.score = claim.curve.empty() ? first->column->score : claim.curve;
-      check.finding = check_claim(
-          *claim.kind, samples,
-          {.limits = claim.limits,
-           .is_paired = check.is_paired,
-           .highest_is_best = claim.curve.empty() ? first->column->highest_is_best : !claim.lowest_is_best});
+      if (claim.scores.empty()) check.score = claim.curve.empty() ? first->column->score : claim.curve;
+      check.finding = check_claim(*claim.kind, samples,
+                                  {.limits = claim.limits,
+                                   .is_paired = check.is_paired,
+                                   .highest_is_best = is_highest_best(cells, claim, view.title)});
       check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
     }
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;

@@ -124,8 +124,10 @@ class CellReader {
     return cell;
   }
 
-  /// A list of these, of which one may stand by itself where one is enough.
-  std::vector<CellLabels> cells(const toml::node& node, const ClaimKind& kind) const {
+  /// A list of these, of which one may stand by itself where one is enough. With `scores` of their own two may have the
+  /// same labels.
+  std::vector<CellLabels> cells(const toml::node& node, const ClaimKind& kind,
+                                const std::vector<std::string>& scores) const {
     std::vector<CellLabels> all;
     const toml::array* list = kind.max_cells > 1 ? node.as_array() : nullptr;
     if (!list) {
@@ -133,8 +135,11 @@ class CellReader {
     } else {
       for (const toml::node& one : *list) all.push_back(cell(one));
     }
-    for (auto one = all.begin(); one != all.end(); ++one) {
-      if (std::find(all.begin(), one, *one) != one) fail("{} has the cell {} twice", at(node), text_of(*one));
+    const auto score_of = [&](size_t cell) { return cell < scores.size() ? scores[cell] : ""; };
+    for (size_t i = 0; i < all.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (all[i] == all[j] && score_of(i) == score_of(j)) fail("{} has the cell {} twice", at(node), text_of(all[i]));
+      }
     }
     if (all.size() < kind.min_cells || all.size() > kind.max_cells) {
       fail("{} needs {}, each a label or labels of a row or a column, and has {}", at(node),
@@ -246,24 +251,38 @@ void require_open(const PlaceFilter& filter, const ClaimSpec& spec, const std::s
 
 // --- scores and limits -----------------------------------------------------------------------------------------------
 
-void load_score(TableReader& reader, const TableSpec& table, ClaimSpec& spec) {
-  const std::optional<std::string> score = reader.text("score");
-  if (!score) return;
-  const std::string location = reader.location("score");
-  spec.score = *score;
-  spec.named.push_back({*score, "claim.score", location});
-  if (is_pattern(*score)) fail("{}: score: a claim is about one score, and {} may be several", location, *score);
+/// UserError if it is no name of one score that the table shows.
+void require_shown(const std::string& score, const std::string& location, const TableSpec& table) {
+  if (is_pattern(score)) fail("{}: a claim is about one score, and {} may be several", location, score);
   if (table.scores.empty() || std::ranges::any_of(table.scores, is_pattern)) return;  // the runs decide
   std::vector<std::string> known = table.scores;
   for (const TableSpec::AddedLine& column : table.added_columns) known.push_back(column.score);
-  if (std::ranges::find(known, *score) == known.end()) {
-    fail("{}: score: the table does not show {}{}; its scores are {}", location, *score, did_you_mean(*score, known),
+  if (std::ranges::find(known, score) == known.end()) {
+    fail("{}: the table does not show {}{}; its scores are {}", location, score, did_you_mean(score, known),
          fmt::join(table.scores, ", "));
+  }
+}
+
+/// `score`, of all cells, or `scores`, one for each of the cells that the claim compares with each other.
+void load_score(TableReader& reader, const TableSpec& table, ClaimSpec& spec) {
+  spec.score = reader.text("score").value_or("");
+  spec.scores = reader.texts("scores");
+  const std::string key = reader.has("scores") ? "scores" : "score", location = reader.location(key) + ": " + key;
+  if (!reader.has(key)) return;
+  if (reader.has("score") && reader.has("scores"))
+    fail("{}: write either score or scores, not both", reader.location(key));
+  const bool takes_several = spec.kind->min_cells >= 2 && !(spec.kind->keys & ClaimKind::kCurve);
+  if (key == "scores" && !takes_several)
+    fail("{}: {} is about one score; write score = \"…\"", location, spec.kind->name);
+  for (const std::string& score : key == "scores" ? spec.scores : std::vector{spec.score}) {
+    require_shown(score, location, table);
+    spec.named.push_back({score, "claim." + key, reader.location(key)});
   }
 }
 
 /// The scores that the claim is about, as far as the grid file says it: several where columns have scores of their own.
 std::vector<std::string> scores_of(const ClaimSpec& spec, const TableSpec& table) {
+  if (!spec.scores.empty()) return spec.scores;
   if (!spec.score.empty()) return {spec.score};
   std::vector<std::string> scores;
   for (const auto& [label, own] : table.scores_of_label) {
@@ -276,7 +295,7 @@ std::vector<std::string> scores_of(const ClaimSpec& spec, const TableSpec& table
 
 /// Cells of columns whose scores differ have nothing in common to compare.
 void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid& grid, const std::string& location) {
-  if (!table.scores_axis || !spec.score.empty()) return;
+  if (!table.scores_axis || !spec.score.empty() || !spec.scores.empty()) return;
   const std::string& axis = grid.axes[*table.scores_axis].name;
   const std::string* first = nullptr;
   for (const CellLabels& cell : spec.cells) {
@@ -284,8 +303,8 @@ void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid
     const auto own = label == cell.end() ? table.scores_of_label.end() : table.scores_of_label.find(label->second);
     if (own == table.scores_of_label.end() || own->second.empty()) continue;
     if (first && *first != own->second.front()) {
-      fail("{}: {}: {} and {} are different scores, which no claim compares", location, spec.kind->name, *first,
-           own->second.front());
+      fail("{}: {}: {} and {} are different scores; to compare them write scores = […], one for each cell", location,
+           spec.kind->name, *first, own->second.front());
     }
     first = &own->second.front();
   }
@@ -451,11 +470,15 @@ void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {
   const View& view = table_named(reader.text("table"), reader, grid);
   spec.table = static_cast<size_t>(&view - grid.views.data());
   const TableLines lines(grid, view);
-  load_score(reader, view.table(), spec);
   spec.kind = &load_kind(reader);
+  load_score(reader, view.table(), spec);
   const std::string key(spec.kind->name);
   const CellReader cells(lines, reader, key);
-  spec.cells = cells.cells(*reader.any(key), *spec.kind);
+  spec.cells = cells.cells(*reader.any(key), *spec.kind, spec.scores);
+  if (reader.has("scores") && spec.scores.size() != spec.cells.size()) {
+    fail("{}: scores: {} for {}; each cell has one", reader.location("scores"),
+         counted(std::ssize(spec.scores), "score"), counted(std::ssize(spec.cells), "cell"));
+  }
   load_keys(reader, lines, cells, spec);
   require_same_axes(spec, reader.location(key));
   require_one_score(spec, view.table(), grid, reader.location(key));

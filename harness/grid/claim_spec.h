@@ -40,9 +40,10 @@ struct ClaimSpec {
   size_t table = 0;    // index into Grid::views
   std::string score;   // "": the first of each column
   const ClaimKind* kind = nullptr;
-  std::vector<CellLabels> cells;  // each names one cell at a place
-  bool among_all = false;         // of `best`: the others are all that have other labels on these axes of the rows
-  std::string curve;              // the metric of `stays_better`, of which the highest is best, or not
+  std::vector<CellLabels> cells;    // each names one cell at a place
+  std::vector<std::string> scores;  // of each of the cells, where they are not of one score
+  bool among_all = false;           // of `best`: the others are all that have other labels on these axes of the rows
+  std::string curve;                // the metric of `stays_better`, of which the highest is best, or not
   std::string curve_location;
   bool lowest_is_best = false;
   std::string over;  // of a slope: the axis, whose labels are numbers

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "base/error.h"
 #include "harness/grid/expand.h"
 #include "tests/support/paths.h"
 
@@ -152,6 +153,41 @@ TEST_F(Checks, AreAboutTheScoreAndTheTableThatTheClaimNames) {
       claim("table = \"second\"\nbetter = [\"a\", \"b\"]\n"), [](const Coordinates&, Row&) {}, axes + turned);
   EXPECT_EQ(second.claims[0].score, "bleu");
   EXPECT_EQ(second.claims[0].finding.verdict, ClaimVerdict::kHeld);
+}
+
+TEST_F(Checks, CompareCellsOfScoresOfTheirOwn) {
+  const auto with_acc = [](const Coordinates& at, Row& row) {
+    // Half of bleu, and one more for each seed.
+    row.result.scores["acc"] = score_of(at) / 2 + std::stod(at.at("seed"));
+  };
+  const std::string grid = std::string(kGrid).replace(std::string(kGrid).find("\"ter\"]"), 6, "\"ter\", \"acc\"]");
+  const auto checks = [&](const std::string& claim) {
+    return check("[[claim]]\ntext = \"c\"\nwhere = { task = \"r\", depth = 1 }\n" + claim, with_acc, grid);
+  };
+  // bleu of row a, task r, depth 1 is 110 + 10 seed, acc 55 + 6 seed.
+  const GridChecks better = checks("better = [\"a\", \"a\"]\nscores = [\"bleu\", \"acc\"]\n");
+  EXPECT_THAT(verdicts(better), ElementsAre("1, r: held"));
+  EXPECT_NEAR(*better.claims[0].finding.estimate, 55 + 4 * 3, 1e-9);
+  EXPECT_EQ(better.claims[0].score, "bleu, acc");
+  EXPECT_TRUE(better.claims[0].is_paired);
+  EXPECT_THAT(verdicts(checks("worse = [\"a\", \"a\"]\nscores = [\"bleu\", \"acc\"]\n")),
+              ElementsAre("1, r: contradicted"));
+  EXPECT_THAT(verdicts(checks("ratio = [\"a\", \"a\"]\nbetween = [1.8, 2.0]\nscores = [\"bleu\", \"acc\"]\n")),
+              ElementsAre("1, r: held"));
+  const GridChecks three = checks("better = [\"a\", \"a\", \"b\"]\nscores = [\"bleu\", \"acc\", \"bleu\"]\n");
+  EXPECT_THAT(verdicts(three), ElementsAre("1, r: contradicted"));
+  EXPECT_THAT(three.claims[0].finding.reason, HasSubstr("Alpha, acc and b, bleu"));
+  try {
+    checks("better = [\"a\", \"a\"]\nscores = [\"bleu\", \"ter\"]\n");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("the claim \"c\" compares bleu and ter, of which the highest is best of one and "
+                          "the lowest of another"));
+  }
+  EXPECT_THAT(verdicts(checks("equivalent = [\"a\", \"a\"]\nwithin = \"300 %\"\nscores = [\"bleu\", \"ter\"]\n")),
+              ElementsAre("1, r: held"))
+      << "which says no order";
 }
 
 TEST_F(Checks, ArePairedBySeedUnlessTheClaimSaysWhereNot) {

@@ -350,6 +350,23 @@ constexpr Mistake kMistakes[] = {
     {"claim about several scores",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
      "\"test.ter\"]\n[[claim]]\ntext = \"t\"\nscore = \"test.*\"\nbetter = [\"x\", \"y\"]\n"},
+    {"claim with both score and scores",
+     "[axis]\na = [\"x\", \"y\"]\n[table]\nscores = [\"s\", \"t\"]\n[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"x\"]\n"
+     "score = \"s\"\nscores = [\"s\", \"t\"]\n"},
+    {"claim with too few scores",
+     "[axis]\na = [\"x\", \"y\"]\n[table]\nscores = [\"s\", \"t\"]\n[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"x\", "
+     "\"y\"]\nscores = [\"s\", \"t\"]\n"},
+    {"claim without a score among several",
+     "[axis]\na = [\"x\", \"y\"]\n[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"y\"]\nscores = []\n"},
+    {"claim with the same cell and score twice",
+     "[axis]\na = [\"x\", \"y\"]\n[table]\nscores = [\"s\", \"t\"]\n[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"x\"]\n"
+     "scores = [\"s\", \"s\"]\n"},
+    {"claim of one score with several",
+     "[axis]\na = [\"x\", \"y\"]\n[table]\nscores = [\"s\", \"t\"]\n[[claim]]\ntext = \"c\"\nabove = [\"x\", \"y\"]\n"
+     "than = 1\nscores = [\"s\", \"t\"]\n"},
+    {"claim with a score that the table lacks among several",
+     "[axis]\na = [\"x\", \"y\"]\n[table]\nscores = [\"s\", \"t\"]\n[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"x\"]\n"
+     "scores = [\"s\", \"u\"]\n"},
     {"claim that compares two scores",
      "[axis]\na = [\"x\", \"y\"]\nb = [\"p\", \"q\"]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores.b = { p = "
      "\"test.acc\", q = \"test.bpc\" }\n[[claim]]\ntext = \"t\"\nbetter = [\"p\", \"q\"]\n"},
