@@ -294,15 +294,16 @@ Base base_of(const Grid& grid, const TableSpec& spec, const Layout& layout, cons
   return base;
 }
 
-/// Whether the cells have candidates at different points: means over an axis are then over different values of it.
-bool averages_differ(const Places& places) {
+/// Over which points of the axes the means of the cells are.
+Averages averages_of(const Places& places) {
   std::set<std::vector<Coordinates>> points;
   for (const auto& [place, candidates] : places.candidates) {
     std::vector<Coordinates> own;
     for (const auto& [point, replicates] : candidates) own.push_back(point);
     points.insert(std::move(own));
   }
-  return points.size() > 1;
+  if (std::ranges::none_of(points, [](const auto& own) { return own.size() > 1; })) return Averages::kOfOne;
+  return points.size() > 1 ? Averages::kOfOthers : Averages::kOfTheSame;
 }
 
 /// Of each row, the last of the baselines above it, or the first of all. `labels`: theirs, in the order of the rows.
@@ -519,7 +520,7 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
   table.chosen = spec.select ? chosen_everywhere(table) : "";
   table.shows_counts = counts_differ(table);
   collect_sources(table);
-  add_notes({grid, spec, all, options, resume, which, averages_differ(places), compared}, table);
+  add_notes({grid, spec, all, options, resume, which, averages_of(places), compared}, table);
   const auto is_published = [](const TableSpec::AddedLine& row) { return row.sum.empty(); };
   if (!other_settings.empty() && (!given.published.empty() || std::ranges::any_of(given.added_rows, is_published))) {
     table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",

@@ -125,7 +125,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
 
 // A run whose result depends on whether it was stopped is named, whoever asks.
 void add_resume_notes(const NoteContext& context, std::vector<std::string>& notes) {
-  const auto& [grid, spec, runs, options, note, which, averages_differ, compared] = context;
+  const auto& [grid, spec, runs, options, note, which, averages, compared] = context;
   std::set<std::string> different;
   int64_t equal = 0;
   std::set<size_t> stops;
@@ -260,7 +260,7 @@ void add_meanings(const NoteContext& context, Table& table) {
 }
 
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_meanings(context, table);
   for (const auto& [axis, points] : spec.where) {
     const bool is_seen = std::ranges::find(spec.rows, axis) != spec.rows.end() ||
@@ -271,10 +271,10 @@ void add_show_notes(const NoteContext& context, Table& table) {
     }
     if (!is_seen) table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {axis}), fmt::join(labels, ", ")));
   }
-  if (!spec.average.empty()) {
+  if (!spec.average.empty() && averages != Averages::kOfOne) {
     table.notes.push_back(
         fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.average),
-                    averages_differ ? " that the cell has, which are not the same in every cell" : ""));
+                    averages == Averages::kOfOthers ? " that the cell has, which are not the same in every cell" : ""));
   }
   const auto compares = [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; };
   const auto has = [&](const auto& is_wanted) {
@@ -412,7 +412,7 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
@@ -504,7 +504,7 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
 }  // namespace
 
 void add_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages_differ, compared] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_show_notes(context, table);
   if (spec.select) add_select_notes(context, table);
   add_published_notes(spec, table);

@@ -14,6 +14,13 @@ inline constexpr const char* kNotInScores = "not in scores.json";
 /// The same of a number that runs measure of themselves.
 inline constexpr const char* kNotMeasured = "not measured";
 
+/// Over which values of an axis the means over it are.
+enum class Averages {
+  kOfOne,      // each cell has one value alone, as of an axis that exists only where a condition holds: no mean
+  kOfTheSame,  // in every cell
+  kOfOthers    // in some cells
+};
+
 /// What notes are about beside the cells.
 struct NoteContext {
   const Grid& grid;
@@ -22,7 +29,7 @@ struct NoteContext {
   const std::string& options;          // of the commands to type next
   ResumeNote resume;
   Notes which;
-  bool averages_differ;  // a mean over an axis is not over the same values of it in every cell
+  Averages averages;
   const Compared& compared;
 };
 

@@ -113,9 +113,12 @@ TEST(MeanOfScores, ChoosesAndIsBelowTheLimit) {
 
 TEST(PublishedRow, HasTheFirstScoreOfEachColumnOrEachScoreOfEach) {
   const auto row = [](const std::string& scores, const std::string& values) {
-    const Table table = table_of("[axis]\nsystem = [\"a\"]\ndata = [\"x\", \"y\"]\n[table]\nrows = \"system\"\n" + scores +
-                                     "[[table.row]]\nlabel = \"P\"\npublished = { source = \"S\", values = " + values + " }\n",
-                                 [](auto, int64_t) { return done({{"s", 1}, {"t", 2}}); });
+    const Table table =
+        table_of("[axis]\nsystem = [\"a\"]\ndata = [\"x\", \"y\"]\n[table]\nrows = \"system\"\n" + scores +
+                     "[[table.row]]\nlabel = \"P\"\npublished = { source = \"S\", values = " + values + " }\n",
+                 [](auto, int64_t) {
+                   return done({{"s", 1}, {"t", 2}});
+                 });
     return texts_of(table).at(1);
   };
   const std::string two = "scores = [\"s\", \"t\"]\n", by_label = "scores.data = { x = [\"t\", \"s\"], y = \"t\" }\n";
@@ -123,13 +126,16 @@ TEST(PublishedRow, HasTheFirstScoreOfEachColumnOrEachScoreOfEach) {
   EXPECT_THAT(row(two, "[5.5, 7, \"\", \"fail\"]"), ElementsAre("P", "[5.5]", "[7]", "", "[fail]"));
   EXPECT_THAT(row(by_label, "[1, 2, 3]"), ElementsAre("P", "[1]", "[2]", "[3]"));
   EXPECT_THAT(row(by_label, "[1, 3]"), ElementsAre("P", "[1]", "", "[3]"));
-  for (const auto& [scores, values, sentence] : {std::tuple(two, "[1, 2, 3]", "2 of them (the table's columns), or 4 (each score of each)"),
-                                                 std::tuple(std::string("scores = \"*\"\n"), "[1]", "2 of them (the table's columns)")}) {
+  for (const auto& [scores, values, sentence] :
+       {std::tuple(two, "[1, 2, 3]", "2 of them (the table's columns), or 4 (each score of each)"),
+        std::tuple(std::string("scores = \"*\"\n"), "[1]", "2 of them (the table's columns)")}) {
     try {
       row(scores, values);
       FAIL();
     } catch (const UserError& error) {
-      EXPECT_THAT(error.what(), testing::EndsWith(std::string("a row of published numbers needs their source and values = […], ") + sentence));
+      EXPECT_THAT(error.what(),
+                  testing::EndsWith(std::string("a row of published numbers needs their source and values = […], ") +
+                                    sentence));
     }
   }
 }
@@ -156,6 +162,25 @@ published = { source = "P", values = [[18.47], [19.5]] }
   EXPECT_THAT(texts_of(table)[0], ElementsAre("post", "20.0 [18.47, +1.5]"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("pre", "div. (2/2) [19.50]"));
   EXPECT_THAT(table.notes, Contains("div.: diverged, the loss or a gradient was no longer finite"));
+}
+
+TEST(Average, OverOneValueInEachCellIsNoMean) {
+  const Table table = table_of(R"--(
+[axis]
+place = ["post", "pre"]
+[axis.dropout]
+values = [0.3]
+when = { place = "pre" }
+[table]
+rows = "place"
+average = "dropout"
+scores = "s"
+)--",
+                               [](auto labels, int64_t) {
+                                 return done({{"s", labels["dropout"] == "0.3" ? 2 : 1}});
+                               });
+  EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("post", "1.00"), ElementsAre("pre", "2.00")));
+  EXPECT_THAT(table.notes, Not(Contains(HasSubstr("mean over the values"))));
 }
 
 TEST(Average, OverOtherValuesInSomeCellsIsToldInTheNote) {
