@@ -402,7 +402,7 @@ std::vector<std::string> labels_of(const Grid& grid, const FigureSpec& spec, con
 // --- published lines, and limits
 // --------------------------------------------------------------------------------------
 
-/// "PreNorm (published)"; the other columns of the legend are empty.
+/// "PreNorm (published)", or with the source where the figure has several; the other columns of the legend are empty.
 std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, const FigureSpec::PublishedLine& published,
                                    size_t columns) {
   std::vector<Name> names = {{published.label}};
@@ -411,9 +411,12 @@ std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, con
     if (!spec.panel_for_each_y && spec.y.size() > 1) names.push_back(name_of(grid.names, published.y));
   }
   Name name = joined(names);
-  const char* suffix = name.text.empty() ? "published" : " (published)";
+  const bool has_other = std::ranges::any_of(
+      spec.published, [&](const FigureSpec::PublishedLine& one) { return one.source != published.source; });
+  const std::string whose = has_other ? published.source : "published";
+  const std::string suffix = name.text.empty() ? whose : fmt::format(" ({})", whose);
+  if (!name.latex.empty()) name.latex += latex_of(Name{suffix});
   name.text += suffix;
-  if (!name.latex.empty()) name.latex += suffix;
   std::vector<Name> row(columns);
   row.front() = name;
   return row;
@@ -427,6 +430,11 @@ void add_published(const Grid& grid, const FigureSpec& spec, const Places& place
   }
   for (const FigureSpec::PublishedLine& published : spec.published) {
     const auto y = static_cast<size_t>(std::ranges::find(spec.y, published.y) - spec.y.begin());
+    const auto measured = std::ranges::find_if(places.lines, [&](const LineKey& line) {
+      return published.label.empty() && line.at == published.line_at && line.y.value_or(y) == y;
+    });
+    if (measured != places.lines.end())
+      figure.measured[figure.legend.size()] = static_cast<size_t>(measured - places.lines.begin());
     figure.legend.push_back(published_legend(grid, spec, published, figure.heading.size()));
     for (size_t i = 0; i < figure.panels.size(); ++i) {
       Figure::Line& line = figure.panels[i].lines.emplace_back();

@@ -291,7 +291,31 @@ Name legend_text_of(const std::vector<Name>& heading, const std::vector<Name>& r
   return {fmt::format("{}", fmt::join(texts, ", ")), fmt::format("{}", fmt::join(latex, ", "))};
 }
 
-/// The lines that some panel shows.
+/// Of each line: published ones look like the measured one that they are beside, if there is one.
+std::vector<LineStyle> styles_of(const Figure& figure) {
+  std::vector<std::string> source_of(figure.legend.size());  // "": measured
+  for (const Figure::Panel& panel : figure.panels) {
+    source_of.resize(std::max(source_of.size(), panel.lines.size()));
+    for (size_t i = 0; i < panel.lines.size(); ++i) {
+      if (!panel.lines[i].source.empty()) source_of[i] = panel.lines[i].source;
+    }
+  }
+  std::vector<std::string> sources;
+  std::vector<LineStyle> styles;
+  for (size_t i = 0; i < source_of.size(); ++i) {
+    if (source_of[i].empty()) {
+      styles.push_back(style_of(i));
+      continue;
+    }
+    if (std::ranges::find(sources, source_of[i]) == sources.end()) sources.push_back(source_of[i]);
+    const auto source = static_cast<size_t>(std::ranges::find(sources, source_of[i]) - sources.begin());
+    const auto measured = figure.measured.find(i);
+    styles.push_back(published_style_of(measured == figure.measured.end() ? i : measured->second, source));
+  }
+  return styles;
+}
+
+/// The lines that some panel shows. What is published of one line in several panels is one entry.
 std::vector<LegendEntry> legend_of(const Figure& figure, const std::vector<DrawnPanel>& panels) {
   std::vector<LegendEntry> legend;
   for (size_t i = 0; i < figure.legend.size(); ++i) {
@@ -300,7 +324,8 @@ std::vector<LegendEntry> legend_of(const Figure& figure, const std::vector<Drawn
     for (const DrawnPanel& panel : panels) {
       const auto line = std::ranges::find(panel.lines, i, &DrawnLine::index);
       if (line == panel.lines.end()) continue;
-      legend.push_back({i, line->is_published, std::move(text)});
+      const auto is_same = [&](const LegendEntry& one) { return one.text == text && one.style == line->style; };
+      if (std::ranges::none_of(legend, is_same)) legend.push_back({i, line->style, std::move(text)});
       break;
     }
   }
@@ -343,6 +368,7 @@ Drawing drawing_of(const Figure& figure) {
   const double panel_width =
       (is_page_wide ? kCharactersOfPage : kCharactersOfColumn) / static_cast<double>(drawing.columns);
   const DrawnAxis x = x_axis_of(figure, panel_width - kCharactersBesidePlot - numbers);
+  const std::vector<LineStyle> styles = styles_of(figure);
   size_t greatest = 1;
   for (size_t p = 0; p < figure.panels.size(); ++p) {
     const Figure::Panel& panel = figure.panels[p];
@@ -350,7 +376,7 @@ Drawing drawing_of(const Figure& figure) {
     drawn.x = x;
     for (size_t i = 0; i < panel.lines.size(); ++i) {
       const Figure::Line& line = panel.lines[i];
-      DrawnLine one{.index = i, .is_published = !line.source.empty()};
+      DrawnLine one{.index = i, .style = styles[i]};
       const size_t each = (line.points.size() + kMaxPoints - 1) / kMaxPoints;
       greatest = std::max(greatest, each);
       one.stretches = stretches_of(each > 1 ? thinned(line.points, each, x, drawn.y) : line.points, x, drawn.y);

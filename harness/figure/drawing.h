@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/figure/figure.h"
+#include "harness/figure/style.h"
 
 namespace tearless::harness {
 
@@ -32,8 +33,8 @@ struct DrawnAxis {
 /// A line of a panel. Every number is finite, lies on its axis or not far outside, and is above 0 where that is
 /// logarithmic.
 struct DrawnLine {
-  size_t index = 0;  // of its legend and style
-  bool is_published = false;
+  size_t index = 0;  // of its legend
+  LineStyle style = {};
   std::vector<std::vector<BandPoint>> stretches = {};  // each is joined; between them the line is interrupted
   std::vector<std::vector<BandPoint>> bands = {};      // stretches where low < high
   Curve marks = {};
@@ -49,7 +50,7 @@ struct DrawnPanel {
 
 struct LegendEntry {
   size_t index = 0;
-  bool is_published = false;
+  LineStyle style = {};
   Name text = {};
 };
 

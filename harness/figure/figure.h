@@ -6,6 +6,7 @@
 //                                          └─gnuplot_script()──gnuplot──> SVG, PDF, PNG
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct Figure {
   std::vector<std::string> axes = {};          // for CSV
   std::vector<Name> heading = {};              // of the legend's columns
   std::vector<std::vector<Name>> legend = {};  // for each line a row, with a cell for each column
+  std::map<size_t, size_t> measured = {};      // published line → the measured one that it is beside
   std::vector<std::string> notes = {};         // one sentence each
   TableSpec::Width width = TableSpec::Width::kColumn;
 };

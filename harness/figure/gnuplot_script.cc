@@ -7,7 +7,6 @@
 
 #include "base/utf8.h"
 #include "harness/figure/drawing.h"
-#include "harness/figure/style.h"
 
 namespace tearless::harness {
 namespace {
@@ -283,18 +282,17 @@ std::string panel_commands(const DrawnPanel& panel, size_t index, const Page& pa
     if (is_there) plots.push_back(block(what, index, line) + " " + style);
   };
   for (const DrawnLine& line : panel.lines) {
-    const LineStyle style = style_of(line.index, line.is_published);
     add("band", line, !line.bands.empty(),
-        fmt::format("using 1:2:3 with filledcurves lc rgb '#{}' fs transparent solid 0.15 noborder", style.colour));
+        fmt::format("using 1:2:3 with filledcurves lc rgb '#{}' fs transparent solid 0.15 noborder",
+                    line.style.colour));
   }
   for (const DrawnLine& line : panel.lines) {
-    const LineStyle style = style_of(line.index, line.is_published);
-    add("line", line, !line.stretches.empty(), with_line(style));
-    add("marks", line, !line.marks.empty(), with_marks(style));
+    add("line", line, !line.stretches.empty(), with_line(line.style));
+    add("marks", line, !line.marks.empty(), with_marks(line.style));
   }
   for (const DrawnLine& line : panel.lines) {
     add("diverged", line, !line.diverged.empty(),
-        fmt::format("with points pt 2 ps 0.9 lw 2 lc rgb '#{}'", style_of(line.index, line.is_published).colour));
+        fmt::format("with points pt 2 ps 0.9 lw 2 lc rgb '#{}'", line.style.colour));
   }
   if (panel.lines.empty()) {
     text += "set label 'no finite value' at graph 0.5, graph 0.5 center\n";
@@ -317,12 +315,11 @@ std::string page_commands(const Page& page, const Terminal& terminal) {
   std::string data;
   std::vector<std::string> plots;
   for (const auto& [entry, x, y] : page.samples) {
-    const LineStyle style = style_of(entry.index, entry.is_published);
     const std::string name = fmt::format("$legend_{}", entry.index);
     data += fmt::format("{} << EOD\n{:.3f} {:.3f}\n{:.3f} {:.3f}\n{:.3f} {:.3f}\nEOD\n", name, x, y, x + kSample / 2, y,
                         x + kSample, y);
-    plots.push_back(name + " " + with_line(style));
-    plots.push_back(name + " every ::1::1 " + with_marks(style));
+    plots.push_back(name + " " + with_line(entry.style));
+    plots.push_back(name + " every ::1::1 " + with_marks(entry.style));
   }
   if (plots.empty()) plots.emplace_back("NaN");
   return text + data + fmt::format("plot {}\n", fmt::join(plots, ", \\\n     "));

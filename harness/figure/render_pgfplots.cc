@@ -2,10 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "harness/figure/drawing.h"
-#include "harness/figure/style.h"
 #include "harness/table/latex.h"
 
 namespace tearless::harness {
@@ -36,13 +35,12 @@ std::string outline(const std::vector<BandPoint>& band) {
 }
 
 std::string style_definitions(const Drawing& drawing) {
-  std::set<std::pair<size_t, bool>> lines;
+  std::map<size_t, LineStyle> lines;
   for (const DrawnPanel& panel : drawing.panels) {
-    for (const DrawnLine& line : panel.lines) lines.emplace(line.index, line.is_published);
+    for (const DrawnLine& line : panel.lines) lines.emplace(line.index, line.style);
   }
   std::string text;
-  for (const auto& [index, is_published] : lines) {
-    const LineStyle style = style_of(index, is_published);
+  for (const auto& [index, style] : lines) {
     text += fmt::format(
         "\\definecolor{{line{0}}}{{HTML}}{{{1}}}\n"
         "\\tikzset{{line {0}/.style={{line{0}, line width=0.8pt, {2}}}, band {0}/.style={{draw=none, "

@@ -13,7 +13,10 @@ constexpr std::array<LineStyle::Dash, 4> kDashes = {{{"solid", "solid"},
                                                      {"(16,5)", "dash pattern=on 8pt off 2.5pt"},
                                                      {"(12,4,2,4)", "dash pattern=on 6pt off 2pt on 1pt off 2pt"},
                                                      {"(2,3)", "dash pattern=on 1pt off 1.5pt"}}};
-constexpr LineStyle::Dash kPublishedDash = {"(6,4)", "dash pattern=on 3pt off 2pt"};
+constexpr std::array<LineStyle::Dash, 3> kPublishedDashes = {
+    {{"(6,4)", "dash pattern=on 3pt off 2pt"},
+     {"(4,4)", "dash pattern=on 2pt off 2pt"},
+     {"(6,3,2,3)", "dash pattern=on 3pt off 1.5pt on 1pt off 1.5pt"}}};
 
 struct Shape {
   LineStyle::Mark filled, hollow;
@@ -28,11 +31,16 @@ constexpr std::array<Shape, 6> kShapes = {
 
 }  // namespace
 
-LineStyle style_of(size_t line, bool is_published) {
-  const Shape& shape = kShapes[line % kShapes.size()];
+LineStyle style_of(size_t line) {
   return {.colour = kColours[line % kColours.size()],
-          .dash = is_published ? kPublishedDash : kDashes[line / kShapes.size() % kDashes.size()],
-          .mark = is_published ? shape.hollow : shape.filled};
+          .dash = kDashes[line / kShapes.size() % kDashes.size()],
+          .mark = kShapes[line % kShapes.size()].filled};
+}
+
+LineStyle published_style_of(size_t line, size_t source) {
+  return {.colour = kColours[line % kColours.size()],
+          .dash = kPublishedDashes[source % kPublishedDashes.size()],
+          .mark = kShapes[line % kShapes.size()].hollow};
 }
 
 }  // namespace tearless::harness

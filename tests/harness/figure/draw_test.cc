@@ -374,7 +374,7 @@ TEST_F(Draw, PublishedLinesStandBesideOurs) {
       "x = \"depth\"\ny = \"test.bleu\"\n"
       "[[figure.published]]\nsource = \"Them 2019\"\nline = { norm = \"scale\" }\npoints = [[8, 21.5], [2, 20]]\n"
       "[[figure.published]]\nsource = \"Others 2020\"\nlabel = \"their own\"\npoints = [[4, 1]]\n");
-  EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale", "scale (published)", "their own (published)"));
+  EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale", "scale (Them 2019)", "their own (Others 2020)"));
   ASSERT_EQ(figure.panels[0].lines.size(), 4u);
   EXPECT_THAT(texts_of(figure.panels[0].lines[2].points), ElementsAre("2: 20 20 20 n=1", "8: 21.5 21.5 21.5 n=1"));
   EXPECT_EQ(figure.panels[0].lines[2].source, "Them 2019");
@@ -491,6 +491,21 @@ TEST_F(Draw, LabelsThatAreOneNumberOrHaveNoLogarithmAreRefusedAsX) {
   EXPECT_THAT(refused_over("[\"0.001\", \"1e-3\"]", ""), HasSubstr("its labels \"0.001\" and \"1e-3\" are one number"));
   EXPECT_THAT(refused_over("[0, 1]", "log = \"x\"\n"), HasSubstr("the label \"0\" of lr has no logarithm"));
   EXPECT_EQ(refused_over("[0, 1]", "log = \"y\"\n"), "");
+}
+
+TEST_F(Draw, APublishedLineLooksLikeTheMeasuredOneAndSoItSaysWhoseItIs) {
+  const std::string line =
+      "[[figure.published]]\nline = { norm = \"scale\", depth = \"4\" }\npoints = [[10, 2], [20, 3]]\n";
+  const Figure one = drawn("y = \"dev.bleu\"\n" + line + "source = \"S\"\n");
+  EXPECT_EQ(one.measured, (std::map<size_t, size_t>{{6, 4}})) << "after layer 2, 4, 8 and scale 2";
+  EXPECT_EQ(one.legend.at(6).at(0).text, "scale, 4 (published)");
+  const Figure two = drawn("y = \"dev.bleu\"\n" + line + "source = \"S\"\n" + line +
+                           "source = \"T_1\"\n"
+                           "[[figure.published]]\nlabel = \"own\"\npoints = [[10, 2]]\nsource = \"S\"\n");
+  EXPECT_EQ(two.measured, (std::map<size_t, size_t>{{6, 4}, {7, 4}}));
+  EXPECT_EQ(two.legend.at(6).at(0).text, "scale, 4 (S)");
+  EXPECT_EQ(two.legend.at(7).at(0).text, "scale, 4 (T_1)");
+  EXPECT_EQ(two.legend.at(8).at(0).text, "own (S)");
 }
 
 TEST_F(Draw, AMistakeInAPublishedLineIsRefused) {

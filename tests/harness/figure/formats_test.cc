@@ -366,6 +366,42 @@ TEST(Pictures, PublishedLineIsDashedWithHollowMarks) {
   EXPECT_THAT(tikz.text, HasSubstr("mark=square}"));
 }
 
+TEST(Pictures, PublishedLineHasTheColourOfTheMeasuredOneAndEachSourceItsDashes) {
+  Figure figure = figure_of({line({point(1, 5), point(2, 6)}), line({point(1, 6), point(2, 7)}),
+                             published({point(1, 7), point(2, 8)}), published({point(1, 8), point(2, 9)}),
+                             published({point(1, 3), point(2, 4)})});
+  figure.panels[0].lines[3].source = "Others 2020";
+  figure.measured = {{2, 1}, {3, 1}};
+  const Script script(figure);
+  const auto colour_of = [&](const std::string& block) {
+    const std::string style = script.styles.at(block);
+    return style.substr(style.find("rgb"), 13);
+  };
+  EXPECT_NE(colour_of("$line_0_0"), colour_of("$line_0_1"));
+  for (const char* block : {"$line_0_2", "$line_0_3", "$marks_0_2", "$legend_2", "$legend_3"})
+    EXPECT_EQ(colour_of(block), colour_of("$line_0_1")) << block;
+  EXPECT_NE(colour_of("$line_0_4"), colour_of("$line_0_1")) << "of no measured line";
+  EXPECT_NE(script.styles.at("$line_0_2"), script.styles.at("$line_0_3"));
+  EXPECT_THAT(script.styles.at("$marks_0_2"), HasSubstr("pt 4 ")) << "hollow, as the measured one is filled";
+  const std::string tikz = render_pgfplots(figure);
+  const auto definition = [&](const std::string& name) {
+    const size_t at = tikz.find("{" + name + "}{HTML}");
+    return tikz.substr(at + name.size() + 8, 8);
+  };
+  EXPECT_EQ(definition("line2"), definition("line1"));
+  EXPECT_NE(definition("line4"), definition("line1"));
+}
+
+TEST(Pictures, WhatIsPublishedOfOneLineInSeveralPanelsIsOneEntryOfTheLegend) {
+  Figure figure = figure_of({line({point(1, 5)}), published({point(1, 7)}), published({})});
+  figure.panels.push_back({.y = {"BLEU"}, .lines = {line({point(1, 5)}), published({}), published({point(1, 8)})}});
+  figure.legend[2] = figure.legend[1];
+  figure.measured = {{1, 0}, {2, 0}};
+  EXPECT_THAT(drawing_of(figure).legend, SizeIs(2));
+  figure.measured = {};
+  EXPECT_THAT(drawing_of(figure).legend, SizeIs(3)) << "which look different";
+}
+
 TEST(Pictures, DivergedRunIsMarkedAtItsLastValue) {
   Figure figure = figure_of({line({point(1, 5), point(4, 6)})});
   figure.panels[0].lines[0].diverged = {{2, 5.5}};
@@ -819,14 +855,20 @@ TEST(Pictures, NamesInLatexAreTakenWhereThereAreSome) {
 TEST(Pictures, LinesAreToldApartWithColourOrWithoutIt) {
   std::set<std::pair<std::string_view, std::string_view>> colour_and_dash, dash_and_mark;
   for (size_t i = 0; i < 24; ++i) {
-    const LineStyle style = style_of(i, /*is_published=*/false);
+    const LineStyle style = style_of(i);
     colour_and_dash.emplace(style.colour, style.dash.tikz);
     dash_and_mark.emplace(style.dash.gnuplot, style.mark.pgfplots);
-    const LineStyle published = style_of(i, /*is_published=*/true);
-    EXPECT_EQ(published.colour, style.colour);
-    EXPECT_NE(published.dash.gnuplot, style.dash.gnuplot);
-    EXPECT_NE(published.mark.gnuplot, style.mark.gnuplot);
-    EXPECT_NE(published.mark.pgfplots, style.mark.pgfplots);
+    std::set<std::string_view> dashes = {style.dash.gnuplot}, tikz_dashes = {style.dash.tikz};
+    for (size_t source = 0; source < 3; ++source) {
+      const LineStyle published = published_style_of(i, source);
+      EXPECT_EQ(published.colour, style.colour);
+      dashes.insert(published.dash.gnuplot);
+      tikz_dashes.insert(published.dash.tikz);
+      EXPECT_NE(published.mark.gnuplot, style.mark.gnuplot);
+      EXPECT_NE(published.mark.pgfplots, style.mark.pgfplots);
+    }
+    EXPECT_THAT(dashes, SizeIs(4));
+    EXPECT_THAT(tikz_dashes, SizeIs(4));
     // Contrast with white by WCAG, of which 3 is what a line needs; Okabe and Ito's palest colours have 2.
     const auto channel = [&](size_t at) {
       const double value = std::stoi(std::string(style.colour.substr(at, 2)), nullptr, 16) / 255.0;
