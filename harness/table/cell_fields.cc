@@ -59,7 +59,8 @@ constexpr CellField kFields[] = {
 }  // namespace
 
 int Cell::mixed() const {
-  const size_t kinds = std::max({trained_on.size(), derived_on.size(), trained_by.size(), measured_on.size()});
+  size_t kinds = std::max({trained_on.size(), trained_by.size(), measured_on.size()});
+  for (const auto& [derivation, machines] : derived_on) kinds = std::max(kinds, machines.size());
   return kinds > 1 ? static_cast<int>(kinds) : 0;
 }
 

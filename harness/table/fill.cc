@@ -185,7 +185,7 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
       }
       cell.trained_by.insert(trained.trained_by.begin(), trained.trained_by.end());
       cell.trained_on.insert(trained.trained_on.begin(), trained.trained_on.end());
-      cell.derived_on.insert(result.trained_on.begin(), result.trained_on.end());
+      if (!row.is_trained()) cell.derived_on[row.derivation].insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
   return cell;

@@ -54,15 +54,16 @@ struct Cell {
   bool is_bold = false;                    // the best of its column, or not to be told from it
   std::vector<PublishedNumber> published;  // of each source that has this score
   std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
-  std::string chosen_in_print = {};                  // the same, by their names in print
-  bool tied = false;                                 // others have the same mean of select.by
-  bool repeats = false;                              // its runs are those of a cell above it, or before it in its row
-  bool chosen_of_all = true;                         // all that were compared have select.by of every seed
-  std::vector<std::string> runs;                     // ids, as far as they are known
-  std::set<std::string> stale_because;               // RunResult::stale of the stale ones
-  std::set<std::string> measured_on;                 // of a measured number: RunResult::measured_on of those with one
-  std::set<std::string> trained_by;                  // RunResult::trained_by of those with a value
-  std::set<std::string> trained_on, derived_on;      // where; each by itself, since scores of outputs need no matmuls
+  std::string chosen_in_print = {};     // the same, by their names in print
+  bool tied = false;                    // others have the same mean of select.by
+  bool repeats = false;                 // its runs are those of a cell above it, or before it in its row
+  bool chosen_of_all = true;            // all that were compared have select.by of every seed
+  std::vector<std::string> runs;        // ids, as far as they are known
+  std::set<std::string> stale_because;  // RunResult::stale of the stale ones
+  std::set<std::string> measured_on;    // of a measured number: RunResult::measured_on of those with one
+  std::set<std::string> trained_by;     // RunResult::trained_by of those with a value
+  std::set<std::string> trained_on;     // where
+  std::map<std::string, std::set<std::string>> derived_on;  // of each derivation by itself: some need no matmuls
   std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
                                                      // …, or "not in scores.json"
 

@@ -86,7 +86,8 @@ Cell weighted_sum(const Terms& terms) {
     sum.expected = std::max(sum.expected, cell->expected);
     sum.stale += cell->stale;
     sum.trained_on.insert(cell->trained_on.begin(), cell->trained_on.end());
-    sum.derived_on.insert(cell->derived_on.begin(), cell->derived_on.end());
+    for (const auto& [derivation, machines] : cell->derived_on)
+      sum.derived_on[derivation].insert(machines.begin(), machines.end());
     sum.stale_because.insert(cell->stale_because.begin(), cell->stale_because.end());
     sum.measured_on.insert(cell->measured_on.begin(), cell->measured_on.end());
     sum.trained_by.insert(cell->trained_by.begin(), cell->trained_by.end());

@@ -36,7 +36,9 @@ Table table_of_means(const std::string& keys, const std::function<RunResult(std:
       "of = [\"test.bleu\", \"wide.test.bleu\"]\ntake = \"mean\"\n" +
       keys);
   std::vector<Row> rows = rows_of(grid, [](auto labels, int64_t seed) {
-    return done({{"test.bleu", (labels["system"] == "a" ? 20.0 : 30.0) + static_cast<double>(seed)}});
+    RunResult result = done({{"test.bleu", (labels["system"] == "a" ? 20.0 : 30.0) + static_cast<double>(seed)}});
+    result.trained_on = {"cpu, Zen, OpenBLAS"};
+    return result;
   });
   for (size_t i = 0, trained = rows.size(); i < trained; ++i) {
     Row row{.run = rows[i].run, .derivation = "wide", .trained = rows[i].run.id};
@@ -64,6 +66,17 @@ published = { source = "P", score = "both", values = [[24.5], [""]] }
   EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "25.0 ± 1.4 [24.5, +0.5]", "21.50 ± 0.71"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "35.5 ± 1.4", "31.50 ± 0.71"));
   EXPECT_EQ(table.rows[0].cells[0].runs.size(), 4u) << "of both kinds";
+}
+
+TEST(MeanOfScores, IsMixedOnlyWhereOneOfItsKindsOfRunIs) {
+  const Table table =
+      table_of_means("[table]\nrows = \"system\"\nscores = \"both\"\n", [](const std::string& system, int64_t seed) {
+        RunResult result = done({{"wide.test.bleu", 25}});
+        result.trained_on = {system == "b" && seed == 2 ? "cpu, Xeon" : "cpu, Zen"};  // it needs no matmuls
+        return result;
+      });
+  EXPECT_EQ(table.rows[0].cells[0].mixed(), 0);
+  EXPECT_EQ(table.rows[1].cells[0].mixed(), 2);
 }
 
 TEST(MeanOfScores, IsMissingForTheGravestReasonOfItsScores) {
