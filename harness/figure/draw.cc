@@ -345,18 +345,6 @@ Name x_name(const Grid& grid, const FigureSpec& spec) {
   return {};
 }
 
-/// "A, B".
-Name joined(const std::vector<Name>& names) {
-  Name all;
-  const bool has_latex = std::ranges::any_of(names, [](const Name& name) { return !name.latex.empty(); });
-  for (const Name& name : names) {
-    const std::string separator = all.text.empty() ? "" : ", ";
-    all.text += separator + name.text;
-    if (has_latex) all.latex += separator + latex_of(name);
-  }
-  return all;
-}
-
 std::vector<Name> names_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& at) {
   std::vector<Name> names;
   for (size_t i = 0; i < axes.size(); ++i)
@@ -364,10 +352,16 @@ std::vector<Name> names_at(const Grid& grid, const std::vector<size_t>& axes, co
   return names;
 }
 
+std::vector<Name> names_of(const Grid& grid, const std::vector<size_t>& axes) {
+  std::vector<Name> names;
+  for (const size_t axis : axes) names.push_back(name_of(grid.names, grid.axes[axis].name));
+  return names;
+}
+
 /// A column for each axis of the lines, and for y and the seed where lines differ in these.
 void add_legend(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
   const bool has_y = !spec.panel_for_each_y && spec.y.size() > 1;
-  for (const size_t axis : spec.lines) figure.heading.push_back(name_of(grid.names, grid.axes[axis].name));
+  figure.heading = names_of(grid, spec.lines);
   if (has_y) figure.heading.push_back({""});
   if (spec.line_for_each_run) figure.heading.push_back({"seed"});
   for (const LineKey& line : places.lines) {
@@ -405,17 +399,18 @@ std::vector<std::string> labels_of(const Grid& grid, const FigureSpec& spec, con
 /// "PreNorm (published)", or with the source where the figure has several; the other columns of the legend are empty.
 std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, const FigureSpec::PublishedLine& published,
                                    size_t columns) {
-  std::vector<Name> names = {{published.label}};
+  std::vector<Name> headings, names = {{published.label}};
   if (published.label.empty()) {
+    headings = names_of(grid, spec.lines);
     names = names_at(grid, spec.lines, published.line_at);
     if (!spec.panel_for_each_y && spec.y.size() > 1) names.push_back(name_of(grid.names, published.y));
   }
-  Name name = joined(names);
+  Name name = joined(headings, names);
   const bool has_other = std::ranges::any_of(
       spec.published, [&](const FigureSpec::PublishedLine& one) { return one.source != published.source; });
   const std::string whose = has_other ? published.source : "published";
   const std::string suffix = name.text.empty() ? whose : fmt::format(" ({})", whose);
-  if (!name.latex.empty()) name.latex += latex_of(Name{suffix});
+  name.latex += latex_of(Name{suffix});
   name.text += suffix;
   std::vector<Name> row(columns);
   row.front() = name;
@@ -520,7 +515,7 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const Reader& read
   }
   std::vector<std::string> empty;
   for (const auto& [line, count] : lines) {
-    const std::string text = joined(figure.legend[line]).text;
+    const std::string text = joined(figure.heading, figure.legend[line]).text;
     if (count.most == 0 && count.done.empty()) {
       empty.push_back(text.empty() ? "all" : text);
     } else if (count.least < count.of) {
@@ -647,8 +642,8 @@ Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, 
     if (one_y || key.y) panel.y = name_of(grid.names, spec.y[key.y.value_or(0)]);
     std::vector<Name> names = names_at(grid, spec.panels, key.at);
     if (key.y && !one_y) names.push_back(panel.y);
-    if (places.panels.size() > 1) panel.title = joined(names);
-    if (panel.title == panel.y) panel.y = {};
+    if (places.panels.size() > 1) panel.title = joined(names_of(grid, spec.panels), names);
+    if (panel.title.text == panel.y.text) panel.y = {};
     for (size_t l = 0; l < places.lines.size(); ++l) {
       std::vector<DrawnRun> runs;
       const auto drawn = reader.curves.find({p, l});

@@ -275,22 +275,6 @@ Curve diverged_of(const Curve& ends, const DrawnAxis& x, const DrawnAxis& y) {
 
 // --- texts -----------------------------------------------------------------------------------------------------------
 
-/// "ScaleNorm, depth = 4": a number says what it is of.
-Name legend_text_of(const std::vector<Name>& heading, const std::vector<Name>& row) {
-  const auto is_number = [](const std::string& text) {
-    char* end = nullptr;
-    return std::isfinite(std::strtod(text.c_str(), &end)) && end == text.c_str() + text.size();
-  };
-  std::vector<std::string> texts, latex;
-  for (size_t i = 0; i < row.size(); ++i) {
-    if (row[i].text.empty()) continue;
-    const bool needs_name = i < heading.size() && !heading[i].text.empty() && is_number(row[i].text);
-    texts.push_back((needs_name ? heading[i].text + " = " : "") + row[i].text);
-    latex.push_back((needs_name ? latex_of(heading[i]) + " = " : "") + latex_of(row[i]));
-  }
-  return {fmt::format("{}", fmt::join(texts, ", ")), fmt::format("{}", fmt::join(latex, ", "))};
-}
-
 /// Of each line: published ones look like the measured one that they are beside, if there is one.
 std::vector<LineStyle> styles_of(const Figure& figure) {
   std::vector<std::string> source_of(figure.legend.size());  // "": measured
@@ -319,7 +303,7 @@ std::vector<LineStyle> styles_of(const Figure& figure) {
 std::vector<LegendEntry> legend_of(const Figure& figure, const std::vector<DrawnPanel>& panels) {
   std::vector<LegendEntry> legend;
   for (size_t i = 0; i < figure.legend.size(); ++i) {
-    Name text = legend_text_of(figure.heading, figure.legend[i]);
+    Name text = joined(figure.heading, figure.legend[i]);
     if (text.text.empty()) continue;
     for (const DrawnPanel& panel : panels) {
       const auto line = std::ranges::find(panel.lines, i, &DrawnLine::index);
@@ -340,6 +324,22 @@ size_t columns_of(size_t panels, bool is_page_wide) {
 }
 
 }  // namespace
+
+Name joined(const std::vector<Name>& headings, const std::vector<Name>& names) {
+  const auto is_number = [](const std::string& text) {
+    char* end = nullptr;
+    return std::isfinite(std::strtod(text.c_str(), &end)) && end == text.c_str() + text.size();
+  };
+  Name all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].text.empty()) continue;
+    const bool needs_heading = i < headings.size() && !headings[i].text.empty() && is_number(names[i].text);
+    const std::string separator = all.text.empty() ? "" : ", ";
+    all.text += separator + (needs_heading ? headings[i].text + " = " : "") + names[i].text;
+    all.latex += separator + (needs_heading ? latex_of(headings[i]) + " = " : "") + latex_of(names[i]);
+  }
+  return all;
+}
 
 double DrawnAxis::Tick::width() const {
   size_t thin_spaces = 0;

@@ -54,6 +54,9 @@ struct Figure {
   TableSpec::Width width = TableSpec::Width::kColumn;
 };
 
+/// "ScaleNorm, depth = 4", of names under these headings, of which the last may have none: a number says what it is of.
+Name joined(const std::vector<Name>& headings, const std::vector<Name>& names);
+
 /// The letter that marks one of `lines` lines: A … Z, a … z, 0 … 9. Where they are not enough, all lines have two
 /// letters, or more: AA, AB …
 std::string letters_of(size_t line, size_t lines);

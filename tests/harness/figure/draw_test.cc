@@ -168,6 +168,7 @@ TEST_F(Draw, EachCellIsALineTheMeanOfItsSeedsWithTheirStandardDeviation) {
 TEST_F(Draw, PanelsAreTheLabelsOfAnAxis) {
   const Figure figure = drawn("y = \"dev.bleu\"\nlines = \"norm\"\npanels = \"depth\"\n");
   ASSERT_EQ(figure.panels.size(), 3u);
+  EXPECT_EQ(figure.panels[0].title.text, "layers = 2") << "a number says what it is of";
   EXPECT_EQ(figure.panels[2].title.text, "eight");
   EXPECT_THAT(legend_of(figure), ElementsAre("LayerNorm", "scale"));
   EXPECT_THAT(texts_of(figure.panels[2].lines[1].points), Contains("30: 69 70 71 n=3"));
@@ -498,13 +499,13 @@ TEST_F(Draw, APublishedLineLooksLikeTheMeasuredOneAndSoItSaysWhoseItIs) {
       "[[figure.published]]\nline = { norm = \"scale\", depth = \"4\" }\npoints = [[10, 2], [20, 3]]\n";
   const Figure one = drawn("y = \"dev.bleu\"\n" + line + "source = \"S\"\n");
   EXPECT_EQ(one.measured, (std::map<size_t, size_t>{{6, 4}})) << "after layer 2, 4, 8 and scale 2";
-  EXPECT_EQ(one.legend.at(6).at(0).text, "scale, 4 (published)");
+  EXPECT_EQ(one.legend.at(6).at(0).text, "scale, layers = 4 (published)");
   const Figure two = drawn("y = \"dev.bleu\"\n" + line + "source = \"S\"\n" + line +
                            "source = \"T_1\"\n"
                            "[[figure.published]]\nlabel = \"own\"\npoints = [[10, 2]]\nsource = \"S\"\n");
   EXPECT_EQ(two.measured, (std::map<size_t, size_t>{{6, 4}, {7, 4}}));
-  EXPECT_EQ(two.legend.at(6).at(0).text, "scale, 4 (S)");
-  EXPECT_EQ(two.legend.at(7).at(0).text, "scale, 4 (T_1)");
+  EXPECT_EQ(two.legend.at(6).at(0).text, "scale, layers = 4 (S)");
+  EXPECT_EQ(two.legend.at(7).at(0).text, "scale, layers = 4 (T_1)");
   EXPECT_EQ(two.legend.at(8).at(0).text, "own (S)");
 }
 
