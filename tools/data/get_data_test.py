@@ -5,17 +5,20 @@ import contextlib
 import gzip
 import hashlib
 import io
+import itertools
 import lzma
 import os
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import get_iwslt15
 import get_mnist
 import get_rt
 import get_sst5
+import get_tatoeba
 import get_ted
 import parallel
 import raw_data
@@ -160,6 +163,54 @@ class Pairs(unittest.TestCase):
         self.assertRegex(self.get(get_iwslt15.main, self.folder, self.out), "tst2012.vi .* is missing: put IWSLT'15")
 
 
+class Tatoeba(unittest.TestCase):
+    def text(self, pairs):
+        return "".join("\t".join(pair) + "\n" for pair in pairs)
+
+    def parts(self, pairs, **sizes):
+        return get_tatoeba.parts_of(self.text(pairs), sizes)
+
+    def test_ASentenceIsThereOnceOnItsSideWhateverItsCaseAndPunctuation(self):
+        run = ("We run.", "Wir rennen.")
+        for other in [("I go.", "Hans eilt."), ("We go.", "Hans geht."), ("i go", "Hans eilt"), ("We go", "hans geht"), ("I go!", "Hans geht")]:
+            for pairs in itertools.permutations([("I go.", "Hans geht."), other, run]):
+                kept = list(get_tatoeba.pairs_of(self.text(pairs)))
+                self.assertEqual(len(kept), 2)
+                self.assertIn(run[::-1], kept)
+                self.assertEqual(kept, list(get_tatoeba.pairs_of(self.text([("I go.", "Hans geht."), other, run]))), "the order of the file")
+
+    def test_ASentenceWithoutAWordIsNone(self):
+        self.assertEqual(list(get_tatoeba.pairs_of(self.text([("...", "Nichts."), ("Nothing.", "?!")]))), [])
+
+    def test_OfSentencesThatDifferInPunctuationTheFirstByItsTextIsTaken(self):
+        marks = "!(,.:;?"
+        for name in ("Hans", "Anna", "Otto"):  # not the first by chance
+            pairs = [(f"I go{mark}", f"{name} geht{mark}") for mark in marks]
+            self.assertEqual(list(get_tatoeba.pairs_of(self.text(pairs))), [(f"{name} geht!", "I go!")])
+
+    def test_TheLongestAreTaken(self):
+        lines = [("a " * n + str(n), "b " * n + str(n)) for n in range(1, 30)]
+        parts = self.parts(lines, test=3, dev=2, train=15)
+        self.assertEqual({part: len(pairs) for part, pairs in parts.items()}, {"test": 3, "dev": 2, "train": 15})
+        taken = [int(english.split()[-1]) for pairs in parts.values() for _, english in pairs]
+        self.assertEqual(sorted(taken), list(range(10, 30)))
+        for order in (sorted(taken), sorted(taken, reverse=True)):
+            self.assertNotEqual(taken, order, "sets are drawn, not cut by length")
+
+    def test_PunctuationIsApartAndOnlyALineFeedEndsALine(self):
+        text = "Don't go, Tom!\tGeh nicht, \u201eTom\u201c!\nOnce\u2028more\tNoch\u0085einmal\n".encode()
+        toy = raw_data.RawFile("deu.txt", hashlib.sha256(text).hexdigest(), len(text), 2)
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.object(get_tatoeba, "FILE", toy), \
+             unittest.mock.patch.object(get_tatoeba, "SIZES", {"test": 1, "train": 1}), contextlib.redirect_stdout(io.StringIO()):
+            folder = pathlib.Path(name)
+            (folder / "deu.txt").write_bytes(text)
+            get_tatoeba.main(folder, folder / "out")
+            english = sorted((folder / f"out/{part}.en").read_text(encoding="utf-8") for part in ("test", "train"))
+            german = sorted((folder / f"out/{part}.de").read_text(encoding="utf-8") for part in ("test", "train"))
+        self.assertEqual(english, ["Don't go , Tom !\n", "Once more\n"])
+        self.assertEqual(german, ["Geh nicht , \u201e Tom \u201c !\n", "Noch einmal\n"])
+
+
 class RealData(unittest.TestCase):
     def test_GalicianIsAsInTable1(self):
         shared = pathlib.Path(os.environ.get("TEARLESS_SHARED", raw_data.SHARED.parent)) / "data/ted-qi2018"
@@ -170,6 +221,19 @@ class RealData(unittest.TestCase):
             get_ted.main("gl-en", shared, out)
         self.assertEqual(printed.getvalue().splitlines()[-1],
                          "gl-en: 10,017 training pairs and 377,240 words (as in Table 1: 10k, 0.37M)")
+
+    def test_TatoebaHasTheSizesOfTheExercise(self):
+        shared = pathlib.Path(os.environ.get("TEARLESS_SHARED", raw_data.SHARED.parent)) / "data/tatoeba-manythings"
+        if not shared.exists():
+            self.skipTest("needs data/tatoeba-manythings in $TEARLESS_SHARED or ../shared")
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(io.StringIO()):
+            get_tatoeba.main(shared, out)
+            lines = {file.name: file.read_text(encoding="utf-8").split("\n")[:-1] for file in pathlib.Path(out).iterdir()}
+        self.assertEqual({name: len(part) for name, part in lines.items()},
+                         {f"{part}.{language}": size for part, size in (("train", 93597), ("dev", 500), ("test", 2999)) for language in ("de", "en")})
+        for language in ("de", "en"):
+            keys = [get_tatoeba.key(line) for part in parallel.PARTS for line in lines[f"{part}.{language}"]]
+            self.assertEqual(len(set(keys)), 93597 + 500 + 2999)
 
     def get(self, tool, name):
         """What the script prints of the data in the shared folder."""
