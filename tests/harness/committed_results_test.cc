@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -49,6 +50,20 @@ class Committed {
     return printed.output;
   }
 
+  /// The CSV and the LaTeX of a sweep's figures are the files NAME.csv and NAME.tex of a folder, byte for byte.
+  void expect_figures(const std::string& sweep, const std::string& layout, const fs::path& committed,
+                      const std::vector<std::string>& names) const {
+    const std::string drawn = (folder_ / "drawn").string() + "/";
+    for (const std::string format : {"csv", "pgfplots"})
+      (*this)({"figure", sweep, "--layout", layout, "--format", format, "--out", drawn});
+    for (const std::string& name : names) {
+      for (const std::string ending : {".csv", ".tex"}) {
+        const std::string file = name + ending;
+        EXPECT_EQ(test::read_text(drawn + file), test::read_text(committed / file)) << file;
+      }
+    }
+  }
+
   const fs::path& archive() const { return archive_; }
   const test::TempFolder& folder() const { return folder_; }
 
@@ -62,17 +77,9 @@ std::string layout_of(const std::string& name) { return (test::source_root() / "
 TEST(CommittedResults, OfTheSmallFiguresAreThoseOfTheirPageByteForByte) {
   const Committed tearless("twt_figures_small");
   const std::string name = "twt_figures_small", layout = layout_of(name);
-  const fs::path figures = test::source_root() / "results" / name;
   EXPECT_THAT(tearless({"verify"}), HasSubstr("18 runs and 1 sweep: no differences"));
-  const std::string folder = (tearless.folder() / "drawn").string() + "/";
-  for (const std::string format : {"csv", "pgfplots"})
-    tearless({"figure", name, "--layout", layout, "--format", format, "--out", folder});
-  for (int i = 1; i <= 4; ++i) {
-    for (const std::string ending : {".csv", ".tex"}) {
-      const std::string file = "figure_" + std::to_string(i) + ending;
-      EXPECT_EQ(test::read_text(folder + file), test::read_text(figures / file)) << file;
-    }
-  }
+  tearless.expect_figures(name, layout, test::source_root() / "results" / name,
+                          {"figure_1", "figure_2", "figure_3", "figure_4"});
   const std::string page = test::read_text(test::source_root() / "results" / (name + ".md"));
   for (const std::string command : {"table", "check-table"})
     EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout)));
@@ -86,15 +93,28 @@ TEST(CommittedResults, OfGradientsAtTheStartAreThoseOfTheirPageByteForByte) {
     for (const std::string command : {"table", "check-table"})
       EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, "ds_" + part + "_small", layout_of("ds_" + part))));
   }
-  const std::string folder = (tearless.folder() / "drawn").string() + "/";
-  for (const std::string format : {"csv", "pgfplots"})
-    tearless({"figure", "ds_figure1_small", "--layout", layout_of("ds_figure1"), "--format", format, "--out", folder});
-  for (const std::string side : {"encoder", "decoder"}) {
-    for (const std::string ending : {".csv", ".tex"}) {
-      const std::string file = "ds_figure_1_" + side + ending;
-      EXPECT_EQ(test::read_text(folder + file), test::read_text(test::source_root() / "results/ds" / file)) << file;
-    }
-  }
+  tearless.expect_figures("ds_figure1_small", layout_of("ds_figure1"), test::source_root() / "results/ds",
+                          {"ds_figure_1_encoder", "ds_figure_1_decoder"});
+}
+
+TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
+  const Committed tearless("ds_depth");
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("14 runs and 1 sweep: no differences"));
+  const std::string name = "ds_depth_small", page = test::read_text(test::source_root() / "results/ds.md");
+  for (const std::string command : {"table", "check-table"})
+    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout_of(name))));
+  tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ds",
+                          {"ds_depth_loss", "ds_depth_gradients"});
+}
+
+TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {
+  const Committed tearless("joey");
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("15 runs and 1 sweep: no differences"));
+  const std::string name = "joey_small", page = test::read_text(test::source_root() / "results/joey.md");
+  for (const std::string command : {"table", "check-table"})
+    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout_of(name))));
+  tearless.expect_figures(name, layout_of(name), test::source_root() / "results/joey",
+                          {"joey_small_ppl", "joey_small_bleu"});
 }
 
 TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {
