@@ -268,23 +268,26 @@ bool share_runs(const std::vector<Found>& cells) {
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
-/// Those of the column, or two significant ones of the interval's width where that is narrower; and more where an end
-/// of the interval that is not 0 would be printed as 0.
+/// Those of the column, or two significant ones of the interval's width where that is narrower; and more where a ratio,
+/// or an end of an interval, that is not 0 would be printed as 0.
 Digits digits_of(const Finding& finding, ClaimKind::Form form, const Table::Column& column) {
   using Form = ClaimKind::Form;
   Digits digits{.decimals = form == Form::kShare ? 2 : 3};
   const bool is_of_score = form == Form::kDifference || form == Form::kValue;
   if (is_of_score) digits = column.digits;
+  const auto is_lost = [&](double number) {
+    return number != 0 && number_text(number, 1, digits).find_first_of("123456789") == std::string::npos;
+  };
+  constexpr int kMore = 3;
+  if (form == Form::kRatio) {
+    for (int i = 0; i < kMore && finding.estimate && is_lost(*finding.estimate); ++i) ++digits.decimals;
+  }
   if (!finding.interval || (!is_of_score && form != Form::kSlope)) return digits;
   const auto [low, high] = *finding.interval;
   const double centre = (low + high) / 2, half = (high - low) / 2;
   const Digits own = Digits::of({&centre, 1}, {&half, 1});
   if (form == Form::kSlope) digits = own;
   if (half > 0 && !digits.is_given) digits.decimals = std::max(digits.decimals, own.decimals);
-  const auto is_lost = [&](double end) {
-    return end != 0 && number_text(end, 1, digits).find_first_of("123456789") == std::string::npos;
-  };
-  constexpr int kMore = 3;
   for (int i = 0; i < kMore && (is_lost(low) || is_lost(high)); ++i) ++digits.decimals;
   return digits;
 }

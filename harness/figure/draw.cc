@@ -527,10 +527,23 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const Reader& read
   if (!empty.empty()) figure.notes.push_back(fmt::format("No run to draw yet: {}.", fmt::join(empty, "; ")));
 }
 
+/// Of measured lines.
+size_t most_runs_of_a_point(const Figure& figure) {
+  size_t most = 0;
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const Figure::Line& line : panel.lines) {
+      for (const BandPoint& point : line.points) {
+        if (line.source.empty()) most = std::max(most, static_cast<size_t>(point.runs));
+      }
+    }
+  }
+  return most;
+}
+
 void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, Figure& figure) {
   std::vector<std::string>& notes = figure.notes;
   const Reading& reading = reader.reading;
-  const size_t seeds = grid.seeds.size();
+  const size_t seeds = std::min(grid.seeds.size(), most_runs_of_a_point(figure));
   const bool has_band = std::ranges::any_of(figure.panels, [](const Figure::Panel& panel) {
     return std::ranges::any_of(panel.lines, [](const Figure::Line& line) {
       return std::ranges::any_of(line.points, [](const BandPoint& point) { return point.low < point.high; });
@@ -539,7 +552,7 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
   if (!spec.line_for_each_run && seeds > 1) {
     notes.push_back(fmt::format("Lines: the mean of {}{}.", counted(static_cast<int64_t>(seeds), "seed"),
                                 has_band ? "; bands: " + text_of(spec.band) : ""));
-  } else if (!spec.line_for_each_run) {
+  } else if (!spec.line_for_each_run && seeds == 1) {
     notes.emplace_back("Lines: one seed.");
   }
   if (spec.smooth > 1)

@@ -291,6 +291,20 @@ TEST_F(Checks, OfALineTakeTheLabelsOfAnAxisAsNumbers) {
   EXPECT_EQ(verdicts(check(claim("ratio = [[\"a\", 1], [\"b\", 1]]\nbetween = [0.9, 1.1]\n"))).front(), "p: held");
 }
 
+TEST_F(Checks, ARatioThatIsNot0IsNotPrintedAs0) {
+  const auto shown = [&](double factor) {
+    const auto tiny = [=](const Coordinates& at, Row& row) {
+      row.result.scores["ter"] = (at.at("norm") == "a" ? factor : 1.0) * 8;
+    };
+    return check(claim("score = \"ter\"\nratio = [[\"a\", 1], [\"b\", 1]]\nbetween = [0, 0.1]\n"), tiny)
+        .claims[0]
+        .shown;
+  };
+  EXPECT_THAT(shown(0.04), testing::StartsWith("0.040"));
+  EXPECT_THAT(shown(4e-5), testing::StartsWith("0.00004"));
+  EXPECT_THAT(shown(4e-6), testing::StartsWith("0.000004"));
+}
+
 TEST_F(Checks, ArePrintedAsAMatrixOfClaimsAndPlaces) {
   const GridChecks checks =
       check(claim("name = \"K1\"\nsource = \"paper, 2\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better") +

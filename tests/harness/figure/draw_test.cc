@@ -22,6 +22,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 using Coordinates = std::map<std::string, std::string>;  // axis → label, and "seed"
 
@@ -402,6 +403,17 @@ TEST_F(Draw, OverAnAxisThatSomeRunsOfALineLackIsSaid) {
   const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\n", lacks);
   EXPECT_EQ(figure.panels[0].lines[0].points[2].runs, 1);
   EXPECT_THAT(figure.notes, Contains("LayerNorm: 7 of 9 runs drawn, the others have nothing to draw."));
+}
+
+TEST_F(Draw, TheSeedsThatAreDrawnAreCountedAndNotThoseOfTheGrid) {
+  const auto of_seeds = [&](int drawn_seeds) {
+    return drawn("y = \"dev.bleu\"\nlines = \"norm\"\nwhere.depth = \"2\"\n", [=](const Coordinates& at) {
+      return std::stoi(at.at("seed")) > drawn_seeds ? Given{.state = RunState::kQueued} : given(at);
+    });
+  };
+  EXPECT_THAT(of_seeds(1).notes, Contains("Lines: one seed."));
+  EXPECT_THAT(of_seeds(2).notes, Contains(HasSubstr("Lines: the mean of 2 seeds; bands: ")));
+  EXPECT_THAT(of_seeds(0).notes, Not(Contains(HasSubstr("Lines: "))));
 }
 
 TEST_F(Draw, NamesWithAndWithoutLatexAreJoinedAsLatexHasThem) {
