@@ -99,10 +99,11 @@ TEST(CommittedResults, OfGradientsAtTheStartAreThoseOfTheirPageByteForByte) {
 
 TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
   const Committed tearless("ds_depth");
-  EXPECT_THAT(tearless({"verify"}), HasSubstr("14 runs and 1 sweep: no differences"));
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("30 runs and 2 sweeps: no differences"));
   const std::string name = "ds_depth_small", page = test::read_text(test::source_root() / "results/ds.md");
   for (const std::string command : {"table", "check-table"})
     EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout_of(name))));
+  EXPECT_THAT(page, HasSubstr(tearless.as_markdown("table", "ds_depth_high_small", layout_of("ds_depth_high_small"))));
   tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ds",
                           {"ds_depth_loss", "ds_depth_gradients"});
 }
