@@ -59,6 +59,7 @@ struct ParallelTokens {
   int64_t source_length(int64_t line) const { return source.length(line); }
   int64_t target_length(int64_t line) const { return target.length(line) + 1; }
 
+  /// These sentences alone, in this order.
   ParallelTokens chosen(const SentenceIds& sentences) const {
     ParallelTokens some;
     for (const int32_t sentence : sentences) {

@@ -20,6 +20,27 @@ std::vector<std::string_view> detokenised_languages() {
   return choices;
 }
 
+/// A file of one setting, derived.KEY, with its checksum in derived.KEY_sha256.
+class OwnFile {
+ public:
+  OwnFile(const char* key, const char* sha256_key, const char* dotted_key)
+      : key_(key), sha256_key_(sha256_key), dotted_key_(dotted_key) {}
+
+  void describe(SettingsVisitor& v, const char* meaning) {
+    v.word(path_field(key_, meaning), path);
+    v.word(checksum_field(sha256_key_, "its checksum, filled in by check"), sha256_);
+  }
+  bool is_given() const { return !path.empty() || !sha256_.empty(); }
+  DataSet set() { return {{{dotted_key_, &path}}, &sha256_}; }
+  std::string read() { return read_files(set()).front(); }
+
+  std::string path;
+
+ private:
+  const char *key_, *sha256_key_, *dotted_key_;
+  std::string sha256_;
+};
+
 class ScoreKind final : public DerivedKindOf<ScoreKind> {
  public:
   ScoreKind() { meaning = "scores the hypotheses that the run has left, by a text metric; decodes nothing"; }
@@ -28,8 +49,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     static const std::vector<std::string_view> choices = text_metrics().names();
     static const std::vector<std::string_view> languages = detokenised_languages();
     v.word({.key = "set", .meaning = "dev or test; of a decoding, the set that it has decoded"}, set_);
-    v.word(path_field("reference", "file of the references of a decoding's own test set"), reference_);
-    v.word(checksum_field("reference_sha256", "its checksum, filled in by check"), reference_sha256_);
+    reference_.describe(v, "file of the references of a decoding's own test set");
     v.word({.key = "detokenise",
             .meaning = "language by whose rules the words of hypotheses are joined to raw text before they are scored, "
                        "as Moses' detokeniser does; those of references too, unless raw_reference names raw ones; "
@@ -37,16 +57,12 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
             .choices = languages,
             .neutral = kNotDetokenised},
            detokenise_);
-    v.word(path_field("raw_reference",
-                      "file of the references as they were before any tokenisation, a line for each "
-                      "sentence of the set, in place of its references"),
-           raw_reference_);
-    v.word(checksum_field("raw_reference_sha256", "its checksum, filled in by check"), raw_reference_sha256_);
-    v.word(path_field("lines",
-                      "file of line numbers, the first is 1, one a line and increasing: only these sentences "
-                      "of the set are scored"),
-           lines_);
-    v.word(checksum_field("lines_sha256", "its checksum, filled in by check"), lines_sha256_);
+    raw_reference_.describe(v,
+                            "file of the references as they were before any tokenisation, a line for each sentence of "
+                            "the set, in place of its references");
+    lines_.describe(v,
+                    "file of line numbers, the first is 1, one a line and increasing: only these sentences of the set "
+                    "are scored");
     v.word({.key = "metric", .meaning = "a text metric, as of tearless-engine score --metric", .choices = choices},
            metric_);
     metrics_.find(metric_)->describe(v);
@@ -65,19 +81,19 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
       fail("derived.set = \"{}\": pairs of the training set are scored by the decoding itself", set_);
     }
     if (!of && !is_of_corpus()) fail("derived.set = \"{}\", but a trained run has hypotheses of dev and test", set_);
-    if (reference_.empty() && of) reference_ = of->reference();
+    if (reference_.path.empty() && of) reference_.path = of->reference();
   }
 
   std::vector<std::string> score_names(const TaskKind&) const override { return {set_ + "." + metric_}; }
 
   DataFiles data_files() override {
     DataFiles files{.what = named("test set", set_), .needs = "the set is scored by this file"};
-    if (has_raw_reference()) {
-      files.sets.push_back(raw_reference());
+    if (raw_reference_.is_given()) {
+      files.sets.push_back(raw_reference_.set());
     } else if (!is_of_corpus()) {
-      files.sets.push_back(own_reference());
+      files.sets.push_back(reference_.set());
     }
-    if (has_lines()) files.sets.push_back(lines());
+    if (lines_.is_given()) files.sets.push_back(lines_.set());
     return files;
   }
 
@@ -92,15 +108,15 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
     std::vector<std::string_view> hypotheses = split_lines(text);
     if (hypotheses.size() != references.size() || hypotheses.empty()) {
       fail("{} has {} lines, {} {}: both must hold the same sentences, one a line", (from.of.root() / file).string(),
-           hypotheses.size(), has_raw_reference() ? raw_reference_ : "its references", references.size());
+           hypotheses.size(), raw_reference_.is_given() ? raw_reference_.path : "its references", references.size());
     }
     std::vector<std::string> raw;
     if (detokenise_ != kNotDetokenised) {
       raw = detokenised(hypotheses, detokenise_);
       hypotheses.assign(raw.begin(), raw.end());
-      if (!has_raw_reference()) references = detokenised(references, detokenise_);
+      if (!raw_reference_.is_given()) references = detokenised(references, detokenise_);
     }
-    if (has_lines()) keep_lines(hypotheses, references);
+    if (lines_.is_given()) keep_lines(hypotheses, references);
     const TextMetric& metric = metrics_.at(metric_);
     const SentenceStats stats = sentence_stats(metric, hypotheses, {references.begin(), references.end()});
     const TextScore score = metric.score(stats.sum());
@@ -114,9 +130,9 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
  private:
   /// What hypotheses are compared with, one line for each, before detokenisation.
   std::vector<std::string> references_of(const TranslateOptions& options, const Say& say) {
-    if (has_raw_reference()) return sentences_of(read_files(raw_reference()).front(), raw_reference_);
+    if (raw_reference_.is_given()) return sentences_of(raw_reference_.read(), raw_reference_.path);
     if (!is_of_corpus()) {
-      return reference_lines(sentences_of(read_files(own_reference()).front(), reference_), options.text.kind);
+      return reference_lines(sentences_of(reference_.read(), reference_.path), options.text.kind);
     }
     Prepared corpus = prepare(options.data, options.text, say);
     return std::move(set_ == "dev" ? corpus.dev_reference : corpus.test_reference);
@@ -125,7 +141,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
   void keep_lines(std::vector<std::string_view>& hypotheses, std::vector<std::string>& references) {
     std::vector<std::string_view> ours;
     std::vector<std::string> theirs;
-    for (const size_t line : line_numbers(read_files(lines()).front(), lines_, hypotheses.size())) {
+    for (const size_t line : line_numbers(lines_.read(), lines_.path, hypotheses.size())) {
       ours.push_back(hypotheses[line]);
       theirs.push_back(std::move(references[line]));
     }
@@ -134,15 +150,11 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
   }
 
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
-  DataSet own_reference() { return {{{"derived.reference", &reference_}}, &reference_sha256_}; }
 
-  bool has_raw_reference() const { return !raw_reference_.empty() || !raw_reference_sha256_.empty(); }
-  DataSet raw_reference() { return {{{"derived.raw_reference", &raw_reference_}}, &raw_reference_sha256_}; }
-  bool has_lines() const { return !lines_.empty() || !lines_sha256_.empty(); }
-  DataSet lines() { return {{{"derived.lines", &lines_}}, &lines_sha256_}; }
-
-  std::string set_, reference_, reference_sha256_, metric_ = "multi_bleu";
-  std::string detokenise_ = kNotDetokenised, raw_reference_, raw_reference_sha256_, lines_, lines_sha256_;
+  std::string set_, metric_ = "multi_bleu", detokenise_ = kNotDetokenised;
+  OwnFile reference_{"reference", "reference_sha256", "derived.reference"};
+  OwnFile raw_reference_{"raw_reference", "raw_reference_sha256", "derived.raw_reference"};
+  OwnFile lines_{"lines", "lines_sha256", "derived.lines"};
   Kinds<TextMetric> metrics_ = text_metrics();
 };
 

@@ -63,15 +63,14 @@ void optimiser_step(const TrainOptions& train, double learning_rate, int64_t upd
                     double gradient_divisor, at::Tensor& gradients, at::Tensor& parameters, OptimiserState& state) {
   const OptimiserKind& kind = train.optimiser.chosen();
   const double factor = gradient_factor(gradient_norm, train.clip_norm, gradient_divisor), l2 = train.optimiser.l2;
+  if (l2 > 0) gradients.add_(parameters, l2 / factor);  // each kind multiplies by the factor
   if (kind.adam) {
-    if (l2 > 0) gradients.add_(parameters, l2 / factor);  // the step multiplies by the factor
     AdamStep step = adam_step_of(train, learning_rate, update);
     step.gradient_divisor = gradient_divisor;
     adam_step(step, gradient_norm, gradients, parameters, state.buffers[0], state.buffers[1]);
     return;
   }
   gradients.mul_(factor);
-  if (l2 > 0) gradients.add_(parameters, l2);
   if (train.optimiser.weight_decay > 0) {
     parameters.sub_(parameters * (learning_rate * train.optimiser.weight_decay));
   }

@@ -393,8 +393,7 @@ std::vector<std::string> labels_of(const Grid& grid, const FigureSpec& spec, con
   return labels;
 }
 
-// --- published lines, and limits
-// --------------------------------------------------------------------------------------
+// --- published lines, and limits -------------------------------------------------------------------------------------
 
 /// "PreNorm (published)", or with the source where the figure has several; the other columns of the legend are empty.
 std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, const FigureSpec::PublishedLine& published,

@@ -50,6 +50,13 @@ class Committed {
     return printed.output;
   }
 
+  /// A sweep's tables and claims stand in a page of results/, byte for byte.
+  void expect_tables(const std::string& sweep, const std::string& layout, const std::string& page) const {
+    const std::string text = test::read_text(test::source_root() / "results" / page);
+    for (const std::string command : {"table", "check-table"})
+      EXPECT_THAT(text, HasSubstr(as_markdown(command, sweep, layout)));
+  }
+
   /// The CSV and the LaTeX of a sweep's figures are the files NAME.csv and NAME.tex of a folder, byte for byte.
   void expect_figures(const std::string& sweep, const std::string& layout, const fs::path& committed,
                       const std::vector<std::string>& names) const {
@@ -80,19 +87,14 @@ TEST(CommittedResults, OfTheSmallFiguresAreThoseOfTheirPageByteForByte) {
   EXPECT_THAT(tearless({"verify"}), HasSubstr("18 runs and 1 sweep: no differences"));
   tearless.expect_figures(name, layout, test::source_root() / "results" / name,
                           {"figure_1", "figure_2", "figure_3", "figure_4"});
-  const std::string page = test::read_text(test::source_root() / "results" / (name + ".md"));
-  for (const std::string command : {"table", "check-table"})
-    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout)));
+  tearless.expect_tables(name, layout, name + ".md");
 }
 
 TEST(CommittedResults, OfGradientsAtTheStartAreThoseOfTheirPageByteForByte) {
   const Committed tearless("ds");
   EXPECT_THAT(tearless({"verify"}), HasSubstr("36 runs and 2 sweeps: no differences"));
-  const std::string page = test::read_text(test::source_root() / "results/ds.md");
-  for (const std::string part : {"table1", "figure1"}) {
-    for (const std::string command : {"table", "check-table"})
-      EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, "ds_" + part + "_small", layout_of("ds_" + part))));
-  }
+  for (const std::string part : {"table1", "figure1"})
+    tearless.expect_tables("ds_" + part + "_small", layout_of("ds_" + part), "ds.md");
   tearless.expect_figures("ds_figure1_small", layout_of("ds_figure1"), test::source_root() / "results/ds",
                           {"ds_figure_1_encoder", "ds_figure_1_decoder"});
 }
@@ -101,8 +103,7 @@ TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
   const Committed tearless("ds_depth");
   EXPECT_THAT(tearless({"verify"}), HasSubstr("30 runs and 2 sweeps: no differences"));
   const std::string name = "ds_depth_small", page = test::read_text(test::source_root() / "results/ds.md");
-  for (const std::string command : {"table", "check-table"})
-    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout_of(name))));
+  tearless.expect_tables(name, layout_of(name), "ds.md");
   EXPECT_THAT(page, HasSubstr(tearless.as_markdown("table", "ds_depth_high_small", layout_of("ds_depth_high_small"))));
   tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ds",
                           {"ds_depth_loss", "ds_depth_gradients"});
@@ -111,9 +112,8 @@ TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
 TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {
   const Committed tearless("joey");
   EXPECT_THAT(tearless({"verify"}), HasSubstr("15 runs and 1 sweep: no differences"));
-  const std::string name = "joey_small", page = test::read_text(test::source_root() / "results/joey.md");
-  for (const std::string command : {"table", "check-table"})
-    EXPECT_THAT(page, HasSubstr(tearless.as_markdown(command, name, layout_of(name))));
+  const std::string name = "joey_small";
+  tearless.expect_tables(name, layout_of(name), "joey.md");
   tearless.expect_figures(name, layout_of(name), test::source_root() / "results/joey",
                           {"joey_small_ppl", "joey_small_bleu"});
 }
