@@ -1,0 +1,208 @@
+#include "engine/data/treebank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/words.h"
+#include "engine/data/text_encoding.h"
+#include "engine/ops/cache.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr auto kTagColumns = std::to_array<std::string_view>({"fine", "coarse"});
+constexpr auto kArcLabels = std::to_array<std::string_view>({"main", "full", "none"});
+constexpr const char* kOnlyLabel = "arc";  // ArcLabels::kNone
+
+/// Texts by decreasing count, ties by byte order, of those that occur `min_count` times.
+std::vector<std::string> by_count(const std::map<std::string, int64_t>& counts, int64_t min_count) {
+  std::vector<std::pair<std::string, int64_t>> order;
+  std::ranges::copy_if(counts, std::back_inserter(order), [&](const auto& one) { return one.second >= min_count; });
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> texts;
+  for (auto& [text, count] : order) texts.push_back(std::move(text));
+  return texts;
+}
+
+/// Numbers of the texts of one kind: `first` that of the first text.
+struct Numbers {
+  std::unordered_map<std::string, int32_t> of;
+  int32_t unknown = 0;
+
+  int32_t at(const std::string& text) const {
+    const auto found = of.find(text);
+    return found == of.end() ? unknown : found->second;
+  }
+};
+
+void prepare_texts(std::vector<DependencyTree>& trees, const TreebankOptions& data) {
+  for (DependencyTree& tree : trees) {
+    for (std::string& form : tree.forms) {
+      if (data.lower_case) form = lower_cased(form);
+    }
+    for (std::string& label : tree.labels) {
+      if (data.labels == ArcLabels::kNone) label = kOnlyLabel;
+      if (data.labels == ArcLabels::kMain) label = label.substr(0, label.find(':'));
+    }
+  }
+}
+
+/// The label of the arcs from ROOT, which no other arc may have where there are several.
+std::string root_label_of(const std::vector<DependencyTree>& trees, const std::string& file) {
+  std::set<std::string> of_roots, of_others;
+  for (const DependencyTree& tree : trees) {
+    for (size_t i = 0; i < tree.heads.size(); ++i) (tree.heads[i] == 0 ? of_roots : of_others).insert(tree.labels[i]);
+  }
+  if (of_others.empty() || of_others == of_roots) return *of_roots.begin();
+  for (const std::string& label : of_roots) {
+    if (of_roots.size() == 1 && !of_others.contains(label)) return label;
+    fail(
+        "{}: the arcs from the root have {}, \"{}\" among them{}; the parser needs one label that no other arc has: "
+        "set data.labels = \"none\", or give them one",
+        file, counted(std::ssize(of_roots), "label"), label,
+        of_others.contains(label) ? ", which other arcs have, too" : "");
+  }
+  return "";
+}
+
+class Encoder {
+ public:
+  Encoder(const std::vector<DependencyTree>& train, const TreebankOptions& data, Treebank& out) : out_(out) {
+    std::map<std::string, int64_t> words, tags, labels;
+    for (const DependencyTree& tree : train) {
+      for (const std::string& form : tree.forms) ++words[form];
+      for (const std::string& tag : tree.tags) ++tags[tag];
+      for (const std::string& label : tree.labels) ++labels[label];
+    }
+    words_ = add("word", by_count(words, data.min_count), out.no_word);
+    if (words_.of.empty())
+      fail("data.min_count = {} leaves no word: every word of the training set is rarer", data.min_count);
+    tags_ = add("tag", by_count(tags, 1), out.no_tag);
+    out.labels = by_count(labels, 1);
+    out.no_label = static_cast<int32_t>(out.tokens.size());
+    out.tokens.emplace_back("<no label>");
+    out.first_label = static_cast<int32_t>(out.tokens.size());
+    out.tokens.insert(out.tokens.end(), out.labels.begin(), out.labels.end());
+    for (size_t i = 0; i < out.labels.size(); ++i) labels_.of.emplace(out.labels[i], static_cast<int32_t>(i));
+    labels_.unknown = -1;
+    out.root_label = labels_.at(root_label_of(train, data.train));
+  }
+
+  EncodedTree encode(const DependencyTree& tree) const {
+    EncodedTree encoded{
+        .words = {out_.no_word + 1}, .tags = {out_.no_tag + 1}, .heads = tree.heads, .labels = {}, .is_word = {}};
+    for (const std::string& form : tree.forms) encoded.words.push_back(words_.at(form));
+    for (const std::string& tag : tree.tags) {
+      encoded.tags.push_back(tags_.at(tag));
+      encoded.is_word.push_back(!is_punctuation(tag));
+    }
+    for (const std::string& label : tree.labels) encoded.labels.push_back(labels_.at(label));
+    return encoded;
+  }
+
+ private:
+  /// NULL, ROOT and UNKNOWN of a kind, then its texts.
+  Numbers add(const std::string& kind, std::vector<std::string> texts, int32_t& none) {
+    none = static_cast<int32_t>(out_.tokens.size());
+    for (const char* special : {"no", "root", "unknown"}) out_.tokens.push_back(fmt::format("<{} {}>", special, kind));
+    Numbers numbers{.of = {}, .unknown = none + 2};
+    for (std::string& text : texts) {
+      numbers.of.emplace(text, static_cast<int32_t>(out_.tokens.size()));
+      out_.tokens.push_back(std::move(text));
+    }
+    return numbers;
+  }
+
+  Treebank& out_;
+  Numbers words_, tags_, labels_;
+};
+
+Treebank encoded(const TreebankOptions& data, const DataFiles& files) {
+  std::vector<std::vector<DependencyTree>> sets;
+  for (const DataSet& set : files.sets) {
+    sets.push_back(read_trees(read_files(set).front(), set.files().front(), data.tags));
+    prepare_texts(sets.back(), data);
+  }
+  Treebank out;
+  std::vector<DependencyTree>& train = sets[0];
+  out.left_out = static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !tree.is_projective(); }));
+  if (train.empty()) fail("{}: no tree can be trained on: none is projective", data.train);
+  const Encoder encoder(train, data, out);
+  for (const auto& [trees, to] : {std::pair(&sets[0], &out.train), {&sets[1], &out.dev}, {&sets[2], &out.test}}) {
+    for (const DependencyTree& tree : *trees) to->push_back(encoder.encode(tree));
+  }
+  return out;
+}
+
+}  // namespace
+
+void describe(SettingsVisitor& v, TreebankOptions& o) {
+  const bool has_checksums = !o.train_sha256.empty() && !o.dev_sha256.empty() && !o.test_sha256.empty();
+  v.word(name_field("name of the treebank, for messages", has_checksums), o.name);
+  v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.word(path_field("train", "training trees: a file in CoNLL-X or CoNLL-U, relative to the file that names it"),
+         o.train);
+  v.word(path_field("dev", "development trees, likewise"), o.dev);
+  v.word(path_field("test", "test trees, likewise"), o.test);
+  v.choice({.key = "tags",
+            .meaning =
+                "parts of speech: of the fifth column (`fine`: POSTAG, XPOS) or the fourth (`coarse`: CPOSTAG, UPOS)"},
+           o.tags, kTagColumns);
+  v.choice(
+      {.key = "labels",
+       .meaning = "labels of arcs: up to a colon (`main`: \"nsubj:pass\" is \"nsubj\"), as they are (`full`), or one "
+                  "for all (`none`), with three transitions"},
+      o.labels, kArcLabels);
+  v.flag({.key = "lower_case",
+          .meaning = "replace the capital letters A–Z, À–Þ, Š, Œ, Ž and Ÿ of words by small ones",
+          .neutral = false},
+         o.lower_case);
+  v.integer({.key = "min_count",
+             .meaning = "words that occur less often than this in the training set are UNKNOWN; 1 keeps all",
+             .min = 1,
+             .max = 1e9,
+             .neutral = 1},
+            o.min_count);
+  v.word(checksum_field("train_sha256", "checksum of the training file, filled in by check"), o.train_sha256);
+  v.word(checksum_field("dev_sha256", "checksum of the development file, filled in by check"), o.dev_sha256);
+  v.word(checksum_field("test_sha256", "checksum of the test file, filled in by check"), o.test_sha256);
+}
+
+DataFiles data_files(TreebankOptions& data) {
+  return {.what = named("treebank", data.name),
+          .how_to_get = data.how_to_get,
+          .needs = "[data] needs train, dev and test, a file of trees each",
+          .sets = {{{{"data.train", &data.train}}, &data.train_sha256},
+                   {{{"data.dev", &data.dev}}, &data.dev_sha256},
+                   {{{"data.test", &data.test}}, &data.test_sha256}},
+          .expected = "a file of trees in CoNLL-X or CoNLL-U"};
+}
+
+std::shared_ptr<const Treebank> read_treebank(TreebankOptions data, const Say& say) {
+  const DataFiles files = data_files(data);
+  files.check();
+  const std::string key = canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("data", data); });
+  static Cache<std::string, std::shared_ptr<const Treebank>> known(/*entries=*/4);  // tens of MB each
+  return known.get(key, [&] {
+    files.require();
+    auto treebank = std::make_shared<const Treebank>(encoded(data, files));
+    say(fmt::format(
+        "read {}: {} of {} training trees, of which the others are not projective, {} dev, {} test; {} labels",
+        data.name.empty() ? "the treebank" : data.name, treebank->train.size(),
+        std::ssize(treebank->train) + treebank->left_out, treebank->dev.size(), treebank->test.size(),
+        treebank->labels.size()));
+    return treebank;
+  });
+}
+
+bool is_punctuation(std::string_view tag) {
+  return tag == "``" || tag == "''" || tag == "." || tag == "," || tag == ":" || tag == "PUNCT";
+}
+
+}  // namespace tearless::engine
