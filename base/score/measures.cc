@@ -67,6 +67,9 @@ constexpr Measure kMeasures[] = {
     {"accuracy", "correct, examples", [](const Columns& c) { return of_two(c, "correct", "examples", accuracy); }},
     {"bits", "microbits, symbols", [](const Columns& c) { return of_two(c, "microbits", "symbols", bits); }},
     {"uas", "correct_heads, tokens", [](const Columns& c) { return of_two(c, "correct_heads", "tokens", accuracy); }},
+    {"uas_no_punct", "correct_heads_no_punct, tokens_no_punct",
+     [](const Columns& c) { return of_two(c, "correct_heads_no_punct", "tokens_no_punct", accuracy); }},
+    {"las", "correct_arcs, tokens", [](const Columns& c) { return of_two(c, "correct_arcs", "tokens", accuracy); }},
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "engine/cuda/bias_relu_dropout_body.h"
 #include "engine/cuda/column_sums_body.h"
 #include "engine/cuda/cross_entropy_body.h"
+#include "engine/cuda/cube_body.h"
 #include "engine/cuda/embedding_body.h"
 #include "engine/cuda/gates_body.h"
 #include "engine/cuda/images_body.h"
@@ -50,6 +51,8 @@ constexpr Kernels<T> kernel_table() {
           .running_means_backward = run_call<RunningMeansBackward<T>, Runner>,
           .gated_sum = run_call<GatedSum<T>, Runner>,
           .gated_sum_backward = run_call<GatedSumBackward<T>, Runner>,
+          .cube = run_call<Cube<T>, Runner>,
+          .cube_backward = run_call<CubeBackward<T>, Runner>,
           .patches = run_call<Patches<T>, Runner>,
           .patches_backward = run_call<PatchesBackward<T>, Runner>,
           .max_pool = run_call<MaxPool<T>, Runner>,

@@ -99,8 +99,8 @@ void Sentence::require_a_tree(const std::string& file) const {
 
 }  // namespace
 
-bool DependencyTree::is_projective() const {
-  for (int32_t word = 1; word <= size(); ++word) {
+bool is_projective(const std::vector<int32_t>& heads) {
+  for (int32_t word = 1; word <= static_cast<int32_t>(heads.size()); ++word) {
     const auto [first, last] = std::minmax(word, heads[static_cast<size_t>(word - 1)]);
     for (int32_t between = first + 1; between < last; ++between) {
       const int32_t head = heads[static_cast<size_t>(between - 1)];

@@ -21,9 +21,10 @@ struct DependencyTree {
   std::vector<int32_t> heads;  // 0: the root
 
   int32_t size() const { return static_cast<int32_t>(heads.size()); }
-  /// Whether no arc crosses another, with the root before the first word.
-  bool is_projective() const;
 };
+
+/// Whether no arc of a tree with these heads crosses another, with the root before the first word.
+bool is_projective(const std::vector<int32_t>& heads);
 
 /// The trees of a file. Sentences end at an empty line; lines that begin with "#" before a sentence, words of several
 /// tokens ("3-4") and empty nodes ("5.1") are left out. Throws UserError, naming `file` and line, for a line of fewer

@@ -123,16 +123,6 @@ DigitSet some_images(const DigitSet& set, int64_t begin, int64_t end, int64_t im
           .labels = {set.labels.begin() + begin, set.labels.begin() + end}};
 }
 
-std::vector<ImageIds> cut_images(const ImageIds& order, int64_t images) {
-  std::vector<ImageIds> batches;
-  for (size_t begin = 0; begin < order.size(); begin += static_cast<size_t>(images)) {
-    const size_t end = std::min(begin + static_cast<size_t>(images), order.size());
-    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                         order.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  return batches;
-}
-
 }  // namespace
 
 void describe(SettingsVisitor& v, DigitsOptions& o) {
@@ -204,11 +194,11 @@ Digits read_digits(DigitsOptions data) {
 std::vector<ImageIds> cut_image_batches(int64_t count, const ImageBatchOptions& options, uint32_t seed, int64_t pass) {
   ImageIds order = in_order(count);
   shuffle(order, RandomStream(seed, "order"), static_cast<uint32_t>(pass), /*which=*/0);
-  return cut_images(order, options.images);
+  return cut_in_order(order, options.images);
 }
 
 std::vector<ImageIds> evaluation_image_batches(int64_t count, int64_t images) {
-  return cut_images(in_order(count), images);
+  return cut_in_order(in_order(count), images);
 }
 
 DigitBatch digit_batch(const Digits& digits, const DigitSet& set, std::span<const int32_t> images,

@@ -131,7 +131,7 @@ Treebank encoded(const TreebankOptions& data, const DataFiles& files) {
   }
   Treebank out;
   std::vector<DependencyTree>& train = sets[0];
-  out.left_out = static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !tree.is_projective(); }));
+  out.left_out = static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !is_projective(tree.heads); }));
   if (train.empty()) fail("{}: no tree can be trained on: none is projective", data.train);
   const Encoder encoder(train, data, out);
   for (const auto& [trees, to] : {std::pair(&sets[0], &out.train), {&sets[1], &out.dev}, {&sets[2], &out.test}}) {

@@ -45,6 +45,7 @@ struct EncodedTree {
   std::vector<int32_t> heads;        // [n] gold; 0: ROOT
   std::vector<int32_t> labels;       // [n] gold, from 0; of dev and test -1 where training has no such label
   std::vector<uint8_t> is_word;      // [n] 0: punctuation, by its tag
+  std::vector<std::string> forms;    // [n] of dev and test the words as the file has them; empty of train
 
   int32_t size() const { return static_cast<int32_t>(heads.size()); }
 };

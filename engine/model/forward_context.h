@@ -33,16 +33,25 @@ class DropoutSite {
   DropoutSite(double probability, uint32_t seed, const std::string& name)
       : probability_(probability), stream_(seed, "drop." + name) {}
 
+  /// The same place where kept elements stay as they are, instead of being multiplied by 1 / (1 - p).
+  DropoutSite without_rescaling() const {
+    DropoutSite site = *this;
+    site.rescales_ = false;
+    return site;
+  }
+
   /// The dropout of this forward pass; off unless the tape records.
   Dropout at(const ForwardContext& context) const {
     if (!context.tape.recording()) return Dropout::off();
     Dropout dropout = Dropout::with(probability_, stream_, context.update);
+    if (!rescales_) dropout.scale = 1;
     if (context.on_device) dropout.update_at = context.on_device->update;
     return dropout;
   }
 
  private:
   double probability_ = 0;
+  bool rescales_ = true;
   RandomStream stream_;
 };
 

@@ -365,6 +365,41 @@ struct GatedSumBackward {
   T* d_x = nullptr;          // [T, 2 D], added to
 };
 
+/// out = x³.
+template <class T>
+struct Cube {
+  int64_t rows = 0, width = 0;
+  const T* x = nullptr;  // [T, W]
+  T* out = nullptr;      // [T, W]
+};
+/// ∂ℓ/∂x = 3 x² ∂ℓ/∂out.
+template <class T>
+struct CubeBackward {
+  int64_t rows = 0, width = 0;
+  const T* x = nullptr;
+  const T* d_out = nullptr;
+  T* d_x = nullptr;  // may be d_out itself
+};
+
+/// out[n] = bias + Σ_f terms[term_of[n, f]], added in the order of f: F rows of a table for each row.
+template <class T>
+struct SumsOfTerms {
+  int64_t rows = 0, each = 0, width = 0;  // N, F, W
+  const T* terms = nullptr;               // [P, W]
+  const int32_t* term_of = nullptr;       // [N, F] 0 … P - 1
+  const Wide<T>* bias = nullptr;          // [W], or null
+  T* out = nullptr;                       // [N, W]
+};
+/// d_terms[p] = Σ d_out[n] over the places n · F + f whose term is p.
+template <class T>
+struct SumsOfTermsBackward {
+  int64_t terms = 0, each = 0, width = 0;  // P, F, W
+  const int32_t* places = nullptr;         // [N · F] ordered by their term, then by place
+  const int32_t* first = nullptr;          // [P + 1] the places of term p are first[p] … first[p + 1] - 1 of these
+  const T* d_out = nullptr;                // [N, W]
+  T* d_terms = nullptr;                    // [P, W]
+};
+
 /// Images are rows of pixels, channels last: pixel (y, x) of image n is row (n · height + y) · width + x of
 /// [N · height · width, channels].
 struct ImageShape {
@@ -490,6 +525,10 @@ struct Kernels {
   void (*running_means_backward)(const RunningMeansBackward<T>&, void* stream) = nullptr;
   void (*gated_sum)(const GatedSum<T>&, void* stream) = nullptr;
   void (*gated_sum_backward)(const GatedSumBackward<T>&, void* stream) = nullptr;
+  void (*cube)(const Cube<T>&, void* stream) = nullptr;
+  void (*cube_backward)(const CubeBackward<T>&, void* stream) = nullptr;
+  void (*sums_of_terms)(const SumsOfTerms<T>&, void* stream) = nullptr;                   // CPU only
+  void (*sums_of_terms_backward)(const SumsOfTermsBackward<T>&, void* stream) = nullptr;  // CPU only
   void (*patches)(const Patches<T>&, void* stream) = nullptr;
   void (*patches_backward)(const PatchesBackward<T>&, void* stream) = nullptr;
   void (*max_pool)(const MaxPool<T>&, void* stream) = nullptr;

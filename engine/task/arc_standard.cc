@@ -18,14 +18,17 @@ int32_t Configuration::children(int32_t word) const {
   return static_cast<int32_t>(left_[own].size() + right_[own].size());
 }
 
-bool Configuration::is_legal(const Transitions& transitions, int32_t transition) const {
-  if (transition == transitions.shift()) return next_ <= words_;
-  if (stack_.size() < 2) return false;
-  const bool is_left = transition < transitions.labels;
-  const int32_t label = is_left ? transition : transition - transitions.labels;
-  const bool from_root = !is_left && stack(2) == 0;
-  if (transitions.labels > 1 && (label == transitions.root_label) != from_root) return false;
-  return stack_.size() > 2 || (from_root && next_ > words_);
+bool Transitions::is_legal(Legal legal, int32_t transition) const {
+  if (transition == shift()) return legal == Legal::kShift || legal == Legal::kArcsOrShift;
+  if (legal == Legal::kShift) return false;
+  if (legal == Legal::kRootArc) return transition == right(root_label);
+  return labels == 1 || (transition != left(root_label) && transition != right(root_label));
+}
+
+Legal Configuration::legal() const {
+  const bool has_buffer = next_ <= words_;
+  if (stack_.size() > 2) return has_buffer ? Legal::kArcsOrShift : Legal::kArcs;
+  return has_buffer ? Legal::kShift : Legal::kRootArc;
 }
 
 void Configuration::attach(int32_t child, int32_t head, int32_t label) {
@@ -35,7 +38,7 @@ void Configuration::attach(int32_t child, int32_t head, int32_t label) {
 }
 
 void Configuration::apply(const Transitions& transitions, int32_t transition) {
-  require(is_legal(transitions, transition), "arc-standard: a transition that is not legal");
+  require(!is_final() && transitions.is_legal(legal(), transition), "arc-standard: a transition that is not legal");
   if (transition == transitions.shift()) {
     stack_.push_back(next_++);
     return;

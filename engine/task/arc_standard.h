@@ -15,6 +15,15 @@
 
 namespace tearless::engine {
 
+/// Which transitions are legal in a configuration that is not final.
+enum class Legal : int32_t {
+  kShift,       // |stack| ≤ 2 and the buffer has a word
+  kRootArc,     // |stack| = 2 with an empty buffer: the last transition
+  kArcs,        // |stack| > 2 with an empty buffer: all arcs between words
+  kArcsOrShift  // |stack| > 2
+};
+inline constexpr int32_t kLegals = 4;
+
 /// The transitions of a number of arc labels: LEFT(0), LEFT(1), …, RIGHT(0), …, SHIFT.
 struct Transitions {
   int32_t labels = 0;
@@ -25,6 +34,8 @@ struct Transitions {
   int32_t right(int32_t label) const { return labels + label; }
   int32_t shift() const { return 2 * labels; }
   int32_t count() const { return 2 * labels + 1; }
+  /// LEFT of the root label is in the inventory and never legal.
+  bool is_legal(Legal legal, int32_t transition) const;
 };
 
 /// A partial analysis of a sentence of n words, numbered from 1; 0 is ROOT.
@@ -48,8 +59,9 @@ class Configuration {
   int32_t words() const { return words_; }
   int32_t children(int32_t word) const;
 
-  bool is_legal(const Transitions& transitions, int32_t transition) const;
-  /// REQUIRES: is_legal() (std::logic_error).
+  /// REQUIRES: not is_final().
+  Legal legal() const;
+  /// REQUIRES: the transition is legal (std::logic_error).
   void apply(const Transitions& transitions, int32_t transition);
 
  private:

@@ -19,6 +19,7 @@
 #include <random>
 
 #include "engine/task/digits.h"
+#include "engine/task/parse.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/model/tiny_classifier.h"
 #include "tests/engine/model/tiny_model.h"
@@ -122,32 +123,48 @@ class TinyClassification final : public Tiny {
   std::vector<LabelledBatch> batches_;
 };
 
-/// The task digits with 13 images of noise: batches of 5, 5 and 3.
-class TinyDigits final : public Tiny {
+/// A task in its first pass.
+class TinyTask final : public Tiny {
  public:
-  TinyDigits(const DigitsTaskOptions& options, const TrainOptions& train, const ExecutionOptions& execution)
-      : task_(options, train, execution, noise()) {
-    EXPECT_EQ(task_.start_pass(0), batch_count());
-  }
+  explicit TinyTask(std::unique_ptr<Task> task) : task_(std::move(task)), batches_(task_->start_pass(0)) {}
 
-  int64_t batch_count() const override { return 3; }
-  Parameters& parameters() override { return task_.parameters(); }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_.ready(index, update); }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_.loss(context, batch); }
+  int64_t batch_count() const override { return batches_; }
+  Parameters& parameters() override { return task_->parameters(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_->loss(context, batch); }
 
  private:
-  static Digits noise() {
-    std::mt19937 bits(7);
-    DigitSet set;
-    for (int i = 0; i < 13; ++i) {
-      for (int p = 0; p < 8 * 7; ++p) set.pixels.push_back(static_cast<uint8_t>(bits()));
-      set.labels.push_back(static_cast<int32_t>(bits() % 10));
-    }
-    return {.height = 8, .width = 7, .train = set, .dev = set, .test = set};
-  }
-
-  DigitsTask task_;
+  std::unique_ptr<Task> task_;
+  int64_t batches_;
 };
+
+/// 13 images of noise for each set.
+Digits noise() {
+  std::mt19937 bits(7);
+  DigitSet set;
+  for (int i = 0; i < 13; ++i) {
+    for (int p = 0; p < 8 * 7; ++p) set.pixels.push_back(static_cast<uint8_t>(bits()));
+    set.labels.push_back(static_cast<int32_t>(bits() % 10));
+  }
+  return {.height = 8, .width = 7, .train = set, .dev = set, .test = set};
+}
+
+/// Two sentences of three and of four words for each set: 14 examples.
+std::shared_ptr<const Treebank> two_trees() {
+  Treebank treebank;
+  treebank.tokens.resize(17);
+  treebank.no_word = 0, treebank.no_tag = 6, treebank.no_label = 12, treebank.first_label = 13;
+  treebank.labels = {"root", "subject", "object"};
+  treebank.train = {
+      {.words = {1, 3, 4, 5}, .tags = {7, 9, 10, 11}, .heads = {2, 0, 2}, .labels = {1, 0, 2}, .is_word = {1, 1, 1}},
+      {.words = {1, 5, 3, 3, 4},
+       .tags = {7, 9, 10, 11, 9},
+       .heads = {2, 3, 0, 3},
+       .labels = {2, 1, 0, 2},
+       .is_word = {1, 1, 1, 1}}};
+  treebank.dev = treebank.test = treebank.train;
+  return std::make_shared<Treebank>(std::move(treebank));
+}
 
 /// A translation with a memory: a number that every update halves and adds to, and reports as a third sum.
 class TinyWithMemory final : public Tiny {
@@ -292,7 +309,29 @@ class CapturedUpdatesOfAClassifier : public CapturedUpdates {
   ClassifierOptions classifier_;
 };
 
-class CapturedUpdatesOfDigits : public CapturedUpdates {
+/// Tasks whose batches have equal sizes but for the last of a pass.
+class CapturedUpdatesOfATask : public CapturedUpdates {
+ protected:
+  CapturedUpdatesOfATask() {
+    execution_.device = on_processor() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
+    execution_.precision = GetParam().precision == RowPrecision::kBf16 ? ExecutionOptions::Precision::kBf16
+                                                                       : ExecutionOptions::Precision::kFp32;
+  }
+
+  /// With three batches in a pass.
+  void expect_the_bits_of_padded_batches(int64_t predictions_of_the_last) const {
+    const Trained captured = train(/*most_captured=*/512, /*together=*/4, /*updates=*/9);
+    EXPECT_EQ(captured.captured, 1) << "the smaller last batch of a pass is padded to the others' size";
+    captured.expect_same_bits(train(/*most_captured=*/0, /*together=*/1, /*updates=*/9));
+    for (const UpdateResult& result : captured.results) EXPECT_EQ(result.fallback_ops, 0);
+    EXPECT_EQ(captured.results[2].sums.predictions, predictions_of_the_last);
+    EXPECT_TRUE(at::isfinite(captured.parameters).all().item<bool>());
+  }
+
+  ExecutionOptions execution_;
+};
+
+class CapturedUpdatesOfDigits : public CapturedUpdatesOfATask {
  protected:
   CapturedUpdatesOfDigits() {
     digits_.model.conv1_channels = 3;
@@ -301,23 +340,27 @@ class CapturedUpdatesOfDigits : public CapturedUpdates {
     digits_.model.hidden = 5;
     digits_.model.conv_dropout = digits_.model.hidden_dropout = 0.2;
     digits_.batch.images = 5;
-    execution_.device = on_processor() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
-    execution_.precision = GetParam().precision == RowPrecision::kBf16 ? ExecutionOptions::Precision::kBf16
-                                                                       : ExecutionOptions::Precision::kFp32;
   }
-  std::unique_ptr<Tiny> tiny() const override { return std::make_unique<TinyDigits>(digits_, train_, execution_); }
-
-  void expect_the_bits_of_padded_batches() const {
-    const Trained captured = train(/*most_captured=*/512, /*together=*/4, /*updates=*/9);
-    EXPECT_EQ(captured.captured, 1) << "the smaller last batch of a pass is padded to the others' size";
-    captured.expect_same_bits(train(/*most_captured=*/0, /*together=*/1, /*updates=*/9));
-    for (const UpdateResult& result : captured.results) EXPECT_EQ(result.fallback_ops, 0);
-    EXPECT_EQ(captured.results[2].sums.predictions, 3);
-    EXPECT_TRUE(at::isfinite(captured.parameters).all().item<bool>());
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<TinyTask>(std::make_unique<DigitsTask>(digits_, train_, execution_, noise()));
   }
+  void expect_the_bits_of_padded_batches() const { CapturedUpdatesOfATask::expect_the_bits_of_padded_batches(3); }
 
   DigitsTaskOptions digits_;
-  ExecutionOptions execution_;
+};
+
+class CapturedUpdatesOfAParser : public CapturedUpdatesOfATask {
+ protected:
+  CapturedUpdatesOfAParser() {
+    parse_.model.embedding = 8;
+    parse_.model.hidden = 16;
+    parse_.batch_examples = 6;
+  }
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<TinyTask>(std::make_unique<Parse>(parse_, train_, execution_, two_trees()));
+  }
+
+  ParseOptions parse_;
 };
 
 class CapturedUpdatesWithMemory : public CapturedUpdates {
@@ -373,6 +416,21 @@ TEST_P(CapturedUpdatesOfDigits, EqualTheUpdatesOfTheBatchWithoutPadding) {
   for (const char* kind : {"layer_norm", "scale_norm", "ada_norm"}) {
     SCOPED_TRACE(kind);
     digits_.model.norm.kind = kind;
+    expect_the_updates_without_padding(/*updates=*/3);
+  }
+}
+
+TEST_P(CapturedUpdatesOfAParser, OfEveryActivationHaveTheBitsOfTheSamePaddedBatches) {
+  expect_the_bits_of_padded_batches(2);
+  parse_.model.activation = ParserNetworkOptions::Activation::kCube;
+  parse_.model.softmax = ParserNetworkOptions::Softmax::kAll;
+  parse_.model.rescaled_dropout = false;
+  expect_the_bits_of_padded_batches(2);
+}
+
+TEST_P(CapturedUpdatesOfAParser, EqualTheUpdatesOfTheBatchWithoutPadding) {
+  for (const char* kind : {"layer_norm", "none"}) {
+    parse_.model.norm.kind = kind;
     expect_the_updates_without_padding(/*updates=*/3);
   }
 }
@@ -630,6 +688,7 @@ TEST_P(CapturedUpdates, StopAtTheEndOfAPassThatIsAnEpoch) {
 
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesBySentence, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfDigits, test::device_settings(), test::device_setting_name);
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAParser, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesWithMemory, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAClassifier, test::device_settings(), test::device_setting_name);

@@ -4,6 +4,7 @@
 #include "engine/ops/cpu/attention.h"
 #include "engine/ops/cpu/bias_relu_dropout.h"
 #include "engine/ops/cpu/cross_entropy.h"
+#include "engine/ops/cpu/cube.h"
 #include "engine/ops/cpu/embedding.h"
 #include "engine/ops/cpu/gates.h"
 #include "engine/ops/cpu/images.h"
@@ -12,6 +13,7 @@
 #include "engine/ops/cpu/packed_matmul.h"
 #include "engine/ops/cpu/running_means.h"
 #include "engine/ops/cpu/span_means.h"
+#include "engine/ops/cpu/sums_of_terms.h"
 
 namespace tearless::engine::TEARLESS_ISA {
 
@@ -36,6 +38,10 @@ constexpr Kernels<T> table() {
           .running_means_backward = running_means_backward<T>,
           .gated_sum = gated_sum<T>,
           .gated_sum_backward = gated_sum_backward<T>,
+          .cube = cube<T>,
+          .cube_backward = cube_backward<T>,
+          .sums_of_terms = sums_of_terms<T>,
+          .sums_of_terms_backward = sums_of_terms_backward<T>,
           .patches = patches<T>,
           .patches_backward = patches_backward<T>,
           .max_pool = max_pool<T>,

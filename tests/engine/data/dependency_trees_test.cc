@@ -85,7 +85,7 @@ TEST(DependencyTrees, AreProjectiveWhereNoTwoArcsCross) {
         }
       }
       const DependencyTree tree{.forms = {}, .tags = {}, .labels = {}, .heads = heads};
-      EXPECT_EQ(tree.is_projective(), !crossing) << testing::PrintToString(heads);
+      EXPECT_EQ(is_projective(heads), !crossing) << testing::PrintToString(heads);
       projective += !crossing;
       ++all;
     }

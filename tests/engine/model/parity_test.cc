@@ -1,8 +1,9 @@
 // The models against PyTorch: logits, loss, every gradient and ten losses of training, dropout on, by the kernels and
 // by the formulas: the encoder-decoder and the classifier for every norm and placement, the network for digits for both
-// architectures and every site of norms. The expected numbers are from tools/make_golden.py and
-// tools/make_golden_digits.py (which has channels first, convolutions, and ReLU before pooling). These programs share
-// no code with the engine and compute in double; what is allowed here is the rounding of float.
+// architectures and every site of norms, the parser's network for both activations. The expected numbers are from
+// tools/make_golden.py, tools/make_golden_digits.py (which has channels first, convolutions, and ReLU before pooling)
+// and tools/make_golden_parser.py (which embeds every token, and has a softmax over legal transitions alone). These
+// programs share no code with the engine and compute in double; what is allowed here is the rounding of float.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -18,6 +19,7 @@
 
 #include "base/settings.h"
 #include "engine/model/digit_network.h"
+#include "engine/model/parser_network.h"
 #include "engine/ops/adam.h"
 #include "engine/ops/embedding.h"
 #include "tests/engine/model/tiny_classifier.h"
@@ -160,6 +162,39 @@ class GoldenDigits final : public Golden {
   ReadyImages batch_;
 };
 
+class GoldenParser final : public Golden {
+ public:
+  static constexpr const char* kFolder = "parser_parity";
+  explicit GoldenParser(const std::string& name) : Golden(kFolder, name) {
+    parameters_.allocate();
+    at::set_num_threads(1);
+    const std::vector<int32_t> numbers = at("numbers");
+    batch_ = model_.ready(at("tokens"), at("legal"), at("labels"), numbers);
+  }
+
+  Parameters& parameters() override { return parameters_; }
+  CrossEntropySums loss(Tape& tape, uint32_t update) override {
+    return model_.loss({tape, update}, batch_, at("label_smoothing").get<double>());
+  }
+  at::Tensor logits(Tape& tape, uint32_t update) override { return model_.logits({tape, update}, batch_).data(); }
+
+ private:
+  std::vector<std::vector<bool>> is_legal() const {
+    std::vector<std::vector<bool>> rows;
+    for (const auto& row : at("is_legal").get<std::vector<std::vector<int>>>()) rows.emplace_back(row.begin(), row.end());
+    return rows;
+  }
+
+  ParserNetworkOptions options_ = options_of<ParserNetworkOptions>(at("settings"));
+  Parameters parameters_{at("init_seed"), at::kCPU};
+  ParserNetwork model_{parameters_,
+                       options_,
+                       {.types = at("types"), .features = at("features"), .transitions = at("transitions")},
+                       is_legal(),
+                       at("dropout_seed")};
+  ReadyConfigurations batch_;
+};
+
 /// A case, by kernels or by formulas.
 struct ParityCase {
   std::string name;
@@ -192,6 +227,7 @@ std::string case_name(const testing::TestParamInfo<ParityCase>& info) {
 INSTANTIATE_TEST_SUITE_P(Translation, Parity, cases<GoldenTransformer>(), case_name);
 INSTANTIATE_TEST_SUITE_P(Classifier, Parity, cases<GoldenClassifier>(), case_name);
 INSTANTIATE_TEST_SUITE_P(Digits, Parity, cases<GoldenDigits>(), case_name);
+INSTANTIATE_TEST_SUITE_P(Parser, Parity, cases<GoldenParser>(), case_name);
 
 TEST_P(Parity, LogitsInTraining) {
   Tape tape(Tape::Kind::kRecording, GetParam().ops);
@@ -276,12 +312,16 @@ TEST(ParityCases, HaveEveryNormPlacementArchitectureAndNormSite) {
                                         << ", add a case to its cases(), run it, and keep the new file alone";
     }
   };
-  const char *text = "tools/make_golden.py", *images = "tools/make_golden_digits.py";
+  const char *text = "tools/make_golden.py", *images = "tools/make_golden_digits.py",
+             *parser = "tools/make_golden_parser.py";
   for (const char* key : {"model.norm.kind", "model.placement"}) {
     expect_each(GoldenTransformer::kFolder, key, text, choices_of<ModelOptions>(key));
   }
   for (const char* key : {"model.arch", "model.norm_sites"}) {
     expect_each(GoldenDigits::kFolder, key, images, choices_of<DigitNetworkOptions>(key));
+  }
+  for (const char* key : {"model.activation", "model.softmax", "model.init", "model.embedding_init"}) {
+    expect_each(GoldenParser::kFolder, key, parser, choices_of<ParserNetworkOptions>(key));
   }
 }
 

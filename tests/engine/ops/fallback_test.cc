@@ -71,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Kernel{"running_means_backward", [](Table& t) { t.running_means_backward = nullptr; }},
                     Kernel{"gated_sum", [](Table& t) { t.gated_sum = nullptr; }},
                     Kernel{"gated_sum_backward", [](Table& t) { t.gated_sum_backward = nullptr; }},
+                    Kernel{"cube", [](Table& t) { t.cube = nullptr; }},
+                    Kernel{"cube_backward", [](Table& t) { t.cube_backward = nullptr; }},
                     Kernel{"patches", [](Table& t) { t.patches = nullptr; }},
                     Kernel{"patches_backward", [](Table& t) { t.patches_backward = nullptr; }},
                     Kernel{"max_pool", [](Table& t) { t.max_pool = nullptr; }},

@@ -15,10 +15,12 @@
 #include "engine/ops/add_norm.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/bias_relu_dropout.h"
+#include "engine/ops/cube.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/gates.h"
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/linear_of_embeddings.h"
 #include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
@@ -283,6 +285,30 @@ inline void add_running_means(std::vector<OpCase>& cases, const Shape& shape, co
                    /*first_parameter=*/2});
 }
 
+inline void add_parser(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+  const int64_t t = packed_rows(shape.lengths).row_count();
+  const int64_t d = shape.width;
+  cases.push_back({"cube" + suffix, {random_tensor({t, d}, 81)}, [](Tape& tape, const Values& in) {
+                     return cube(tape, in[0]);
+                   }});
+  for (const int64_t features : {1, 3, 6}) {
+    const auto tokens = std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(t * features)}));
+    std::ranges::fill(tokens->positions, 0);
+    for (size_t i = 0; i < tokens->tokens.size(); ++i) tokens->tokens[i] = static_cast<int32_t>(i * i % 7 + i % 5);
+    for (const bool bias : {false, true}) {
+      cases.push_back({fmt::format("linear_of_{}_embeddings{}", features, bias ? "_bias" : "") + suffix,
+                       {random_tensor({11, 5}, 82), random_tensor({d, features * 5}, 83),
+                        bias ? random_tensor({d}, 84) : at::Tensor()},
+                       [=](Tape& tape, const Values& in) {
+                         return linear_of_embeddings(tape, in[0], *tokens, features, in[1], in[2],
+                                                     in[0].data().scalar_type());
+                       },
+                       {},
+                       /*first_parameter=*/0});
+    }
+  }
+}
+
 /// Images of odd and even sizes, with channels that fill vectors and groups and that do not.
 inline void add_images(std::vector<OpCase>& cases) {
   struct Images {
@@ -331,6 +357,7 @@ inline std::vector<OpCase> all_cases(int32_t longest = 300) {
     add_matmuls(cases, shape, "_" + shape.name);
     add_span_means(cases, shape, "_" + shape.name);
     add_running_means(cases, shape, "_" + shape.name);
+    add_parser(cases, shape, "_" + shape.name);
   }
   add_images(cases);
   return cases;

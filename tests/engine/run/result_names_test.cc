@@ -8,6 +8,7 @@
 
 #include "engine/run/check.h"
 #include "tests/engine/run/small_digits.h"
+#include "tests/engine/run/small_treebank.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
@@ -73,6 +74,7 @@ class ResultNames : private test::InMemory, public testing::Test {
       runs_.write_labelled(std::string("labelled/") + set, {{"bad one", 0}, {"good one", 1}, {"good two", 1}});
     }
     test::write_digits(runs_.folder());
+    test::write_treebank(runs_.folder());
   }
 
   json answer_to(const Settings& settings) {
@@ -116,6 +118,7 @@ class ResultNames : private test::InMemory, public testing::Test {
     return with(with(with(settings, layers()), short_training()), changes);
   }
   static Settings digits(const Settings& changes = {}) { return with(test::small_digits(), changes); }
+  static Settings parse(const Settings& changes = {}) { return with(test::small_parser(), changes); }
 
   test::SmallRuns runs_;
 };
@@ -124,6 +127,7 @@ TEST_F(ResultNames, AreThoseThatRunsOfEveryTaskLeave) {
   expect_told(translate());
   expect_told(classify());
   expect_told(digits());
+  expect_told(parse());
 }
 
 TEST_F(ResultNames, FollowTheKindOfText) {
@@ -164,6 +168,7 @@ TEST_F(ResultNames, HaveWhatIsObservedOfGroupsAndSublayers) {
   expect_told(translate({{"observe.variances", true}, {"model.encoder_sublayers", "ffn, self_attention"}}));
   expect_told(classify({{"observe.groups", true}, {"observe.variances", true}}));
   expect_told(digits({{"observe.groups", true}, {"observe.variances", true}}));
+  expect_told(parse({{"model.norm.kind", "scale_norm"}, {"observe.groups", true}}));
 }
 
 TEST_F(ResultNames, HaveTheNumberOfAveragedCheckpoints) {

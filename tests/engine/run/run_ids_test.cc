@@ -166,5 +166,22 @@ TEST(RunIds, OfDigitsGolden) {
                                 identity_of("defaults", data) + identity_of("other settings", other));
 }
 
+TEST(RunIds, OfParsingGolden) {
+  const Settings data = {{"task", "parse"},
+                         {"data.train_sha256", std::string(64, '1')},
+                         {"data.dev_sha256", std::string(64, '2')},
+                         {"data.test_sha256", std::string(64, '3')}};
+  Settings other = data;
+  other.insert({{"data.labels", "none"},
+                {"data.min_count", 2},
+                {"model.features", "words_tags"},
+                {"model.activation", "cube"},
+                {"model.dropout.hidden", 0.5},
+                {"model.dropout.rescale", false},
+                {"train.optimiser.kind", "adagrad"}});
+  tearless::test::expect_golden("engine/id_parse.txt",
+                                identity_of("defaults", data) + identity_of("other settings", other));
+}
+
 }  // namespace
 }  // namespace tearless::engine::run_ids_test

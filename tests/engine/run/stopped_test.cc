@@ -6,6 +6,7 @@
 
 #include "tests/engine/run/interrupted.h"
 #include "tests/engine/run/small_digits.h"
+#include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 
 namespace tearless::engine::stopped_test {
@@ -35,6 +36,7 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
       runs_.write_labelled(set, labelled);
     }
     test::write_digits(runs_.folder());
+    test::write_treebank(runs_.folder());
     options_ = runs_.options(settings());
   }
 
@@ -45,6 +47,9 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
         {"observe.window_means", true}, {"observe.variances", true}};
     if (GetParam() == "digits") {
       return test::with(test::with(test::small_digits(), training), {{"model.norm.kind", "scale_norm"}});
+    }
+    if (GetParam() == "parse") {
+      return test::with(test::with(test::small_parser(), training), {{"model.norm.kind", "scale_norm"}});
     }
     const test::Settings tiny = test::with(
         training, {{"model.d_model", 16}, {"model.d_ff", 16}, {"model.heads", 2}, {"model.dropout.word", 0.1}});

@@ -28,7 +28,7 @@ std::vector<int32_t> labels_for(const std::vector<int32_t>& heads, const Transit
 std::vector<int32_t> legal_of(const Configuration& configuration, const Transitions& transitions) {
   std::vector<int32_t> legal;
   for (int32_t t = 0; t < transitions.count(); ++t) {
-    if (configuration.is_legal(transitions, t)) legal.push_back(t);
+    if (transitions.is_legal(configuration.legal(), t)) legal.push_back(t);
   }
   return legal;
 }
@@ -38,13 +38,13 @@ TEST(ArcStandard, TheOracleMakesEachProjectiveTreeInTwoTransitionsAWord) {
     int64_t trees = 0;
     for (int32_t words = 1; words <= 6; ++words) {
       for (const std::vector<int32_t>& heads : test::all_trees(words)) {
-        if (!DependencyTree{.forms = {}, .tags = {}, .labels = {}, .heads = heads}.is_projective()) continue;
+        if (!is_projective(heads)) continue;
         const std::vector<int32_t> labels = labels_for(heads, transitions);
         Configuration configuration(words);
         int32_t steps = 0;
         for (; !configuration.is_final() && steps <= 2 * words; ++steps) {
           const int32_t gold = oracle(configuration, transitions, heads, labels);
-          ASSERT_TRUE(configuration.is_legal(transitions, gold)) << testing::PrintToString(heads);
+          ASSERT_TRUE(transitions.is_legal(configuration.legal(), gold)) << testing::PrintToString(heads);
           configuration.apply(transitions, gold);
         }
         EXPECT_EQ(steps, 2 * words);
