@@ -59,17 +59,20 @@ void Sentence::add(std::string_view line, size_t number, const std::string& file
   if (is_range_or_empty_node(columns[0])) return;
   if (number_in(columns[0]) != tree.size() + 1) {
     fail("{}: the word's number is \"{}\" and should be {}: is an empty line between two sentences missing?", location,
-         columns[0], tree.size() + 1);
+         printable(columns[0]), tree.size() + 1);
   }
-  if (columns[kForm].empty()) fail("{}: the word is empty", location);
+  const size_t tag = tags == TagColumn::kFine ? kFineTag : kCoarseTag;
+  for (const auto& [column, what] : {std::pair(kForm, "word"), {tag, "tag"}, {kLabel, "label"}}) {
+    if (columns[column].empty()) fail("{}: the {} in column {} is empty; write _ for none", location, what, column + 1);
+  }
   const std::optional<int32_t> head = number_in(columns[kHead]);
   if (!head || *head < 0) {
     fail("{}: the head \"{}\" is no number of a word; a sentence without a tree cannot be used", location,
-         columns[kHead]);
+         printable(columns[kHead]));
   }
   if (*head == tree.size() + 1) fail("{}: the word is its own head", location);
   tree.forms.emplace_back(columns[kForm]);
-  tree.tags.emplace_back(columns[tags == TagColumn::kFine ? kFineTag : kCoarseTag]);
+  tree.tags.emplace_back(columns[tag]);
   tree.labels.emplace_back(columns[kLabel]);
   tree.heads.push_back(*head);
   lines.push_back(number);

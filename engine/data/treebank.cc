@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kTagColumns = std::to_array<std::string_view>({"fine", "coarse"});
 constexpr auto kArcLabels = std::to_array<std::string_view>({"main", "full", "none"});
-constexpr const char* kOnlyLabel = "arc";  // ArcLabels::kNone
+constexpr const char* kNoTag = "_";  // CoNLL-U: of a column that is not annotated
 
 /// Texts by decreasing count, ties by byte order, of those that occur `min_count` times.
 std::vector<std::string> by_count(const std::map<std::string, int64_t>& counts, int64_t min_count) {
@@ -41,48 +41,52 @@ struct Numbers {
   }
 };
 
-void prepare_texts(std::vector<DependencyTree>& trees, const TreebankOptions& data) {
-  for (DependencyTree& tree : trees) {
-    for (std::string& form : tree.forms) {
-      if (data.lower_case) form = lower_cased(form);
-    }
-    for (std::string& label : tree.labels) {
-      if (data.labels == ArcLabels::kNone) label = kOnlyLabel;
-      if (data.labels == ArcLabels::kMain) label = label.substr(0, label.find(':'));
-    }
-  }
+std::string label_of(const std::string& label, ArcLabels labels) {
+  if (labels == ArcLabels::kNone) return "arc";
+  return labels == ArcLabels::kMain ? label.substr(0, label.find(':')) : label;
 }
 
-/// The label of the arcs from ROOT, which no other arc may have where there are several.
+/// The label of the arcs from ROOT. The transition system tells them from others by it, unless all arcs have the same.
 std::string root_label_of(const std::vector<DependencyTree>& trees, const std::string& file) {
   std::set<std::string> of_roots, of_others;
   for (const DependencyTree& tree : trees) {
     for (size_t i = 0; i < tree.heads.size(); ++i) (tree.heads[i] == 0 ? of_roots : of_others).insert(tree.labels[i]);
   }
-  if (of_others.empty() || of_others == of_roots) return *of_roots.begin();
-  for (const std::string& label : of_roots) {
-    if (of_roots.size() == 1 && !of_others.contains(label)) return label;
+  const std::string& label = *of_roots.begin();
+  if (of_roots.size() > 1) {
     fail(
-        "{}: the arcs from the root have {}, \"{}\" among them{}; the parser needs one label that no other arc has: "
-        "set data.labels = \"none\", or give them one",
-        file, counted(std::ssize(of_roots), "label"), label,
-        of_others.contains(label) ? ", which other arcs have, too" : "");
+        "{}: the words below the root have several labels, such as \"{}\" and \"{}\"; give them one, or set "
+        "data.labels = \"none\"",
+        file, label, *std::next(of_roots.begin()));
   }
-  return "";
+  if (of_others.contains(label) && of_others.size() > 1) {
+    fail(
+        "{}: \"{}\", the label of the words below the root, is also that of others; give those another, or set "
+        "data.labels = \"none\"",
+        file, label);
+  }
+  return label;
 }
 
 class Encoder {
  public:
-  Encoder(const std::vector<DependencyTree>& train, const TreebankOptions& data, Treebank& out) : out_(out) {
+  /// Numbers what `train` has.
+  Encoder(const std::vector<DependencyTree>& train, const TreebankOptions& data, Treebank& out)
+      : lower_case_(data.lower_case), out_(out) {
     std::map<std::string, int64_t> words, tags, labels;
     for (const DependencyTree& tree : train) {
-      for (const std::string& form : tree.forms) ++words[form];
+      for (const std::string& form : tree.forms) ++words[word_of(form)];
       for (const std::string& tag : tree.tags) ++tags[tag];
       for (const std::string& label : tree.labels) ++labels[label];
     }
+    if (tags.size() == 1 && tags.contains(kNoTag)) {
+      fail("{}: every tag is \"{}\", so the column is not annotated; set data.tags = \"{}\"", data.train, kNoTag,
+           kTagColumns[data.tags == TagColumn::kFine]);
+    }
     words_ = add("word", by_count(words, data.min_count), out.no_word);
-    if (words_.of.empty())
+    if (words_.of.empty()) {
       fail("data.min_count = {} leaves no word: every word of the training set is rarer", data.min_count);
+    }
     tags_ = add("tag", by_count(tags, 1), out.no_tag);
     out.labels = by_count(labels, 1);
     out.no_label = static_cast<int32_t>(out.tokens.size());
@@ -95,9 +99,11 @@ class Encoder {
   }
 
   EncodedTree encode(const DependencyTree& tree) const {
-    EncodedTree encoded{
-        .words = {out_.no_word + 1}, .tags = {out_.no_tag + 1}, .heads = tree.heads, .labels = {}, .is_word = {}};
-    for (const std::string& form : tree.forms) encoded.words.push_back(words_.at(form));
+    EncodedTree encoded;
+    encoded.words = {out_.no_word + 1};
+    encoded.tags = {out_.no_tag + 1};
+    encoded.heads = tree.heads;
+    for (const std::string& form : tree.forms) encoded.words.push_back(words_.at(word_of(form)));
     for (const std::string& tag : tree.tags) {
       encoded.tags.push_back(tags_.at(tag));
       encoded.is_word.push_back(!is_punctuation(tag));
@@ -107,6 +113,8 @@ class Encoder {
   }
 
  private:
+  std::string word_of(const std::string& form) const { return lower_case_ ? lower_cased(form) : form; }
+
   /// NULL, ROOT and UNKNOWN of a kind, then its texts.
   Numbers add(const std::string& kind, std::vector<std::string> texts, int32_t& none) {
     none = static_cast<int32_t>(out_.tokens.size());
@@ -119,23 +127,31 @@ class Encoder {
     return numbers;
   }
 
+  bool lower_case_;
   Treebank& out_;
   Numbers words_, tags_, labels_;
 };
 
-Treebank encoded(const TreebankOptions& data, const DataFiles& files) {
-  std::vector<std::vector<DependencyTree>> sets;
-  for (const DataSet& set : files.sets) {
-    sets.push_back(read_trees(read_files(set).front(), set.files().front(), data.tags));
-    prepare_texts(sets.back(), data);
+std::vector<DependencyTree> read_set(const DataSet& set, const TreebankOptions& data) {
+  std::vector<DependencyTree> trees = read_trees(read_files(set).front(), set.files().front(), data.tags);
+  for (DependencyTree& tree : trees) {
+    for (std::string& label : tree.labels) label = label_of(label, data.labels);
   }
+  return trees;
+}
+
+Treebank encoded(const TreebankOptions& data, const DataFiles& files) {
   Treebank out;
-  std::vector<DependencyTree>& train = sets[0];
+  std::vector<DependencyTree> train = read_set(files.sets[0], data);
   out.left_out = static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !is_projective(tree.heads); }));
   if (train.empty()) fail("{}: no tree can be trained on: none is projective", data.train);
   const Encoder encoder(train, data, out);
-  for (const auto& [trees, to] : {std::pair(&sets[0], &out.train), {&sets[1], &out.dev}, {&sets[2], &out.test}}) {
-    for (const DependencyTree& tree : *trees) to->push_back(encoder.encode(tree));
+  for (const DependencyTree& tree : train) out.train.push_back(encoder.encode(tree));
+  for (const auto& [set, to] : {std::pair(&files.sets[1], &out.dev), {&files.sets[2], &out.test}}) {
+    for (DependencyTree& tree : read_set(*set, data)) {
+      to->push_back(encoder.encode(tree));
+      to->back().forms = std::move(tree.forms);
+    }
   }
   return out;
 }
@@ -152,7 +168,8 @@ void describe(SettingsVisitor& v, TreebankOptions& o) {
   v.word(path_field("test", "test trees, likewise"), o.test);
   v.choice({.key = "tags",
             .meaning =
-                "parts of speech: of the fifth column (`fine`: POSTAG, XPOS) or the fourth (`coarse`: CPOSTAG, UPOS)"},
+                "parts of speech: of the fifth column (`fine`: POSTAG, XPOS) or the fourth (`coarse`: CPOSTAG, UPOS); "
+                "punctuation is what has a Penn Treebank tag of quotation mark, comma, full stop or colon, or PUNCT"},
            o.tags, kTagColumns);
   v.choice(
       {.key = "labels",
@@ -192,11 +209,10 @@ std::shared_ptr<const Treebank> read_treebank(TreebankOptions data, const Say& s
   return known.get(key, [&] {
     files.require();
     auto treebank = std::make_shared<const Treebank>(encoded(data, files));
-    say(fmt::format(
-        "read {}: {} of {} training trees, of which the others are not projective, {} dev, {} test; {} labels",
-        data.name.empty() ? "the treebank" : data.name, treebank->train.size(),
-        std::ssize(treebank->train) + treebank->left_out, treebank->dev.size(), treebank->test.size(),
-        treebank->labels.size()));
+    say(fmt::format("read {}: {} of {} training trees (projective ones), {} dev, {} test; {} tokens, {} labels",
+                    data.name.empty() ? "the treebank" : data.name, treebank->train.size(),
+                    std::ssize(treebank->train) + treebank->left_out, treebank->dev.size(), treebank->test.size(),
+                    treebank->tokens.size(), treebank->labels.size()));
     return treebank;
   });
 }

@@ -41,11 +41,11 @@ DataFiles data_files(TreebankOptions& data);
 
 /// A sentence of n words as numbers.
 struct EncodedTree {
+  std::vector<std::string> forms;    // [n] the words as the file has them; of dev and test alone
   std::vector<int32_t> words, tags;  // [n + 1] tokens; at 0 those of ROOT
   std::vector<int32_t> heads;        // [n] gold; 0: ROOT
   std::vector<int32_t> labels;       // [n] gold, from 0; of dev and test -1 where training has no such label
-  std::vector<uint8_t> is_word;      // [n] 0: punctuation, by its tag
-  std::vector<std::string> forms;    // [n] of dev and test the words as the file has them; empty of train
+  std::vector<uint8_t> is_word;      // [n] 0: is_punctuation() of its tag
 
   int32_t size() const { return static_cast<int32_t>(heads.size()); }
 };
@@ -57,7 +57,7 @@ struct Treebank {
   int32_t no_word = 0, no_tag = 0, no_label = 0;  // the tokens NULL
   std::vector<std::string> labels;                // of arcs, by number
   int32_t first_label = 0;                        // the token of label 0
-  int32_t root_label = 0;                         // of the arc from ROOT; with ArcLabels::kNone that of all arcs
+  int32_t root_label = 0;                         // of the arc from ROOT, and of no other if there are several
 
   std::vector<EncodedTree> train;      // projective trees alone
   int64_t left_out = 0;                // of train: those that are not projective
@@ -66,16 +66,17 @@ struct Treebank {
   int64_t vocabulary_size() const { return static_cast<int64_t>(tokens.size()); }
 };
 
-/// Reads and encodes the three sets; labels and words are those of the projective training trees. Verifies the
+/// Reads and encodes the three sets; words, tags and labels are those of the projective training trees. Verifies the
 /// checksums of `data`, or computes them if they are not known. The last few results are cached in the process by
 /// checksums and settings; `say` receives messages only when files are read. Throws UserError as read_trees(), for a
-/// training set without a projective tree, for training trees whose roots have several labels, of which one is also
-/// another arc's, and if min_count leaves no word; DataError for files that are missing or not those of the checksums.
-/// Thread-safe.
+/// training set without a projective tree or without tags, if the arcs from its roots have several labels or one that
+/// other arcs have too (unless all arcs have the same), and if min_count leaves no word; DataError for files that are
+/// missing or not those of the checksums. Thread-safe.
 std::shared_ptr<const Treebank> read_treebank(TreebankOptions data, const Say& say);
 
 /// Whether a tag is that of punctuation in the Penn Treebank: `` '' . , : (CoreNLP, ParsingSystem.getPunctuationTags),
-/// or PUNCT in Universal Dependencies. Brackets of the Penn Treebank count as words.
+/// or PUNCT in Universal Dependencies. The Penn Treebank's -LRB- and -RRB- count as words, and so do tags that were
+/// added to it since, such as HYPH.
 bool is_punctuation(std::string_view tag);
 
 }  // namespace tearless::engine

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tearless::engine::test {
+namespace tearless::test {
 
 /// The heads of each tree with one root, word i at i - 1; 0: the root. There are n^(n - 1) of n words.
 inline std::vector<std::vector<int32_t>> all_trees(int32_t words) {
@@ -27,4 +27,4 @@ inline std::vector<std::vector<int32_t>> all_trees(int32_t words) {
   }
 }
 
-}  // namespace tearless::engine::test
+}  // namespace tearless::test

@@ -10,6 +10,7 @@
 #include "engine/data/corpus.h"
 #include "engine/data/digits.h"
 #include "engine/data/labelled_text.h"
+#include "engine/data/treebank.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
@@ -101,6 +102,14 @@ Kind digits(const Path& path) {
                                 [](DigitsOptions& data, size_t) { read_digits(data); });
 }
 
+Kind treebank(const Path& path) {
+  for (const char* set : {"train", "dev", "test"}) write_text(path(set), "1\ta\t_\tX\tY\t_\t0\troot\n");
+  return kind_of<TreebankOptions>({.train = path("train"), .dev = path("dev"), .test = path("test")},
+                                  {"the treebank", "[data] needs train, dev and test, a file of trees each",
+                                   "a file of trees in CoNLL-X or CoNLL-U", "1\tb\t_\tX\tY\t_\t0\troot\n"},
+                                  [](TreebankOptions& data, size_t set) { read_files(data_files(data).sets[set]); });
+}
+
 using Make = Kind (*)(const Path& path);
 class RawData : public testing::TestWithParam<std::pair<const char*, Make>> {
  protected:
@@ -110,7 +119,8 @@ class RawData : public testing::TestWithParam<std::pair<const char*, Make>> {
 INSTANTIATE_TEST_SUITE_P(Kinds, RawData,
                          testing::Values(std::pair("parallel_text", &parallel_text),
                                          std::pair("labelled_lines", &labelled_lines),
-                                         std::pair("class_files", &class_files), std::pair("digits", &digits)),
+                                         std::pair("class_files", &class_files), std::pair("digits", &digits),
+                                         std::pair("treebank", &treebank)),
                          [](const auto& info) { return info.param.first; });
 
 TEST_P(RawData, AreMissedByFileAndWhatToDo) {

@@ -21,7 +21,7 @@ constexpr const char* kConllu =
     "# sent_id = 1\n# text = I'm here.\n"
     "1-2\tI'm\t_\t_\t_\t_\t_\t_\t_\t_\n"
     "1\tI\tI\tPRON\tPRP\t_\t3\tnsubj\t_\t_\n"
-    "2\t'm\tbe\tAUX\tVBP\t_\t3\tcop\t_\t_\n"
+    "2\t'm\t_\tAUX\tVBP\t_\t3\tcop\t_\t_\n"
     "2.1\tbeing\t_\t_\t_\t_\t_\t_\t_\t_\n"
     "3\there\there\tADV\tRB\t_\t0\troot\t_\t_\n"
     "4\t.\t.\tPUNCT\t.\t_\t3\tpunct:end\t_\t_\n"
@@ -38,6 +38,7 @@ TEST(DependencyTrees, AreReadWithoutCommentsRangesAndEmptyNodes) {
   EXPECT_THAT(trees[0].labels, ElementsAre("nsubj", "cop", "root", "punct:end"));
   EXPECT_THAT(trees[0].heads, ElementsAre(3, 3, 0, 3));
   EXPECT_THAT(trees[1].forms, ElementsAre("#"));
+  EXPECT_THAT(trees[1].heads, ElementsAre(0));
   EXPECT_THAT(read_trees(kConllu, "f", TagColumn::kCoarse)[0].tags, ElementsAre("PRON", "AUX", "ADV", "PUNCT"));
 }
 
@@ -60,14 +61,23 @@ TEST(DependencyTrees, ThatAreNoneAreRefusedInOneSentence) {
       {word("1", "0") + word("3", "1"), "f.conll:2: the word's number is \"3\" and should be 2"},
       {word("1", "0") + word("1", "0"), "f.conll:2: the word's number is \"1\" and should be 2"},
       {word("one", "0"), "f.conll:1: the word's number is \"one\""},
-      {word("1", "0", ""), "f.conll:1: the word is empty"},
+      {word("1", "0", ""), "f.conll:1: the word in column 2 is empty; write _ for none"},
+      {"1\tw\t_\tX\t\t_\t0\tdep\n", "f.conll:1: the tag in column 5 is empty"},
+      {"1\tw\t_\tX\tY\t_\t0\t\n", "f.conll:1: the label in column 8 is empty"},
+      {"1 w _ X Y _ 0 dep\n", "f.conll:1: 1 columns"},
+      {"1\tw\t_\tX\tY\t_\t0\n", "f.conll:1: 7 columns, where CoNLL-X and CoNLL-U have ten with a tab between two"},
+      {"\n \n", "f.conll:2: 1 columns"},
       {word("1", "_"), "f.conll:1: the head \"_\" is no number"},
       {word("1", "-1"), "f.conll:1: the head \"-1\" is no number"},
+      {word("1", "1.0"), "f.conll:1: the head \"1.0\" is no number"},
+      {word("1", "99999999999"), "f.conll:1: the head \"99999999999\" is no number"},
       {word("1", "1"), "f.conll:1: the word is its own head"},
       {"#\n" + word("1", "0") + word("2", "5"), "f.conll:3: the head 5 is beyond the sentence of 2 words"},
       {word("1", "0") + word("2", "0"), "f.conll:2: a second root; the first is word 1"},
       {word("1", "2") + word("2", "1"), "f.conll:1: a sentence without a root"},
       {word("1", "0") + word("2", "3") + word("3", "2"), "f.conll:2: the heads of this word make a cycle"},
+      {word("1", "3") + word("2", "0") + word("3", "4") + word("4", "3"), "f.conll:1: the heads of this word make"},
+      {word("1", "0") + "\n" + word("1", "2") + word("2", "0") + word("3", "0"), "f.conll:5: a second root"},
       {"1\t\xff\t_\tX\tY\t_\t0\troot\n", "f.conll:1: not valid UTF-8"}};
   for (const auto& [text, sentence] : mistakes) EXPECT_THAT(error_of([&] { read(text); }), HasSubstr(sentence)) << text;
 }

@@ -63,13 +63,13 @@ TEST(ArcStandard, AnyLegalTransitionsEndInATreeWithOneRootAndItsLabel) {
   constexpr unsigned kSeed = 5;
   std::mt19937 random(kSeed);
   for (const Transitions& transitions : {kLabelled, kUnlabelled}) {
-    for (int walk = 0; walk < 300; ++walk) {
+    for (int trial = 0; trial < 300; ++trial) {
       const int32_t words = 1 + static_cast<int32_t>(random() % 9);
       Configuration configuration(words);
       int32_t steps = 0;
       while (!configuration.is_final()) {
         const std::vector<int32_t> legal = legal_of(configuration, transitions);
-        ASSERT_FALSE(legal.empty()) << "a dead end, seed " << kSeed << ", walk " << walk;
+        ASSERT_FALSE(legal.empty()) << "a dead end, seed " << kSeed << ", trial " << trial;
         configuration.apply(transitions, legal[random() % legal.size()]);
         ++steps;
       }
