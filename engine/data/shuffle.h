@@ -1,5 +1,5 @@
-// The order of sentences, images or other examples, by their numbers. Shuffles are pure functions of seed and pass, identical on every
-// machine and with every standard library.
+// The order of sentences, images or other examples, by their numbers. Shuffles are pure functions of seed and pass,
+// identical on every machine and with every standard library.
 #pragma once
 
 #include <algorithm>

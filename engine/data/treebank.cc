@@ -143,7 +143,8 @@ std::vector<DependencyTree> read_set(const DataSet& set, const TreebankOptions& 
 Treebank encoded(const TreebankOptions& data, const DataFiles& files) {
   Treebank out;
   std::vector<DependencyTree> train = read_set(files.sets[0], data);
-  out.left_out = static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !is_projective(tree.heads); }));
+  out.left_out =
+      static_cast<int64_t>(std::erase_if(train, [](const auto& tree) { return !is_projective(tree.heads); }));
   if (train.empty()) fail("{}: no tree can be trained on: none is projective", data.train);
   const Encoder encoder(train, data, out);
   for (const DependencyTree& tree : train) out.train.push_back(encoder.encode(tree));

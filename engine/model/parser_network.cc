@@ -42,9 +42,9 @@ void describe(SettingsVisitor& v, ParserNetworkOptions& o) {
             .meaning = "transitions that the softmax of the loss is over: `legal` ones of the configuration, or `all`. "
                        "The parser takes legal ones alone"},
            o.softmax, kSoftmaxes);
-  v.choice({.key = "init",
-            .meaning = "initial weights and biases: `torch_default` U(±√(1 / fan_in)); `uniform` U(±0.01)"},
-           o.init, kParserInits);
+  v.choice(
+      {.key = "init", .meaning = "initial weights and biases: `torch_default` U(±√(1 / fan_in)); `uniform` U(±0.01)"},
+      o.init, kParserInits);
   v.choice({.key = "embedding_init", .meaning = "initial embeddings: `uniform` U(±0.01); `normal` N(0, width^-½)"},
            o.embedding_init, kEmbeddingInits);
   v.table_of("norm", [&] { describe(v, o.norm, /*has_stacks=*/false); });
@@ -74,8 +74,8 @@ void ReadyConfigurations::pad() {
 }
 
 std::vector<Batch::Part> ReadyConfigurations::parts() const {
-  return {tokens.tokens,    tokens.by_token,     tokens.positions, tokens.sentence_ids,
-          inputs.positions, inputs.sentence_ids, legal,            labels};
+  return {tokens.tokens, tokens.by_token, tokens.positions, tokens.sentence_ids, inputs.positions, inputs.sentence_ids,
+          legal,         labels};
 }
 
 ParserNetwork::ParserNetwork(Parameters& parameters, const ParserNetworkOptions& options, const ParserSizes& sizes,
@@ -84,9 +84,9 @@ ParserNetwork::ParserNetwork(Parameters& parameters, const ParserNetworkOptions&
   using Kind = Initial::Kind;
   const Scope root(parameters, dropout_seed);
   const bool is_normal = options.embedding_init == ParserNetworkOptions::EmbeddingInit::kNormal;
-  table_ = root.inside("embedding").declare("weight", {sizes.types, options.embedding},
-                                            is_normal ? normal_embedding(options.embedding)
-                                                      : Initial{Kind::kUniform, kUniform});
+  table_ = root.inside("embedding")
+               .declare("weight", {sizes.types, options.embedding},
+                        is_normal ? normal_embedding(options.embedding) : Initial{Kind::kUniform, kUniform});
   const auto initial = [&](int64_t fan_in) {
     const bool as_torch = options.init == ParserNetworkOptions::Init::kTorchDefault;
     return as_torch ? torch_default(fan_in) : Initial{Kind::kUniform, kUniform};
@@ -145,18 +145,19 @@ Value ParserNetwork::activate(const ForwardContext& context, const Layer& layer,
 Value ParserNetwork::logits(const ForwardContext& context, const ReadyConfigurations& batch) const {
   Tape& tape = context.tape;
   const Linear& first = hidden_.front().linear;
-  Value x = linear_of_embeddings(tape, table_, batch.tokens, features_, first.weight, first.bias,
-                                 parameters_.row_type());
+  Value x =
+      linear_of_embeddings(tape, table_, batch.tokens, features_, first.weight, first.bias, parameters_.row_type());
   for (size_t layer = 0; layer < hidden_.size(); ++layer) {
     if (layer > 0) x = linear(tape, x, hidden_[layer].linear.weight, hidden_[layer].linear.bias);
     x = activate(context, hidden_[layer], x, batch.inputs);
   }
   x = linear(tape, x, output_.weight, output_.bias);
   if (options_.softmax == ParserNetworkOptions::Softmax::kLegal) {
-    // A constant is added, so the gradient passes as it is; that of an illegal transition, whose probability is 0, is 0.
+    // A constant is added, so the gradient passes as it is; that of an illegal transition, whose probability is 0, is
+    // 0.
     const OnDevice<int32_t> rows(tape, batch.legal, x.data());
-    const at::Tensor indices = at::from_blob(const_cast<int32_t*>(rows.data()), {x.data().size(0)},
-                                             x.data().options().dtype(at::kInt));
+    const at::Tensor indices =
+        at::from_blob(const_cast<int32_t*>(rows.data()), {x.data().size(0)}, x.data().options().dtype(at::kInt));
     x.data().add_(illegal_.index_select(0, indices));
   }
   return x;

@@ -72,8 +72,9 @@ void for_features(const Pairs& pairs, int64_t width, F&& f) {
   for (size_t feature = 0; feature + 1 < pairs.first.size(); ++feature) {
     const int64_t first = pairs.first[feature], last = pairs.first[feature + 1];
     const int64_t column = static_cast<int64_t>(feature) * width;
-    if (last > first) f([=](const at::Tensor& x) { return x.slice(0, first, last); },
-                        [=](const at::Tensor& w) { return w.slice(1, column, column + width); });
+    if (last > first)
+      f([=](const at::Tensor& x) { return x.slice(0, first, last); },
+        [=](const at::Tensor& w) { return w.slice(1, column, column + width); });
   }
 }
 
@@ -102,9 +103,9 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
   const Pairs& pairs = tape.save(pairs_of(tokens.tokens, features, table.data().size(0)));
   const auto count = static_cast<int64_t>(pairs.tokens.size());
   const at::Tensor embedded = table.data().index_select(0, index_tensor(pairs.tokens, table.data()));  // [P, E]
-  const at::Tensor products = at::empty({count, outputs}, table.data().options());
+  const at::Tensor of_pairs = at::empty({count, outputs}, table.data().options());
   for_features(pairs, width, [&](auto&& rows_of, auto&& columns_of) {
-    at::Tensor to = rows_of(products);
+    at::Tensor to = rows_of(of_pairs);
     matmul(rows_of(embedded), columns_of(weight.data()).t(), to, /*add=*/false);
     if (TapeProfile* profile = tape.profile()) profile->matmuls.push_back({to.size(0), width, outputs});
   });
@@ -113,7 +114,7 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
     kernels.sums_of_terms({.rows = inputs,
                            .each = features,
                            .width = outputs,
-                           .terms = read<T>(products),
+                           .terms = read<T>(of_pairs),
                            .term_of = pairs.of.data(),
                            .bias = bias ? read<Wide<T>>(bias.data()) : nullptr,
                            .out = write<T>(out.data())},
@@ -124,7 +125,7 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
     if (bias) add_column_sums(out.grad(), bias.grad_buffer());
     const at::TensorOptions options = out.data().options();
     const ByKey places = by_key(pairs.of, count), by_token = by_key(pairs.tokens, table.data().size(0));
-    const at::Tensor d_products = at::empty({count, outputs}, options), d_embedded = at::empty({count, width}, options);
+    const at::Tensor d_pairs = at::empty({count, outputs}, options), d_embedded = at::empty({count, width}, options);
     const std::vector<int32_t> no_counters(pairs.tokens.size());
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.sums_of_terms_backward({.terms = count,
@@ -133,12 +134,12 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
                                       .places = places.items.data(),
                                       .first = places.first.data(),
                                       .d_out = read<T>(out.grad()),
-                                      .d_terms = write<T>(d_products)},
+                                      .d_terms = write<T>(d_pairs)},
                                      stream);
       for_features(pairs, width, [&](auto&& rows_of, auto&& columns_of) {
         at::Tensor d_weight = columns_of(weight.grad_buffer()), d_rows = rows_of(d_embedded);
-        matmul(rows_of(d_products).t(), rows_of(embedded), d_weight, /*add=*/true);
-        matmul(rows_of(d_products), columns_of(weight.data()), d_rows, /*add=*/false);
+        matmul(rows_of(d_pairs).t(), rows_of(embedded), d_weight, /*add=*/true);
+        matmul(rows_of(d_pairs), columns_of(weight.data()), d_rows, /*add=*/false);
       });
       kernels.embedding_backward({.rows = count,
                                   .width = width,

@@ -12,7 +12,7 @@ namespace tearless::engine {
 /// outlive the tape. The result is of the given type.
 ///
 /// On the processor each distinct pair of a place f and a token there is multiplied once, W_f table[t], and y[n] is a
-/// sum of F of these products (Chen and Manning 2014, §3.3, compute them in advance for frequent tokens). A batch of
+/// sum of F of these (Chen and Manning 2014, §3.3, compute them in advance for frequent tokens). A batch of
 /// 10,000 inputs of English text has about a tenth as many pairs as places.
 Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tokens, int64_t features,
                            const Value& weight, const Value& bias, at::ScalarType type);

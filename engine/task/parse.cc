@@ -147,9 +147,11 @@ void ParseKind::describe_own(SettingsVisitor& v) {
   });
   v.table_of("train", [&] {
     v.table_of("batch", [&] {
-      v.integer(
-          {.key = "examples", .meaning = "transitions in a batch; the last of a pass may have fewer", .min = 1, .max = 1e7},
-          options.batch_examples);
+      v.integer({.key = "examples",
+                 .meaning = "transitions in a batch; the last of a pass may have fewer",
+                 .min = 1,
+                 .max = 1e7},
+                options.batch_examples);
     });
   });
 }

@@ -124,9 +124,9 @@ class TinyClassification final : public Tiny {
 };
 
 /// A task in its first pass.
-class TinyTask final : public Tiny {
+class FirstPass final : public Tiny {
  public:
-  explicit TinyTask(std::unique_ptr<Task> task) : task_(std::move(task)), batches_(task_->start_pass(0)) {}
+  explicit FirstPass(std::unique_ptr<Task> task) : task_(std::move(task)), batches_(task_->start_pass(0)) {}
 
   int64_t batch_count() const override { return batches_; }
   Parameters& parameters() override { return task_->parameters(); }
@@ -155,13 +155,18 @@ std::shared_ptr<const Treebank> two_trees() {
   treebank.tokens.resize(17);
   treebank.no_word = 0, treebank.no_tag = 6, treebank.no_label = 12, treebank.first_label = 13;
   treebank.labels = {"root", "subject", "object"};
-  treebank.train = {
-      {.words = {1, 3, 4, 5}, .tags = {7, 9, 10, 11}, .heads = {2, 0, 2}, .labels = {1, 0, 2}, .is_word = {1, 1, 1}},
-      {.words = {1, 5, 3, 3, 4},
-       .tags = {7, 9, 10, 11, 9},
-       .heads = {2, 3, 0, 3},
-       .labels = {2, 1, 0, 2},
-       .is_word = {1, 1, 1, 1}}};
+  treebank.train = {{.forms = {},
+                     .words = {1, 3, 4, 5},
+                     .tags = {7, 9, 10, 11},
+                     .heads = {2, 0, 2},
+                     .labels = {1, 0, 2},
+                     .is_word = {1, 1, 1}},
+                    {.forms = {},
+                     .words = {1, 5, 3, 3, 4},
+                     .tags = {7, 9, 10, 11, 9},
+                     .heads = {2, 3, 0, 3},
+                     .labels = {2, 1, 0, 2},
+                     .is_word = {1, 1, 1, 1}}};
   treebank.dev = treebank.test = treebank.train;
   return std::make_shared<Treebank>(std::move(treebank));
 }
@@ -342,7 +347,7 @@ class CapturedUpdatesOfDigits : public CapturedUpdatesOfATask {
     digits_.batch.images = 5;
   }
   std::unique_ptr<Tiny> tiny() const override {
-    return std::make_unique<TinyTask>(std::make_unique<DigitsTask>(digits_, train_, execution_, noise()));
+    return std::make_unique<FirstPass>(std::make_unique<DigitsTask>(digits_, train_, execution_, noise()));
   }
   void expect_the_bits_of_padded_batches() const { CapturedUpdatesOfATask::expect_the_bits_of_padded_batches(3); }
 
@@ -357,7 +362,7 @@ class CapturedUpdatesOfAParser : public CapturedUpdatesOfATask {
     parse_.batch_examples = 6;
   }
   std::unique_ptr<Tiny> tiny() const override {
-    return std::make_unique<TinyTask>(std::make_unique<Parse>(parse_, train_, execution_, two_trees()));
+    return std::make_unique<FirstPass>(std::make_unique<Parse>(parse_, train_, execution_, two_trees()));
   }
 
   ParseOptions parse_;

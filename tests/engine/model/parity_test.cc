@@ -181,7 +181,8 @@ class GoldenParser final : public Golden {
  private:
   std::vector<std::vector<bool>> is_legal() const {
     std::vector<std::vector<bool>> rows;
-    for (const auto& row : at("is_legal").get<std::vector<std::vector<int>>>()) rows.emplace_back(row.begin(), row.end());
+    for (const auto& row : at("is_legal").get<std::vector<std::vector<int>>>())
+      rows.emplace_back(row.begin(), row.end());
     return rows;
   }
 

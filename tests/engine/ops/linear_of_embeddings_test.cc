@@ -1,4 +1,4 @@
-// A linear map of embeddings by products of distinct pairs, and by the embeddings side by side.
+// A linear map of embeddings by distinct pairs, and by the embeddings side by side.
 #include "engine/ops/linear_of_embeddings.h"
 
 #include <ATen/TensorOperators.h>
@@ -63,7 +63,8 @@ TEST(LinearOfEmbeddings, ByPairsIsThatOfTheEmbeddingsSideBySide) {
 TEST(LinearOfEmbeddings, MultipliesEachPlaceWithItsColumns) {
   const std::vector<int32_t> tokens = {3, 3, 7, 5, 3, 3};
   const at::Tensor table = test::random_tensor({kTypes, kWidth}, 1),
-                   weight = test::random_tensor({kOutputs, kFeatures * kWidth}, 2), bias = test::random_tensor({kOutputs}, 3);
+                   weight = test::random_tensor({kOutputs, kFeatures * kWidth}, 2),
+                   bias = test::random_tensor({kOutputs}, 3);
   const Results got = results(some_tokens(tokens));
   for (int64_t n = 0; n < 2; ++n) {
     for (int64_t o = 0; o < kOutputs; ++o) {

@@ -288,9 +288,8 @@ inline void add_running_means(std::vector<OpCase>& cases, const Shape& shape, co
 inline void add_parser(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
   const int64_t t = packed_rows(shape.lengths).row_count();
   const int64_t d = shape.width;
-  cases.push_back({"cube" + suffix, {random_tensor({t, d}, 81)}, [](Tape& tape, const Values& in) {
-                     return cube(tape, in[0]);
-                   }});
+  cases.push_back(
+      {"cube" + suffix, {random_tensor({t, d}, 81)}, [](Tape& tape, const Values& in) { return cube(tape, in[0]); }});
   for (const int64_t features : {1, 3, 6}) {
     const auto tokens = std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(t * features)}));
     std::ranges::fill(tokens->positions, 0);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_treebank.h"
 
 namespace tearless::engine::check_test {
 namespace {
@@ -223,6 +224,9 @@ TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
   test::write_digits(runs.folder());
   EXPECT_EQ(in_folder(test::small_digits()).at("data"),
             sums({"train.images", "train.labels", "test.images", "test.labels"}));
+
+  test::write_treebank(runs.folder());
+  EXPECT_EQ(in_folder(test::small_parser()).at("data"), sums({"train.conllu", "dev.conllu", "test.conllu"}));
 }
 
 /// Questions about runs over small corpora, as the harness writes them.

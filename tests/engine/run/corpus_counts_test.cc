@@ -13,6 +13,7 @@
 #include "engine/run/attempt.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
 
@@ -320,6 +321,26 @@ TEST_F(CorpusCounts, OfImagesAreImagesAndBatches) {
                                        {"test.images", 11},
                                        {"train.batches", batches}}));
   }
+}
+
+TEST_F(CorpusCounts, OfTreesAreSentencesWordsAndTransitions) {
+  test::write_treebank(runs_.folder());
+  const Settings settings = with(test::small_parser(), {{"train.max_updates", 1}});
+  trained(settings);
+  // Of 24 sentences 3 are not projective; the others have 6, 3 or 5 words.
+  int64_t words = 0;
+  for (int i = 0; i < 24; ++i) {
+    if (i % 7 != 6) words += i % 3 == 0 ? 6 : i % 3 == 1 ? 3 : 5;
+  }
+  EXPECT_EQ(counted(settings), (json{{"train.sentences", 21},
+                                     {"train.left_out", 3},
+                                     {"dev.sentences", 9},
+                                     {"test.sentences", 8},
+                                     {"train.words", words},
+                                     {"train.examples", 2 * words},
+                                     {"train.batches", (2 * words + 59) / 60},
+                                     {"labels", 7},
+                                     {"vocabulary", 35}}));
 }
 
 TEST_F(CorpusCounts, NeedNothingThatTheTrainingLeft) {

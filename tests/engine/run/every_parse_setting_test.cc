@@ -41,7 +41,7 @@ const test::SettingRows<ParseSettings>& ParseSettings::rows() {
         {"data.tags", {"coarse", &Checks::training_differs}},
         {"data.labels", {"full", &Checks::training_differs}},
         {"data.lower_case", {true, &Checks::training_differs}},
-        {"data.min_count", {5, &Checks::training_differs}},
+        {"data.min_count", {8, &Checks::training_differs}},
         {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
         {"data.dev_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
         {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},

@@ -40,8 +40,8 @@ class ParserRuns : private test::InMemory, public testing::Test {
 
 // --- features --------------------------------------------------------------------------------------------------------
 
-// Word i of the sentence has token 10 + i and tag 30 + i; 0, 1 and 2 are NULL of words, tags and labels, and label l has
-// token 50 + l.
+// Word i of the sentence has token 10 + i and tag 30 + i; 0, 1 and 2 are NULL of words, tags and labels, and label l
+// has token 50 + l.
 TEST(ParserFeatureTokens, AreThoseOfStackBufferAndChildren) {
   EncodedTree tree;
   for (int32_t i = 0; i <= 9; ++i) {
@@ -78,7 +78,8 @@ TEST(ParserFeatureTokens, AreThoseOfStackBufferAndChildren) {
   EXPECT_EQ(std::ssize(tokens), feature_count(ParserFeatures::kWordsAndTags));
 
   // 6→7 and 7→… make children of children: lc1(lc1) and rc1(rc1).
-  for (const int32_t t : {shift, shift, transitions.right(2), transitions.right(3)}) configuration.apply(transitions, t);
+  for (const int32_t t : {shift, shift, transitions.right(2), transitions.right(3)})
+    configuration.apply(transitions, t);
   tokens.clear();
   add_features(ParserFeatures::kAll, configuration, tree, treebank, tokens);  // the stack is ROOT 3 6, 6→7→8
   EXPECT_EQ(tokens[6], 15);
@@ -108,7 +109,7 @@ TEST_F(ParserRuns, LearnTheTreesOfEveryPattern) {
         EXPECT_GT(ended.scores.at("test.uas"), 90);
         EXPECT_LT(ended.scores.at("test.uas"), 100);
         EXPECT_LT(ended.scores.at("test.loss"), 0.05);
-        if (std::string(labels) == "none") EXPECT_EQ(ended.scores.at("test.las"), ended.scores.at("test.uas"));
+        EXPECT_LE(ended.scores.at("test.las"), ended.scores.at("test.uas"));
       }
     }
   }
@@ -123,10 +124,11 @@ TEST_F(ParserRuns, ScoreTheTreesThatTheyWrite) {
   };
   int tokens = 0, heads = 0, words = 0, word_heads = 0, arcs = 0;
   std::vector<std::string> gold;
-  for (const std::string& line : test::lines_of(test::read_text(runs_.folder() / "test.conllu"))) {
+  for (const std::string& line : test::lines_of(runs_.folder() / "test.conllu")) {
     if (!line.starts_with('#')) gold.push_back(line);
   }
-  const std::vector<std::string> parsed = test::lines_of(ended.outputs.at("test.conllu"));
+  test::write_text(runs_.folder() / "parsed.conllu", ended.outputs.at("test.conllu"));
+  const std::vector<std::string> parsed = test::lines_of(runs_.folder() / "parsed.conllu");
   ASSERT_EQ(parsed.size(), gold.size());
   for (size_t i = 0; i < gold.size(); ++i) {
     if (gold[i].empty()) {
@@ -170,9 +172,11 @@ TEST_F(ParserRuns, DoNotDependOnTheNumberOfThreads) {
 // A label that training does not have is counted as wrong, and its transition is not in the loss.
 TEST_F(ParserRuns, HaveLabelsOfDevAndTestThatTrainingLacksAsWrong) {
   std::string test = test::read_text(runs_.folder() / "test.conllu");
-  for (size_t at = test.find("\tnsubj\t"); at != test.npos; at = test.find("\tnsubj\t", at)) test.replace(at, 7, "\tnew\t");
+  for (size_t at = test.find("\tnsubj\t"); at != test.npos; at = test.find("\tnsubj\t", at))
+    test.replace(at, 7, "\tnew\t");
   test::write_text(runs_.folder() / "test.conllu", test);
-  const Settings learning = {{"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
+  const Settings learning = {
+      {"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
   const Ended ended = trained(learning);
   EXPECT_GT(ended.scores.at("test.uas"), 90);
   EXPECT_LT(ended.scores.at("test.las"), 80);
@@ -184,8 +188,8 @@ TEST_F(ParserRuns, HaveTheSizesThatTheFilesGive) {
     return check_run(runs_.options(with(test::small_parser(), changes)));
   };
   const auto parameters = [&](const Settings& changes) { return answer(changes).at("parameters").get<int64_t>(); };
-  // det, nsubj, root, obj, punct, amod, advmod; 12 words, 7 tags, 3 + 3 + 1 tokens besides: 33 of width 6
-  const int64_t embedding = 6 * (12 + 7 + 7 + 7), transitions = 2 * 7 + 1;
+  // det, nsubj, root, obj, punct, amod, advmod; 14 words, 7 tags, 3 + 3 + 1 tokens besides: 35 of width 6
+  const int64_t embedding = 6 * (14 + 7 + 7 + 7), transitions = 2 * 7 + 1;
   EXPECT_EQ(parameters({{"model.norm.kind", "none"}}),
             embedding + (48 * 6 + 1) * 10 + (10 + 1) * 10 + (10 + 1) * transitions);
   EXPECT_EQ(parameters({}), parameters({{"model.norm.kind", "none"}}) + 2 * 2 * 10);
@@ -206,8 +210,9 @@ TEST_F(ParserRuns, WithSettingsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(refused({{"train.schedule.kind", "invsqrt"}}),
               HasSubstr("the network of parse does not have; set train.schedule.peak_lr"));
   EXPECT_THAT(refused({{"model.heads", 4}}), HasSubstr("model.heads is a setting of task = \"translate\""));
-  EXPECT_THAT(refused({{"train.label_smoothing_form", "joey"}, {"train.label_smoothing", 0.1}, {"model.softmax", "all"}}),
-              HasSubstr("task = \"translate\""));
+  EXPECT_THAT(
+      refused({{"train.label_smoothing_form", "joey"}, {"train.label_smoothing", 0.1}, {"model.softmax", "all"}}),
+      HasSubstr("task = \"translate\""));
 }
 
 TEST_F(ParserRuns, WithFilesThatAreNoTreesAreRefusedByCheckAndByTraining) {

@@ -8,8 +8,8 @@
 
 #include "engine/run/check.h"
 #include "tests/engine/run/small_digits.h"
-#include "tests/engine/run/small_treebank.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 
 namespace tearless::engine::result_names_test {

@@ -31,12 +31,8 @@ inline std::string small_sentence(uint32_t i) {
              {verb, "VERB", "VBZ", 0, "root"},
              {"well", "ADV", "RB", 3, "advmod"}};
   } else if (i % 3 == 0) {
-    words = {{"The", "DET", "DT", 2, "det"},
-             {noun, "NOUN", "NN", 3, "nsubj"},
-             {verb, "VERB", "VBZ", 0, "root"},
-             {"a", "DET", "DT", 5, "det"},
-             {other, "NOUN", "NN", 3, "obj:dir"},
-             {".", "PUNCT", ".", 3, "punct"}};
+    words = {{"The", "DET", "DT", 2, "det"}, {noun, "NOUN", "NN", 3, "nsubj"},    {verb, "VERB", "VBZ", 0, "root"},
+             {"a", "DET", "DT", 5, "det"},   {other, "NOUN", "NN", 3, "obj:dir"}, {".", "PUNCT", ".", 3, "punct"}};
   } else if (i % 3 == 1) {
     words = {{noun, "NOUN", "NN", 2, "nsubj"}, {verb, "VERB", "VBZ", 0, "root"}, {other, "NOUN", "NN", 2, "obj"}};
   } else {

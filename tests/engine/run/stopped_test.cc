@@ -49,7 +49,8 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
       return test::with(test::with(test::small_digits(), training), {{"model.norm.kind", "scale_norm"}});
     }
     if (GetParam() == "parse") {
-      return test::with(test::with(test::small_parser(), training), {{"model.norm.kind", "scale_norm"}});
+      return test::with(test::with(test::small_parser(), training),
+                        {{"model.norm.kind", "scale_norm"}, {"model.softmax", "all"}});
     }
     const test::Settings tiny = test::with(
         training, {{"model.d_model", 16}, {"model.d_ff", 16}, {"model.heads", 2}, {"model.dropout.word", 0.1}});
