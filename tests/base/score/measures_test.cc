@@ -78,13 +78,19 @@ TEST(Measures, OfAccuracyBitsAndHeadsAreRatiosOfNamedColumns) {
   EXPECT_EQ(score_of("dev.accuracy", accuracy_columns(), {1, 3}), 100.0 / 3);
   EXPECT_EQ(score_of("test.accuracy", {"examples", "lines", "correct"}, {4, 9, 1}), 25) << "wherever they stand";
   EXPECT_EQ(score_of("test.uas", {"correct_heads", "tokens"}, {9, 12}), 75);
+  const Columns attachment = {"correct_heads", "tokens", "correct_heads_no_punct", "tokens_no_punct", "correct_arcs"};
+  EXPECT_EQ(score_of("test.uas", attachment, {9, 20, 6, 10, 5}), 45);
+  EXPECT_EQ(score_of("test.uas_no_punct", attachment, {9, 20, 6, 10, 5}), 60);
+  EXPECT_EQ(score_of("test.las", attachment, {9, 20, 6, 10, 5}), 25);
   EXPECT_EQ(score_of("test.bits", {"microbits", "symbols"}, {2'500'000, 2}), 1.25);
 }
 
 TEST(Measures, OfEveryNameOfTheTableAreMadeOfSomeColumns) {
   std::set<std::string> made;
-  for (const Columns& columns : {BleuStats::columns(), chrf_columns(2, 0), accuracy_columns(),
-                                 Columns{"microbits", "symbols"}, Columns{"correct_heads", "tokens"}}) {
+  for (const Columns& columns :
+       {BleuStats::columns(), chrf_columns(2, 0), accuracy_columns(), Columns{"microbits", "symbols"},
+        Columns{"correct_heads", "tokens"}, Columns{"correct_heads_no_punct", "tokens_no_punct"},
+        Columns{"correct_arcs", "tokens"}}) {
     for (const std::string& name : measure_names()) {
       if (!refusal("test." + name, columns).empty()) continue;
       EXPECT_TRUE(made.insert(name).second) << name << ": of two kinds";
@@ -96,7 +102,7 @@ TEST(Measures, OfEveryNameOfTheTableAreMadeOfSomeColumns) {
 TEST(Measures, ThatAreNotMadeOfSumsAreRefusedWithTheNearestName) {
   EXPECT_EQ(refusal("test.ppl", accuracy_columns()),
             "test.ppl is not made of sums over sentences; such scores end with bleu, bleu_13a, bleu_zh, bleu_char, "
-            "multi_bleu, sacrebleu, chrf, accuracy, bits, uas");
+            "multi_bleu, sacrebleu, chrf, accuracy, bits, uas, uas_no_punct, las");
   EXPECT_THAT(refusal("test.accurac", accuracy_columns()), HasSubstr("(did you mean \"accuracy\"?)"));
 }
 
