@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/words.h"
+#include "engine/data/by_count.h"
 #include "engine/data/cut.h"
 #include "engine/data/raw_files.h"
 #include "engine/ops/cache.h"
@@ -39,16 +40,10 @@ std::vector<std::string> word_vocabulary(const LabelledText& train, int64_t min_
   for (const std::string& line : train.text) {
     for (const std::string_view word : split_words(line)) ++counts[word];
   }
-  std::vector<std::pair<std::string_view, int64_t>> words;
-  for (const auto& [word, count] : counts) {
-    if (count >= min_count) words.emplace_back(word, count);
-  }
+  const std::vector<std::string> words = by_count(counts, min_count);
   if (words.empty()) fail("text.min_count = {} leaves no word: every word of the training set is rarer", min_count);
-  std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
   std::vector<std::string> vocabulary = {"<pad>", "<bos>", "<eos>", "<unk>"};
-  for (const auto& [word, count] : words) vocabulary.emplace_back(word);
+  vocabulary.insert(vocabulary.end(), words.begin(), words.end());
   return vocabulary;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/words.h"
+#include "engine/data/by_count.h"
 #include "engine/data/text_encoding.h"
 #include "engine/ops/cache.h"
 
@@ -19,16 +19,6 @@ namespace {
 constexpr auto kTagColumns = std::to_array<std::string_view>({"fine", "coarse"});
 constexpr auto kArcLabels = std::to_array<std::string_view>({"main", "full", "none"});
 constexpr const char* kNoTag = "_";  // CoNLL-U: of a column that is not annotated
-
-/// Texts by decreasing count, ties by byte order, of those that occur `min_count` times.
-std::vector<std::string> by_count(const std::map<std::string, int64_t>& counts, int64_t min_count) {
-  std::vector<std::pair<std::string, int64_t>> order;
-  std::ranges::copy_if(counts, std::back_inserter(order), [&](const auto& one) { return one.second >= min_count; });
-  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<std::string> texts;
-  for (auto& [text, count] : order) texts.push_back(std::move(text));
-  return texts;
-}
 
 /// Numbers of the texts of one kind: `first` that of the first text.
 struct Numbers {
