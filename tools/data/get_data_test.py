@@ -13,13 +13,17 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import zipfile
 
+import characters
+import get_enwik8
 import get_iwslt15
 import get_mnist
 import get_rt
 import get_sst5
 import get_tatoeba
 import get_ted
+import get_text8
 import parallel
 import raw_data
 
@@ -29,6 +33,15 @@ import junit_report  # noqa: E402
 TEXT = b"a \xe9\nb\n"
 FILE = raw_data.RawFile("toy.txt", hashlib.sha256(TEXT).hexdigest(), len(TEXT), 2)
 OTHER = raw_data.RawFile("other.bin", hashlib.sha256(b"xyz").hexdigest(), 3)
+
+
+def zipped(**files):
+    """The bytes of an archive of zip with these files."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return data.getvalue()
 
 
 class Unpacking(unittest.TestCase):
@@ -49,7 +62,8 @@ class Unpacking(unittest.TestCase):
         return printed.getvalue()
 
     def test_AFileIsTakenPlainOrPacked(self):
-        for name, data in [("toy.txt", TEXT), ("toy.txt.xz", lzma.compress(TEXT)), ("toy.txt.gz", gzip.compress(TEXT))]:
+        for name, data in [("toy.txt", TEXT), ("toy.txt.xz", lzma.compress(TEXT)), ("toy.txt.gz", gzip.compress(TEXT)),
+                           ("toy.txt.zip", zipped(any_name=TEXT))]:
             with self.subTest(name):
                 (self.folder / name).write_bytes(data)
                 self.assertEqual(self.get(FILE), f"{self.out / 'toy.txt'}: 2 sentences\n")
@@ -63,8 +77,8 @@ class Unpacking(unittest.TestCase):
         self.assertEqual(self.get(OTHER), f"{self.out / 'other.bin'}: 3 bytes\n")
 
     def test_AMissingFileIsNamedAndWhereToGetIt(self):
-        self.assertEqual(self.get(FILE), f"get_toy: {self.folder / 'toy.txt'} (or .xz, .gz) is missing: put the toy data there, or name "
-                                         "its folder")
+        self.assertEqual(self.get(FILE), f"get_toy: {self.folder / 'toy.txt'} (or .xz, .gz, .zip) is missing: put the toy data there, or "
+                                         "name its folder")
 
     def test_AnotherFileIsRefusedBeforeAnyIsWritten(self):
         file = self.folder / "other.bin"
@@ -80,7 +94,8 @@ class Unpacking(unittest.TestCase):
         self.assertEqual(self.get(FILE), f"get_toy: {self.folder / 'toy.txt'} has 3 lines in place of 2: it is another version of the data")
 
     def test_ADamagedArchiveIsRefused(self):
-        for name, data in [("toy.txt.xz", lzma.compress(TEXT)[:-5]), ("toy.txt.gz", gzip.compress(TEXT)[:-3]), ("toy.txt.gz", b"no archive")]:
+        for name, data in [("toy.txt.xz", lzma.compress(TEXT)[:-5]), ("toy.txt.gz", gzip.compress(TEXT)[:-3]), ("toy.txt.gz", b"no archive"),
+                           ("toy.txt.zip", b"no archive"), ("toy.txt.zip", zipped(a=TEXT, b=TEXT))]:
             with self.subTest(name):
                 (self.folder / name).write_bytes(data)
                 self.assertRegex(self.get(FILE), f"^get_toy: .*{name} cannot be unpacked .*; download it again$")
@@ -161,6 +176,68 @@ class Pairs(unittest.TestCase):
         self.assertRegex(self.get(get_iwslt15.main, self.folder, self.out), r"the sides of dev of en-vi have 1 lines \(en\) and 2 lines \(vi\)")
         (self.folder / "tst2012.vi").unlink()
         self.assertRegex(self.get(get_iwslt15.main, self.folder, self.out), "tst2012.vi .* is missing: put IWSLT'15")
+
+
+class Characters(unittest.TestCase):
+    TEXT = bytes(b" abcdefghij"[i * i % 11] for i in range(239))
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.out = pathlib.Path(folder.name), pathlib.Path(folder.name) / "out"
+
+    def put(self, name, data):
+        (self.folder / name).write_bytes(data)
+
+    def get(self, tool=get_text8):
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                tool.main(self.folder, self.out)
+        except SystemExit as end:
+            return end.code
+        return printed.getvalue()
+
+    def sets(self):
+        return [(self.out / f"{part}.txt").read_bytes() for part in ("train", "dev", "test")]
+
+    def test_ABeginningIsCutInto90And5And5PerCent(self):
+        self.put("text8.first239.xz", lzma.compress(self.TEXT))
+        self.assertEqual(self.get(), "".join(f"{self.out}/{part}.txt: {size} bytes\n" for part, size in (("train", 217), ("dev", 11), ("test", 11))))
+        self.assertEqual(self.sets(), [self.TEXT[:217], self.TEXT[217:228], self.TEXT[228:]])
+
+    def test_TheWholeTextIsCutAsInThePapers(self):
+        self.assertEqual(characters.sizes_of(100_000_000), {"train": 90_000_000, "dev": 5_000_000, "test": 5_000_000})
+        text = b"<mediawiki>\n\xff" + self.TEXT
+        whole = unittest.mock.patch.object(characters, "SIZES", {"train": 200, "dev": 30, "test": 22})
+        known = unittest.mock.patch.object(get_enwik8, "SHA256", hashlib.sha256(text).hexdigest())
+        self.put("enwik8.first10", b"not taken")
+        self.put("enwik8.zip", zipped(enwik8=text))
+        with whole, known:
+            self.get(get_enwik8)
+        self.assertEqual(self.sets(), [text[:200], text[200:230], text[230:]])
+        with whole:
+            self.assertRegex(self.get(get_enwik8), "enwik8.zip has the SHA-256 [0-9a-f]{64} in place of 2b49.*: it is another version of the data$")
+
+    def test_AnotherTextIsRefusedBeforeAnyIsWritten(self):
+        self.assertEqual(self.get(), f"get_text8: {self.folder / 'text8'} (or .xz, .gz, .zip) is missing: put text8 of "
+                                     "http://mattmahoney.net/dc/text8.zip there, or name its folder")
+        for name, data, sentence in [
+                ("text8", self.TEXT, r"has 239 bytes in place of 100000000: it is incomplete; its first N bytes alone may be text8.firstN"),
+                ("text8.first240", self.TEXT, "has 239 bytes in place of 240: it is incomplete"),
+                ("text8.first19", self.TEXT[:19], "has 19 bytes, too few for three sets; put more of text8 there"),
+                ("text8.first239", self.TEXT[:-1] + b"A", "is no beginning of text8; put text8 of http"),
+                ("text8.first239", self.TEXT[:-1] + b"\n", "is no beginning of text8; put text8 of http")]:
+            with self.subTest(name):
+                self.put(name, data)
+                self.assertRegex(self.get(), f"^get_text8: {self.folder / name} {sentence}")
+                self.assertFalse(self.out.exists())
+                (self.folder / name).unlink()
+        self.put("enwik8.first239", self.TEXT)
+        self.assertRegex(self.get(get_enwik8), "^get_enwik8: .*/enwik8.first239 is no beginning of enwik8; put enwik8 of http")
+        for size in (100, 239):
+            self.put(f"text8.first{size}.xz", lzma.compress(self.TEXT[:size]))
+        self.assertEqual(self.get(), f"get_text8: {self.folder} has several beginnings of text8, text8.first100 and text8.first239: leave one there")
 
 
 class Tatoeba(unittest.TestCase):
@@ -246,6 +323,15 @@ class RealData(unittest.TestCase):
             files = {raw.name: (pathlib.Path(out) / raw.name).stat().st_size for raw in tool.FILES}
             self.assertEqual(files, {raw.name: raw.bytes for raw in tool.FILES})
         return printed.getvalue().splitlines()
+
+    def test_Text8sBeginningIsCut(self):
+        shared = pathlib.Path(os.environ.get("TEARLESS_SHARED", raw_data.SHARED.parent)) / "data/charlm"
+        if not shared.exists():
+            self.skipTest("needs data/charlm in $TEARLESS_SHARED or ../shared")
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(io.StringIO()):
+            get_text8.main(shared, out)
+            sizes = {file.name: file.stat().st_size for file in pathlib.Path(out).iterdir()}
+        self.assertEqual(sizes, {"train.txt": 6190043, "dev.txt": 343891, "test.txt": 343891})
 
     def test_RtLeavesOneSentenceOver(self):
         self.assertEqual(self.get(get_rt, "rt-polarity")[-1], "10662 sentences: 8608 train + 964 dev + 1089 test, 1 left over")

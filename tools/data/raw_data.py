@@ -3,15 +3,27 @@
 import dataclasses
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import pathlib
 import sys
+import zipfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
-UNPACK = {"": lambda data: data, ".xz": lzma.decompress, ".gz": gzip.decompress}
+
+
+def only_member(data):
+    """The only file in an archive of zip."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if len(archive.namelist()) != 1:
+            raise zipfile.BadZipFile(f"it has {len(archive.namelist())} files in place of one")
+        return archive.read(archive.namelist()[0])
+
+
+UNPACK = {"": lambda data: data, ".xz": lzma.decompress, ".gz": gzip.decompress, ".zip": only_member}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +35,7 @@ class RawFile:
 
 
 def packed_file(path):
-    """The first of PATH, PATH.xz and PATH.gz that exists, and what unpacks it; None if there is none."""
+    """The first of PATH, PATH.xz, PATH.gz and PATH.zip that exists, and what unpacks it; None if there is none."""
     for suffix, unpack in UNPACK.items():
         file = path.with_name(path.name + suffix)
         if file.exists():
@@ -32,14 +44,14 @@ def packed_file(path):
 
 
 def unpacked(tool, path, source):
-    """The file and the bytes of PATH, PATH.xz or PATH.gz. Exits with a sentence if there is none, or it is damaged."""
+    """The file and the bytes of PATH, PATH.xz, PATH.gz or PATH.zip. Exits with a sentence if there is none, or it is damaged."""
     found = packed_file(path)
     if not found:
-        sys.exit(f"{tool}: {path} (or .xz, .gz) is missing: put {source} there, or name its folder")
+        sys.exit(f"{tool}: {path} (or .xz, .gz, .zip) is missing: put {source} there, or name its folder")
     file, unpack = found
     try:
         return file, unpack(file.read_bytes())
-    except (lzma.LZMAError, EOFError, OSError, zlib.error) as error:
+    except (lzma.LZMAError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
         sys.exit(f"{tool}: {file} cannot be unpacked ({error}); download it again")
 
 

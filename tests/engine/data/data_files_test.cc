@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/hash.h"
+#include "engine/data/character_text.h"
 #include "engine/data/corpus.h"
 #include "engine/data/digits.h"
 #include "engine/data/labelled_text.h"
@@ -110,6 +111,14 @@ Kind treebank(const Path& path) {
                                   [](TreebankOptions& data, size_t set) { read_files(data_files(data).sets[set]); });
 }
 
+Kind plain_text(const Path& path) {
+  for (const char* set : {"train", "dev", "test"}) write_text(path(set), "ab\n");
+  return kind_of<CharacterTextOptions>(
+      {.train = path("train"), .dev = path("dev"), .test = path("test")},
+      {"the text", "[data] needs train, dev and test, a text file each", "a plain text file", "ba\n"},
+      [](CharacterTextOptions& data, size_t set) { read_files(data_files(data).sets[set]); });
+}
+
 using Make = Kind (*)(const Path& path);
 class RawData : public testing::TestWithParam<std::pair<const char*, Make>> {
  protected:
@@ -120,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RawData,
                          testing::Values(std::pair("parallel_text", &parallel_text),
                                          std::pair("labelled_lines", &labelled_lines),
                                          std::pair("class_files", &class_files), std::pair("digits", &digits),
-                                         std::pair("treebank", &treebank)),
+                                         std::pair("treebank", &treebank), std::pair("plain_text", &plain_text)),
                          [](const auto& info) { return info.param.first; });
 
 TEST_P(RawData, AreMissedByFileAndWhatToDo) {
