@@ -9,6 +9,7 @@ namespace {
 TEST(Fuzz, TokenFiles) { replay("token_file", fuzz_token_file); }
 TEST(Fuzz, Corpora) { replay("corpus", fuzz_corpus); }
 TEST(Fuzz, Digits) { replay("digits", fuzz_digits); }
+TEST(Fuzz, CharacterTexts) { replay("characters", fuzz_characters); }
 TEST(Fuzz, Trees) { replay("trees", fuzz_trees); }
 
 }  // namespace

@@ -20,6 +20,7 @@ int fuzz_sentence_stats(const uint8_t* data, size_t size);  ///< outputs/<set>.s
 int fuzz_token_file(const uint8_t* data, size_t size);      ///< a prepared corpus under a checksum that fits it
 int fuzz_corpus(const uint8_t* data, size_t size);          ///< two sides of raw text, up to subwords
 int fuzz_digits(const uint8_t* data, size_t size);          ///< IDX files of images and labels
+int fuzz_characters(const uint8_t* data, size_t size);      ///< plain text as the numbers of its symbols
 int fuzz_trees(const uint8_t* data, size_t size);           ///< dependency trees in CoNLL-X or CoNLL-U
 
 }  // namespace tearless::fuzz
