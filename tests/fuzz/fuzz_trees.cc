@@ -66,7 +66,7 @@ int fuzz_trees(const uint8_t* data, size_t size) {
   for (const DependencyTree& tree : trees) {
     require_a_tree(tree);
     if (tree.size() <= 100) {
-      require(is_projective(tree.heads) != has_crossing_arcs(tree), "projective is not without crossing arcs");
+      require(engine::is_projective(tree.heads) != has_crossing_arcs(tree), "projective is not without crossing arcs");
     }
   }
   const std::vector<DependencyTree> again = engine::read_trees(written(trees), "written", TagColumn::kFine);
