@@ -125,11 +125,14 @@ TEST_F(Treebanks, LowerCaseWordsAloneIfSet) {
 }
 
 TEST_F(Treebanks, TakeRareWordsForUnknownAndNoRareTagsOrLabels) {
+  write("train", {"b|NN|N|2|nsubj saw|VBD|V|0|root b|NN|N|2|obj", kEteWas});
   data_.min_count = 2;
   const auto bank = get();
   EXPECT_THAT(words_of(*bank), ElementsAre("b"));
   EXPECT_THAT(bank->train[0].words, ElementsAre(1, 3, 2, 3));
   EXPECT_THAT(bank->train[1].words, ElementsAre(1, 2, 2));
+  EXPECT_THAT(Texts(bank->tokens.begin() + bank->no_tag + 3, bank->tokens.begin() + bank->no_label),
+              ElementsAre("NN", "VB", "VBD"));
   EXPECT_THAT(bank->labels, ElementsAre("nsubj", "root", "obj"));
   data_.min_count = 3;
   EXPECT_EQ(error_of([&] { get(); }), "data.min_count = 3 leaves no word: every word of the training set is rarer");
