@@ -9,8 +9,8 @@
 
 namespace tearless::engine {
 
-/// The texts that occur at least `min_count` times, by decreasing count, ties by byte order. `counts` maps a text to
-/// its count.
+/// The texts that occur at least `min_count` times, by decreasing count, ties by byte order. `counts` has pairs of a
+/// text and its count.
 template <class Counts>
 std::vector<std::string> by_count(const Counts& counts, int64_t min_count) {
   std::vector<std::pair<int64_t, std::string>> order;
