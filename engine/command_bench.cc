@@ -180,13 +180,14 @@ Action command_bench(CLI::App& app) {
   const auto args = std::make_shared<BenchArguments>();
   app.add_option("CONFIG", args->config, "TOML file with settings; [model], [train], [decode] and [run] are used")
       ->required();
-  app.add_option("--vocabulary", args->vocabulary, "vocabulary size")
+  app.add_option("--vocabulary", args->vocabulary, "vocabulary size, of parse the number of words")
       ->check(CLI::Range(8, 1 << 24))
       ->capture_default_str();
-  app.add_option("--lengths", args->lengths,
-                 "JSON file {\"batches\": [[[source rows, target rows], …], …]}, for classify [[rows, …], …] (default: "
-                 "sentences of "
-                 "24 rows that fill train.batch.tokens");
+  app.add_option(
+      "--lengths", args->lengths,
+      "JSON file {\"batches\": [[[source rows, target rows], …], …]}, for classify [[rows, …], …], for digits "
+      "and parse [[examples], …] (default: sentences of 24 rows that fill train.batch.tokens, or a batch of "
+      "images or examples)");
   app.add_option("--threads", args->threads, "number of threads (default: run.threads)")->check(CLI::PositiveNumber);
   app.add_option("--updates", args->updates, "number of updates to time")
       ->check(CLI::PositiveNumber)
@@ -211,8 +212,7 @@ Action command_bench(CLI::App& app) {
     if (args->threads > 0) options.run.threads = args->threads;
     prepare_processor(options.run);
     if (args->kernels) return report_kernels(options, *args);
-    const BenchSubject subject =
-        make_bench_subject(*options.task, options.train, options.run, args->vocabulary, args->lengths);
+    const MadeUpTask subject = options.task->made_up_task(options.train, options.run, args->vocabulary, args->lengths);
     Bench bench(subject, options.train, options.run);
     bench.updates(bench.warm_up());
     return args->turns ? take_turns(bench, options.run) : report(bench, options.run, *args);

@@ -25,7 +25,7 @@ constexpr double kLearningRate = 0;
 
 }  // namespace
 
-Bench::Bench(const BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution)
+Bench::Bench(const MadeUpTask& subject, const TrainOptions& train, const ExecutionOptions& execution)
     : subject_(subject),
       train_(train),
       execution_(execution),
@@ -68,7 +68,7 @@ std::optional<Bench::TimedDecoding> Bench::decode() {
   for (int i = 0; i < 2 && updater_->capacity() > 1 && !decoded_; ++i) subject_.decode();
   decoded_ = true;
   const Clock::time_point start = Clock::now();
-  const BenchSubject::Decoded decoded = subject_.decode();
+  const MadeUpTask::Decoded decoded = subject_.decode();
   return TimedDecoding{seconds_since(start), decoded};
 }
 

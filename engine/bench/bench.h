@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/bench/subject.h"
+#include "engine/task/task_kind.h"
 #include "engine/train/updater.h"
 
 namespace tearless::engine {
@@ -14,7 +14,7 @@ namespace tearless::engine {
 class Bench {
  public:
   /// Borrows all arguments, which must outlive the bench.
-  Bench(const BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution);
+  Bench(const MadeUpTask& subject, const TrainOptions& train, const ExecutionOptions& execution);
 
   /// Makes `count` updates on the batches in turn. Returns the wall time of each in seconds; updates that are in flight
   /// together share theirs evenly.
@@ -26,9 +26,9 @@ class Bench {
 
   struct TimedDecoding {
     double seconds;
-    BenchSubject::Decoded decoded;
+    MadeUpTask::Decoded decoded;
   };
-  /// BenchSubject::decode(); nothing for a task that has none.
+  /// MadeUpTask::decode(); nothing for a task that has none.
   std::optional<TimedDecoding> decode();
 
   /// Seconds that these matmuls take alone: for each shape the forward pass (x Wᵀ), the weight gradient and the input
@@ -47,7 +47,7 @@ class Bench {
   /// Makes `count` updates, at most updater.capacity(). Returns the wall time of all in seconds.
   double make(Updater& updater, int64_t count);
 
-  const BenchSubject& subject_;
+  const MadeUpTask& subject_;
   const TrainOptions& train_;
   const ExecutionOptions& execution_;
   OptimiserState optimiser_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/data/text_lines.h"
+#include "engine/task/made_up.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -93,6 +94,32 @@ std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const Execut
   say(fmt::format("{} parameters, vocabulary {}, {} training sentences of {} classes", task->parameters().count(),
                   task->data().vocabulary_size(), task->data().train.size(), task->data().class_count()));
   return task;
+}
+
+// --- made-up batches -------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::shared_ptr<const LabelledTokens> made_up_sentences(const TrainOptions& train, int64_t vocab_size,
+                                                        const MadeUpSizes& sizes) {
+  constexpr int32_t kClasses = 2;
+  auto data = std::make_shared<LabelledTokens>();
+  data->vocabulary.resize(static_cast<size_t>(vocab_size));
+  data->classes.resize(kClasses);
+  data->train.lines =
+      random_lines(column(sizes, 0, 0), false, vocab_size, RandomStream(train.seed_for_order(), "bench.source"));
+  for (int32_t i = 0; i < data->train.lines.size(); ++i) data->train.labels.push_back(i % kClasses);
+  return data;
+}
+
+}  // namespace
+
+MadeUpTask ClassifyKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                                      const std::filesystem::path& sizes) const {
+  const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 1));
+  auto task = std::make_unique<Classify>(options, train, execution, made_up_sentences(train, vocab_size, rows));
+  const int64_t batches = task->train_on(numbered(rows));
+  return {.task = std::move(task), .batches = batches};
 }
 
 // --- training --------------------------------------------------------------------------------------------------------

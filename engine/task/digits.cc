@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/task/made_up.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -90,6 +91,38 @@ std::unique_ptr<Task> DigitsKind::make(const TrainOptions& train, const Executio
   return task;
 }
 
+// --- made-up batches -------------------------------------------------------------------------------------------------
+
+namespace {
+
+Digits made_up_images(const TrainOptions& train, const std::vector<int64_t>& counts) {
+  constexpr int64_t kSide = 28;
+  constexpr uint32_t kDigits = 10;
+  Digits digits{.height = kSide, .width = kSide, .train = {}, .dev = {}, .test = {}};
+  const RandomStream stream(train.seed_for_order(), "bench.pixels");
+  for (const int64_t images : counts) {
+    for (int64_t i = 0; i < images; ++i) {
+      const auto image = static_cast<uint32_t>(digits.train.labels.size());
+      for (uint32_t p = 0; p < kSide * kSide; ++p) {
+        digits.train.pixels.push_back(static_cast<uint8_t>(stream.draw(p, 0, image, 0)));
+      }
+      digits.train.labels.push_back(static_cast<int32_t>(image % kDigits));
+    }
+  }
+  return digits;
+}
+
+}  // namespace
+
+/// The one example of a batch of `sizes` is the number of its images.
+MadeUpTask DigitsKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution,
+                                    int64_t /*vocab_size*/, const std::filesystem::path& sizes) const {
+  const std::vector<int64_t> counts = column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch.images)}}}), 0, 0);
+  auto task = std::make_unique<DigitsTask>(options, train, execution, made_up_images(train, counts));
+  const int64_t batches = task->train_on(numbered(counts));
+  return {.task = std::move(task), .batches = batches};
+}
+
 // --- training --------------------------------------------------------------------------------------------------------
 
 DigitsTask::DigitsTask(const DigitsTaskOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
@@ -111,7 +144,7 @@ ReadyImages DigitsTask::ready_images(const DigitSet& set, const ImageIds& images
 
 ReadyImages DigitsTask::ready_examples(const Examples& examples, uint32_t /*update*/) const {
   ReadyImages ready = ready_images(digits_.train, examples);
-  ready.full = std::min(options_.batch.images, digits_.train.size());
+  ready.full = most_examples();
   return ready;
 }
 

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "base/error.h"
 #include "base/score/measures.h"
 #include "engine/data/shuffle.h"
+#include "engine/task/made_up.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -237,6 +240,95 @@ std::unique_ptr<Task> ParseKind::make(const TrainOptions& train, const Execution
   return task;
 }
 
+// --- made-up batches -------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr int32_t kMadeUpWords = 16;  // of a sentence, about the mean of English treebanks
+constexpr int32_t kMadeUpTags = 50, kMadeUpLabels = 40;
+
+/// Ranks from 0 on, of which rank r is drawn with a probability in proportion to 1 / (r + 1), as words of a text are
+/// (Zipf). The more often a word comes in a batch, the less work is its part of the first layer.
+class Ranks {
+ public:
+  explicit Ranks(int64_t count) {
+    for (int64_t r = 0; r < count; ++r) sums_.push_back((r > 0 ? sums_.back() : 0) + 1 / static_cast<double>(r + 1));
+  }
+  int32_t at(uint32_t bits) const {
+    return static_cast<int32_t>(std::ranges::lower_bound(sums_, uniform_open(bits) * sums_.back()) - sums_.begin());
+  }
+
+ private:
+  std::vector<double> sums_;
+};
+
+/// The tree that transitions drawn at random make.
+void draw_arcs(const Transitions& transitions, const RandomStream& stream, uint32_t number, EncodedTree& tree) {
+  Configuration configuration(kMadeUpWords);
+  for (uint32_t step = 0; !configuration.is_final(); ++step) {
+    const uint32_t bits = stream.draw(step, 0, number, 0);
+    const auto label = static_cast<int32_t>(1 + (bits >> 2) % (kMadeUpLabels - 1));  // not that of the root
+    const bool shifts =
+        configuration.legal() == Legal::kArcsOrShift ? (bits & 1) != 0 : configuration.legal() == Legal::kShift;
+    const int32_t arc = configuration.legal() == Legal::kRootArc ? transitions.right(transitions.root_label)
+                        : (bits & 2) != 0                        ? transitions.left(label)
+                                                                 : transitions.right(label);
+    configuration.apply(transitions, shifts ? transitions.shift() : arc);
+  }
+  for (int32_t word = 1; word <= kMadeUpWords; ++word) {
+    tree.heads.push_back(configuration.head(word));
+    tree.labels.push_back(configuration.label(word));
+  }
+}
+
+std::shared_ptr<const Treebank> made_up_treebank(const TrainOptions& train, int64_t words, int64_t trees) {
+  constexpr int32_t kSpecial = 3;  // NULL, ROOT and UNKNOWN
+  auto data = std::make_shared<Treebank>();
+  data->no_tag = kSpecial + static_cast<int32_t>(words);
+  data->no_label = data->no_tag + kSpecial + kMadeUpTags;
+  data->first_label = data->no_label + 1;
+  data->labels.resize(kMadeUpLabels);
+  data->tokens.resize(static_cast<size_t>(data->first_label + kMadeUpLabels));
+  const Ranks ranks(words);
+  const Transitions transitions = transitions_of(*data);
+  const RandomStream of_words(train.seed_for_order(), "bench.words"), of_arcs(train.seed_for_order(), "bench.arcs");
+  for (uint32_t number = 0; number < static_cast<uint32_t>(trees); ++number) {
+    EncodedTree tree{.forms = {},
+                     .words = {data->no_word + 1},
+                     .tags = {data->no_tag + 1},
+                     .heads = {},
+                     .labels = {},
+                     .is_word = std::vector<uint8_t>(kMadeUpWords, 1)};
+    for (uint32_t i = 0; i < kMadeUpWords; ++i) {
+      const int32_t rank = ranks.at(of_words.draw(i, 0, number, 0));
+      tree.words.push_back(kSpecial + rank);
+      tree.tags.push_back(data->no_tag + kSpecial + rank % kMadeUpTags);  // a word has one tag, as most words do
+    }
+    draw_arcs(transitions, of_arcs, number, tree);
+    data->train.push_back(std::move(tree));
+  }
+  return data;
+}
+
+}  // namespace
+
+/// The one example of a batch of `sizes` is the number of its configurations. Each is of a sentence of its own, as most
+/// are in a batch of a shuffled treebank. `vocab_size`: the different words.
+MadeUpTask ParseKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                                   const std::filesystem::path& sizes) const {
+  const std::vector<int64_t> counts = column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch_examples)}}}), 0, 0);
+  const int64_t trees = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  auto task = std::make_unique<Parse>(options, train, execution, made_up_treebank(train, vocab_size, trees));
+  std::vector<std::vector<int32_t>> batches = numbered(counts);
+  const RandomStream places(train.seed_for_order(), "bench.places");
+  for (int32_t& example : std::views::join(batches)) {
+    constexpr int32_t kEach = 2 * kMadeUpWords;
+    example = example * kEach + static_cast<int32_t>(places.draw(0, 0, static_cast<uint32_t>(example), 0) % kEach);
+  }
+  const int64_t count = task->train_on(std::move(batches));
+  return {.task = std::move(task), .batches = count};
+}
+
 // --- training --------------------------------------------------------------------------------------------------------
 
 Parse::Parse(const ParseOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
@@ -295,7 +387,7 @@ ReadyConfigurations Parse::ready(const Examples& examples, const std::vector<int
 
 ReadyConfigurations Parse::ready_examples(const std::vector<int32_t>& examples, uint32_t /*update*/) const {
   ReadyConfigurations batch = ready(training_, examples);
-  batch.full = std::min(options_.batch_examples, training_.size());
+  batch.full = most_examples();
   return batch;
 }
 

@@ -53,6 +53,8 @@ class ParseKind final : public TaskKindOf<ParseKind> {
   std::vector<std::string> data_count_names() const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override;
 
   ParseOptions options;
 };

@@ -4,14 +4,16 @@
 //   1. a pair of files beside this one with a class derived from TaskKindOf, which holds the task's settings (its
 //      sections and train.batch), names, prepares and counts its data, and makes the task; a function `<name>_kind()`
 //      that makes one of these; and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and
-//      scores. The reader of its data belongs in engine/data/, its model in engine/model/;
+//      scores. The reader of its data belongs in engine/data/, its model in engine/model/. For `bench` the kind also
+//      makes the task on batches that it makes up, from the parts in made_up.h;
 //   2. a line TASK(<name>) in tasks.def.
 // It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
-// and the commands know tasks by this interface and by Task alone, except `decode`, which is for translation, and
-// `bench` (engine/bench/subject.cc).
+// and the commands know tasks by this interface and by Task alone, except `decode`, which is for translation.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +31,17 @@ namespace tearless::engine {
 
 /// Counts by name.
 using Counts = std::map<std::string, int64_t>;
+
+/// A task on made-up batches, to be timed.
+struct MadeUpTask {
+  struct Decoded {
+    int64_t sentences = 0, tokens = 0;
+  };
+
+  std::unique_ptr<Task> task;
+  int64_t batches = 0;                   // that ready() of the task knows
+  std::function<Decoded()> decode = {};  // translates all sources by beam search; null for a task that does not
+};
 
 class TaskKind {
  public:
@@ -88,6 +101,13 @@ class TaskKind {
   /// Prepares the data and makes the task. Borrows this and both arguments: they must outlive the task.
   virtual std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                                      const Say& say) const = 0;
+
+  /// The task on batches of random examples, drawn with the seed of the data order; needs no data. `vocab_size`: of its
+  /// vocabulary, where it has one. `sizes`: a file of the sizes of batches (sizes_in() of made_up.h); "": one batch of
+  /// equal examples that fills a batch of the task. Borrows this and the options: they must outlive the task. Throws
+  /// UserError as sizes_in() does.
+  virtual MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                                  const std::filesystem::path& sizes) const = 0;
 };
 
 /// The base of every kind.

@@ -1,6 +1,8 @@
 // What the tasks share: the training set is cut into batches of examples, and the loss is a cross-entropy.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +39,13 @@ class TaskOf : public Task {
   }
 
  protected:
+  /// The examples of the largest of the batches.
+  int64_t most_examples() const {
+    size_t most = 0;
+    for (const Examples& batch : batches_) most = std::max(most, batch.size());
+    return static_cast<int64_t>(most);
+  }
+
   /// Borrows all options, which must outlive the task.
   TaskOf(const Options& options, const TrainOptions& train, const ExecutionOptions& execution)
       : options_(options),

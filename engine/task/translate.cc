@@ -11,6 +11,7 @@
 #include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/data/text_lines.h"
+#include "engine/task/made_up.h"
 
 namespace tearless::engine {
 namespace {
@@ -261,6 +262,37 @@ std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const Execu
                   sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
   if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
   return task;
+}
+
+// --- made-up batches -------------------------------------------------------------------------------------------------
+
+namespace {
+
+Prepared made_up_pairs(const TrainOptions& train, int64_t vocab_size, const MadeUpSizes& sizes) {
+  Prepared pairs;
+  pairs.vocabulary.in_target.assign(static_cast<size_t>(vocab_size), 1);
+  pairs.vocabulary.pieces.resize(static_cast<size_t>(vocab_size));
+  pairs.train = {
+      random_lines(column(sizes, 0, 1), true, vocab_size, RandomStream(train.seed_for_order(), "bench.source")),
+      random_lines(column(sizes, 1, 1), false, vocab_size, RandomStream(train.seed_for_order(), "bench.target"))};
+  return pairs;
+}
+
+}  // namespace
+
+MadeUpTask TranslateKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                                       const std::filesystem::path& sizes) const {
+  const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 2));  // with EOS, and with BOS
+  auto task = std::make_unique<Translate>(options, train, execution, made_up_pairs(train, vocab_size, rows));
+  Translate& made = *task;
+  return {.task = std::move(task), .batches = made.train_on(numbered(rows)), .decode = [&made] {
+            MadeUpTask::Decoded decoded;
+            for (const auto& output : made.translations(made.prepared().train)) {
+              ++decoded.sentences;
+              decoded.tokens += std::ssize(output);
+            }
+            return decoded;
+          }};
 }
 
 // --- training --------------------------------------------------------------------------------------------------------

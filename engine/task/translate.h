@@ -55,6 +55,8 @@ class TranslateKind final : public TaskKindOf<TranslateKind> {
   std::vector<std::string> data_count_names() const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override;
 
   TranslateOptions options;
 };

@@ -84,6 +84,31 @@ TEST_F(BenchCommand, CountsTheOperationsThatAnUpdateNeeds) {
   }
 }
 
+// A configuration has 48 features, each an embedding of 50 numbers; of several, features of the same token are computed
+// once.
+TEST_F(BenchCommand, CountsTheOperationsOfAParser) {
+  test::write_text(folder_ / "parse.toml", "task = \"parse\"\n[model]\nhidden = 24\n[train.batch]\nexamples = 2000\n");
+  test::write_text(folder_ / "one.json", R"({"batches": [[1]]})");
+  const auto answer = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--vocabulary", "100", "--updates", "1", "--json"});
+    const test::Finished finished = bench("parse.toml", more);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return json::parse(finished.output);
+  };
+  constexpr double kHidden = 24, kTransitions = 81, kOfFeature = 50 * kHidden,
+                   kAfter = kHidden * kHidden + kHidden * kTransitions;
+  const json one = answer({"--lengths", "one.json"});
+  EXPECT_DOUBLE_EQ(one.at("operations_per_update").get<double>(), 6 * (48 * kOfFeature + kAfter));
+  EXPECT_EQ(one.at("operations").at("linear of embeddings").at("calls").get<double>(), 1);
+  // 100 words, 50 tags and 40 labels, and what stands for none; two layers with biases and LayerNorm, and the output.
+  EXPECT_EQ(one.at("parameters").get<double>(), (100 + 3 + 50 + 3 + 40 + 1) * 50 + 48 * kOfFeature + kHidden * kHidden +
+                                                    6 * kHidden + kTransitions * (kHidden + 1));
+  const json all = answer({});
+  const double features = (all.at("operations_per_update").get<double>() / 6 - 2000 * kAfter) / kOfFeature;
+  EXPECT_GT(features, 18 * 80);
+  EXPECT_LT(features, 18 * 101 + 18 * 51 + 12 * 40);
+}
+
 TEST_F(BenchCommand, PrintsTheOperationsWithTheirShares) {
   const test::Finished finished =
       bench("tiny.toml", {"--vocabulary", "50", "--lengths", "lengths.json", "--updates", "2", "--decode"});
@@ -151,6 +176,7 @@ TEST_F(BenchCommand, ReportsBadInput) {
   test::write_text(folder_ / "zero.json", R"({"batches": [[[3, 0]]]})");
   test::write_text(folder_ / "broken.json", "{\"batches\": [[3]]");
   test::write_text(folder_ / "typo.toml", "[model]\nd_modle = 16\n");
+  test::write_text(folder_ / "parse.toml", "task = \"parse\"\n[model]\nhidden = 8\n[train.batch]\nexamples = 9\n");
   struct Case {
     std::string config;
     std::vector<std::string> arguments;
@@ -163,6 +189,8 @@ TEST_F(BenchCommand, ReportsBadInput) {
                         {"tiny.toml", {"--lengths", "zero.json"}, "each needs at least 1"},
                         {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
                         {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
+                        {"parse.toml", {"--lengths", "zero.json"}, "expected {\"batches\": [[rows, …], …]}"},
+                        {"parse.toml", {"--decode"}, "this task does not translate: there is nothing to decode"},
                         {"tiny.toml", {"--kernels", "--megabytes", "0"}, "--megabytes"},
                         {"tiny.toml",
                          {"--instructions", "avx"},

@@ -111,6 +111,10 @@ class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
                              const Say& say) const override {
     return digits_.make(train, execution, say);
   }
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override {
+    return digits_.made_up_task(train, execution, vocab_size, sizes);
+  }
   void set_defaults(TrainOptions& train) const override {
     train.schedule.kind = "inverse_sqrt";
     train.optimiser.kind = "fairseq_adam";
