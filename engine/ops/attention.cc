@@ -17,6 +17,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "engine/ops/attention_call.h"
 #include "engine/ops/backend.h"
 
 namespace tearless::engine {
@@ -46,13 +47,7 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
       scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
     }
     at::Tensor p = at::softmax(scores, 2);  // [H, query, key]
-    if (dropout.active()) {
-      const at::Tensor query = at::arange(s.query_count, q.options().dtype(at::kLong)).unsqueeze(0);
-      const at::Tensor head = at::arange(heads, q.options().dtype(at::kLong)).unsqueeze(1);
-      const at::Tensor outer = (query + head * (int64_t{1} << 16)).flatten();
-      const at::Tensor sentence = at::full_like(outer, static_cast<int64_t>(s.sentence_id));
-      p = p * keep_scale_tensor(dropout, outer, sentence, s.key_count, q).view_as(p);
-    }
+    if (dropout.active()) p = p * attention_keep_scales(dropout, s, heads, q);
     rows.push_back(
         at::matmul(p, split(v, s.key_begin, s.key_count)).transpose(0, 1).reshape({s.query_count, q.size(1)}));
   }
@@ -64,58 +59,16 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
   return at::cat(rows);
 }
 
-template <class T>
-const T* column_of(const ColumnSlice& columns) {
-  return read<T>(columns.rows.data()) + columns.column;
-}
-template <class T>
-T* gradient_of(const ColumnSlice& columns) {
-  return write<T>(columns.rows.grad_buffer()) + columns.column;
-}
-
-/// The spans, and their arrays readable on the kernels' device.
-struct SpansOnDevice {
-  SpansOnDevice(const Tape& tape, const AttentionSpans& spans, const at::Tensor& like)
-      : host(spans), list(tape, spans.spans, like), key_rows(tape, spans.key_rows, like) {}
-  const AttentionSpans& host;
-  const OnDevice<AttentionSpan> list;
-  const OnDevice<int32_t> key_rows;
-};
-
-/// The kernel's arguments, all but the outputs.
-template <class T>
-Attention<T> call_of(const SpansOnDevice& spans, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v,
-                     int64_t heads, int64_t d_head, const Dropout& dropout) {
-  Attention<T> a;
-  a.spans = spans.list.data();
-  a.span_count = static_cast<int64_t>(spans.host.spans.size());
-  a.max_query_length = spans.host.max_query_length;
-  a.max_key_length = spans.host.max_key_length;
-  a.causal = spans.host.causal;
-  if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
-  a.heads = heads;
-  a.d_head = d_head;
-  a.q = column_of<T>(q);
-  a.k = column_of<T>(k);
-  a.v = column_of<T>(v);
-  a.q_stride = q.rows.data().stride(0);
-  a.k_stride = k.rows.data().stride(0);
-  a.v_stride = v.rows.data().stride(0);
-  a.dropout = dropout;
-  return a;
-}
-
-/// How many pairs of a query and a key that it sees there are.
-int64_t seen_pairs(const AttentionSpans& spans) {
-  int64_t pairs = 0;
-  for (const AttentionSpan& s : spans.spans) {
-    pairs += int64_t{s.query_count} * s.key_count;
-    if (spans.causal) pairs -= int64_t{s.query_count} * (s.query_count - 1) / 2;
-  }
-  return pairs;
-}
-
 }  // namespace
+
+at::Tensor attention_keep_scales(const Dropout& dropout, const AttentionSpan& s, int64_t heads,
+                                 const at::Tensor& like) {
+  const at::Tensor query = at::arange(s.query_count, like.options().dtype(at::kLong)).unsqueeze(0);
+  const at::Tensor head = at::arange(heads, like.options().dtype(at::kLong)).unsqueeze(1);
+  const at::Tensor outer = (query + head * (int64_t{1} << 16)).flatten();
+  const at::Tensor sentence = at::full_like(outer, static_cast<int64_t>(s.sentence_id));
+  return keep_scale_tensor(dropout, outer, sentence, s.key_count, like).view({heads, s.query_count, s.key_count});
+}
 
 AttentionSpans AttentionSpans::self(const PackedRows& rows, bool causal) {
   AttentionSpans out = cross(rows, rows);
@@ -135,6 +88,15 @@ AttentionSpans AttentionSpans::cross(const PackedRows& queries, const PackedRows
   return out;
 }
 
+int64_t AttentionSpans::seen_pairs() const {
+  int64_t pairs = 0;
+  for (const AttentionSpan& s : spans) {
+    pairs += int64_t{s.query_count} * s.key_count;
+    if (causal) pairs -= int64_t{s.query_count} * (s.query_count - 1) / 2;
+  }
+  return pairs;
+}
+
 void AttentionSpans::add(const AttentionSpan& span) {
   max_query_length = std::max<int64_t>(max_query_length, span.query_count);
   max_key_length = std::max<int64_t>(max_key_length, span.key_count);
@@ -145,12 +107,7 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
                 int64_t heads, const AttentionSpans& spans, const Dropout& dropout) {
   // The formula has this gradient and the kernels have not: without the check a model would train on some devices.
   require(spans.key_rows.empty() || !tape.recording(), "attention: key_rows on a recording tape have no gradient");
-  // The kernels see pointers alone.
-  for (const ColumnSlice* x : {&q, &k, &v}) {
-    require(x->column + d_model <= x->rows.data().size(1), "attention: columns beyond the end of the rows");
-  }
-  require(d_model % heads == 0, "attention: heads that do not divide the columns");
-  const int64_t d_head = d_model / heads;
+  const int64_t d_head = attention_head_width(q, k, v, d_model, heads);
   if (!fast(tape, q.rows.data(), [d_head](const auto& kernels) {
         return kernels.attention && kernels.attention_backward && kernels.attention_saved_size &&
                d_head <= kernels.widest_head;
@@ -161,14 +118,14 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
                                in[2].slice(1, v.column, v.column + d_model), heads, spans, dropout);
     });
   }
-  if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * seen_pairs(spans);
+  if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * spans.seen_pairs();
   const auto options = q.rows.data().options();
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
   const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));
   const SpansOnDevice placed(tape, spans, q.rows.data());
   at::Tensor saved;
   with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-    Attention<T> a = call_of<T>(placed, q, k, v, heads, d_head, dropout);
+    Attention<T> a = attention_call<T>(placed, q, k, v, heads, d_head, dropout);
     if (tape.recording()) {
       saved = at::empty({kernels.attention_saved_size(placed.host.spans.data(), a.span_count, heads)},
                         wide_options(out.data()));
@@ -180,7 +137,7 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
   tape.record("attention", [=] {
     if (!out.has_grad()) return;
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-      AttentionBackward<T> b{.forward = call_of<T>(placed, q, k, v, heads, d_head, dropout)};
+      AttentionBackward<T> b{.forward = attention_call<T>(placed, q, k, v, heads, d_head, dropout)};
       b.forward.saved = write<Wide<T>>(saved);
       b.d_out = read<T>(out.grad());
       b.d_q = gradient_of<T>(q);

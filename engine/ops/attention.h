@@ -29,6 +29,8 @@ struct AttentionSpans {
   static AttentionSpans self(const PackedRows& rows, bool causal);
   /// Sentence i of `queries` attends to sentence i of `keys`. REQUIRES: equal numbers of sentences (std::logic_error).
   static AttentionSpans cross(const PackedRows& queries, const PackedRows& keys);
+  /// How many pairs of a query and a key that it sees there are.
+  int64_t seen_pairs() const;
   /// Appends a span and raises the maximum lengths.
   void add(const AttentionSpan& span);
 };

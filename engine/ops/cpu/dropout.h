@@ -48,10 +48,11 @@ inline Bits philox(uint32_t key0, uint32_t key1, Words c0, Words c1, Words c2, W
 }
 
 /// Writes the multipliers (0 or dropout.scale) of `rows` rows: row r, whose counter is outer(r) and sentence(r), has
-/// 4 · quarters of them, starting at out + r · 4 · quarters. REQUIRES: `out` has keep_size() elements.
+/// 4 · quarters of them, those of inner = 4 · first_quarter …, starting at out + r · 4 · quarters. REQUIRES: `out` has
+/// keep_size() elements.
 template <class T, class Outer, class Sentence>
 inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Outer&& outer, Sentence&& sentence,
-                      T* out) {
+                      T* out, int64_t first_quarter = 0) {
   const T scale = static_cast<T>(dropout.scale);
   alignas(kVectorBytes) uint32_t inner[kBlocks], outers[kBlocks], sentences[kBlocks];
   alignas(kVectorBytes) uint32_t bits[4][kBlocks];
@@ -59,7 +60,7 @@ inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Ou
   const int64_t blocks = rows * quarters;
   for (int64_t done = 0; done < blocks; done += kBlocks) {
     for (int64_t j = 0; j < kBlocks; ++j) {  // the last iteration runs past rows · quarters: keep_size() allows for it
-      inner[j] = static_cast<uint32_t>(quarter);
+      inner[j] = static_cast<uint32_t>(first_quarter + quarter);
       outers[j] = static_cast<uint32_t>(outer(row));
       sentences[j] = static_cast<uint32_t>(sentence(row));
       if (++quarter == quarters) {
