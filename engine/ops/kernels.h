@@ -172,6 +172,34 @@ struct AttentionBackward {
   int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;
 };
 
+/// Attention with relative positions: with a = span.keys_before() + i - j the distance from query i of a span back to
+/// its key j, and rows that are fewer than the distances ending with the one of all that are farther,
+///   score(i, j) = ((q_i + u) · k_j + (q_i + w) · r[min(a, positions - 1)]) / √d_h
+///   out = drop(softmax(score)) v    over the keys with a ≥ 0, and a < `window` where that is not 0
+/// in each head. REQUIRES: attention.causal, no key_rows, positions ≥ 1.
+template <class T>
+struct RelativeAttention {
+  Attention<T> attention = {};
+  int64_t positions = 0;       // P
+  const T* r = nullptr;        // [P, heads · d_h]
+  const Wide<T>* u = nullptr;  // [heads · d_h]
+  const Wide<T>* w = nullptr;  // [heads · d_h]
+  int64_t window = 0;
+};
+/// Each gradient is added to; null: not wanted. REQUIRES: no row is a key of two spans.
+template <class T>
+struct RelativeAttentionBackward {
+  RelativeAttention<T> forward = {};  // the arguments of the forward call
+  const T* d_out = nullptr;           // [T, heads · d_h]
+  T* d_q = nullptr;                   // [T, heads · d_h], rows d_q_stride apart; so d_k and d_v
+  T* d_k = nullptr;
+  T* d_v = nullptr;
+  int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;
+  T* d_r = nullptr;        // [P, heads · d_h]
+  Wide<T>* d_u = nullptr;  // [heads · d_h]
+  Wide<T>* d_w = nullptr;  // [heads · d_h]
+};
+
 /// loss_t = Σ_v q(v) · -log p(v) - `entropy`, where q(v) = `each` for every token v but `without`, which has 0, and
 /// q(label_t) is greater by `gold`; nll_t = -log p(label_t). Which numbers make which form: engine/ops/cross_entropy.h.
 struct RowLoss {
@@ -509,10 +537,12 @@ struct Kernels {
   void (*add_norm_backward)(const AddNormBackward<T>&, void* stream) = nullptr;
   void (*bias_relu_dropout)(const BiasReluDropout<T>&, void* stream) = nullptr;
   void (*bias_relu_dropout_backward)(const BiasReluDropoutBackward<T>&, void* stream) = nullptr;
-  /// Elements of Attention::saved for these spans, which are in host memory.
+  /// Elements of Attention::saved for these spans, which are in host memory; of relative attention too.
   int64_t (*attention_saved_size)(const AttentionSpan* spans, int64_t span_count, int64_t heads) = nullptr;
   void (*attention)(const Attention<T>&, void* stream) = nullptr;
   void (*attention_backward)(const AttentionBackward<T>&, void* stream) = nullptr;
+  void (*relative_attention)(const RelativeAttention<T>&, void* stream) = nullptr;
+  void (*relative_attention_backward)(const RelativeAttentionBackward<T>&, void* stream) = nullptr;
   void (*cross_entropy)(const CrossEntropy<T>&, void* stream) = nullptr;
   void (*embedding)(const Embedding<T>&, void* stream) = nullptr;
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream) = nullptr;
@@ -533,7 +563,7 @@ struct Kernels {
   void (*patches_backward)(const PatchesBackward<T>&, void* stream) = nullptr;
   void (*max_pool)(const MaxPool<T>&, void* stream) = nullptr;
   void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream) = nullptr;
-  /// The largest d_head that attention and attention_backward accept; wider heads run by their formula.
+  /// The largest d_head that the kernels of attention accept, relative or not; wider heads run by their formula.
   int64_t widest_head = INT64_MAX;
   void (*logit_summaries)(const LogitSummaries<T>&, void* stream) = nullptr;  // CPU only
   void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;          // CUDA only

@@ -11,6 +11,7 @@
 #include "engine/ops/cpu/logit_summaries.h"
 #include "engine/ops/cpu/optimiser.h"
 #include "engine/ops/cpu/packed_matmul.h"
+#include "engine/ops/cpu/relative_attention.h"
 #include "engine/ops/cpu/running_means.h"
 #include "engine/ops/cpu/span_means.h"
 #include "engine/ops/cpu/sums_of_terms.h"
@@ -26,6 +27,8 @@ constexpr Kernels<T> table() {
           .attention_saved_size = attention_saved_size,
           .attention = attention<T>,
           .attention_backward = attention_backward<T>,
+          .relative_attention = relative_attention<T>,
+          .relative_attention_backward = relative_attention_backward<T>,
           .cross_entropy = cross_entropy<T>,
           .embedding = embedding<T>,
           .embedding_backward = embedding_backward<T>,

@@ -63,6 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Kernel{"attention_saved_size", [](Table& t) { t.attention_saved_size = nullptr; }},
                     Kernel{"attention", [](Table& t) { t.attention = nullptr; }},
                     Kernel{"attention_backward", [](Table& t) { t.attention_backward = nullptr; }},
+                    Kernel{"relative_attention", [](Table& t) { t.relative_attention = nullptr; }},
+                    Kernel{"relative_attention_backward", [](Table& t) { t.relative_attention_backward = nullptr; }},
                     Kernel{"embedding", [](Table& t) { t.embedding = nullptr; }},
                     Kernel{"embedding_backward", [](Table& t) { t.embedding_backward = nullptr; }},
                     Kernel{"span_means", [](Table& t) { t.span_means = nullptr; }},

@@ -21,6 +21,7 @@
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/linear_of_embeddings.h"
+#include "engine/ops/relative_attention.h"
 #include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
@@ -110,6 +111,12 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
                    /*first_parameter=*/0});
 }
 
+/// Lengths of sentences after a memory of 0, 5 or 10 rows, or of as many as the memory of a segment may have.
+inline std::vector<int32_t> with_memory(std::vector<int32_t> lengths) {
+  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] += i == 2 ? 37 : static_cast<int32_t>(5 * ((i + 1) % 3));
+  return lengths;
+}
+
 inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {
   const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
   std::vector<int32_t> other(shape.lengths.rbegin(), shape.lengths.rend());
@@ -125,12 +132,7 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                                         tape.save(AttentionSpans::self(*rows, causal)), dropout(p));
                      }});
   }
-  // Causal, each sentence after a memory of 0, 5 or 10 rows, or of as many as the memory of a segment may have.
-  std::vector<int32_t> with_memory;
-  for (size_t i = 0; i < shape.lengths.size(); ++i) {
-    with_memory.push_back(shape.lengths[i] + (i == 2 ? 37 : static_cast<int32_t>(5 * ((i + 1) % 3))));
-  }
-  const auto remembered = std::make_shared<PackedRows>(packed_rows(with_memory));
+  const auto remembered = std::make_shared<PackedRows>(packed_rows(with_memory(shape.lengths)));
   cases.push_back(
       {"attention_after_memory" + suffix,
        {random_tensor({t, d}, 24), random_tensor({remembered->row_count(), 2 * d}, 25)},
@@ -149,6 +151,43 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                    },
                    {},
                    /*first_parameter=*/2});
+}
+
+inline void add_relative_attention(std::vector<OpCase>& cases, const Shape& shape, double p,
+                                   const std::string& suffix) {
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  const auto remembered = std::make_shared<PackedRows>(packed_rows(with_memory(shape.lengths)));
+  const int64_t t = rows->row_count();
+  const int64_t heads = shape.width % 2 == 0 ? 2 : 1;
+  const int64_t d = shape.width;
+  const int64_t longest = std::ranges::max(with_memory(shape.lengths));
+  cases.push_back({"relative_attention" + suffix,
+                   {random_tensor({t, d}, 81), random_tensor({remembered->row_count(), 2 * d}, 82),
+                    random_tensor({longest + 2, d}, 83), random_tensor({d}, 84), random_tensor({d}, 85)},
+                   [=](Tape& tape, const Values& in) {
+                     AttentionSpans spans = AttentionSpans::cross(*rows, *remembered);
+                     spans.causal = true;
+                     return relative_attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, in[2], in[3], in[4], d, heads,
+                                               tape.save(std::move(spans)), 0, dropout(p));
+                   },
+                   {},
+                   /*first_parameter=*/3});
+  // q, k and v side by side; distances beyond the last position, and beyond the window; as in a bucket rows after the
+  // last sentence, and an empty span.
+  for (const int64_t window : {2, 19, 40}) {
+    cases.push_back({fmt::format("relative_attention_window_{}{}", window, suffix),
+                     {random_tensor({t + 3, 3 * d}, 86), random_tensor({std::min<int64_t>(7, longest), d}, 87),
+                      random_tensor({d}, 88), random_tensor({d}, 89)},
+                     [=](Tape& tape, const Values& in) {
+                       AttentionSpans spans = AttentionSpans::self(*rows, true);
+                       spans.spans.push_back({static_cast<int32_t>(t), 0, static_cast<int32_t>(t), 0, 0});
+                       spans.padded = true;
+                       return relative_attention(tape, {in[0], 0}, {in[0], d}, {in[0], 2 * d}, in[1], in[2], in[3], d,
+                                                 heads, tape.save(std::move(spans)), window, dropout(p));
+                     },
+                     {},
+                     /*first_parameter=*/2});
+  }
 }
 
 inline void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
@@ -351,6 +390,7 @@ inline std::vector<OpCase> all_cases(int32_t longest = 300) {
       const std::string suffix = "_" + shape.name + (p > 0 ? "_dropped" : "");
       add_row_wise(cases, shape, p, suffix);
       add_attention(cases, shape, p, suffix);
+      add_relative_attention(cases, shape, p, suffix);
     }
     add_row_norms(cases, shape, "_" + shape.name);
     add_matmuls(cases, shape, "_" + shape.name);

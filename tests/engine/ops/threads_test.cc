@@ -13,6 +13,7 @@
 #include "engine/ops/gates.h"
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/relative_attention.h"
 #include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
@@ -72,6 +73,14 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
     return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4,
                      tape.save(AttentionSpans::self(rows_, true)), dropout_);
   });
+  expect_same_bits("relative attention",
+                   {random_tensor({count_, 3 * kWidth}, 20), random_tensor({14, kWidth}, 21),
+                    random_tensor({kWidth}, 22), random_tensor({kWidth}, 23)},
+                   [&](Tape& tape, const Values& in) {
+                     return relative_attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, in[1], in[2],
+                                               in[3], kWidth, 4, tape.save(AttentionSpans::self(rows_, true)), 0,
+                                               dropout_);
+                   });
   expect_same_bits("running_means", {random_tensor({count_, kWidth}, 17)}, [&](Tape& tape, const Values& in) {
     return running_means(tape, in[0], tape.save(AttentionSpans::self(rows_, true)));
   });
