@@ -26,7 +26,8 @@ namespace tearless::engine::TEARLESS_ISA {
 
 /// Queries of a block. Forward and backward must have the same: P is saved for the keys that a block sees.
 inline constexpr int64_t kQueryBlock = 32;
-/// Elements before each row of a block's scores.
+/// Elements before each row of a block's scores. They also keep rows off multiples of 4096 bytes, which would all be in
+/// the same few lines of the L1 cache; the operands that are as wide as scores have such rows for that alone.
 inline constexpr int64_t kMargin = kQueryBlock;
 
 /// Queries begin … end - 1 of a span, and the keys first … first + count - 1 that they see between them. `first` is
@@ -85,7 +86,7 @@ struct RelativeForwardScratch {
       : keys(saved_row(a.attention.max_key_length)),
         width(padded<T>(a.attention.d_head)),
         stride(kMargin + keys),
-        keys_t(a.attention.d_head * keys),
+        keys_t(a.attention.d_head * stride),
         values(keys * width),
         content(kQueryBlock * width),
         position(kQueryBlock * width),
@@ -107,14 +108,14 @@ inline void attend(const RelativeAttention<T>& call, const AttentionSpan& s, int
   T* keys_t = scratch.keys_t.get();
   T* values = scratch.values.get();
   T* scores = scratch.scores.get() + kMargin;
-  transpose_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, s.key_count, a.d_head, row,
+  transpose_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, s.key_count, a.d_head, stride,
                  T(1) / root_of(static_cast<T>(a.d_head)), keys_t);
   copy_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, s.key_count, a.d_head, width, values);
   for_query_blocks(call, s, [&](const QueryBlock& block) {
     const int64_t queries = block.size(), seen = padded<T>(block.count);
     copy_queries(a, s, h, block, call.u, width, scratch.content.get());
     copy_queries(a, s, h, block, call.w, width, scratch.position.get());
-    small_matmul<T>(queries, seen, a.d_head, {scratch.content.get(), width, 1}, keys_t + block.first, row, scores,
+    small_matmul<T>(queries, seen, a.d_head, {scratch.content.get(), width, 1}, keys_t + block.first, stride, scores,
                     stride);
     small_matmul<T>(queries, seen, a.d_head, {scratch.position.get(), width, 1},
                     positions_t + first_position(call, s, block), columns, scores - (queries - 1), stride + 1,
@@ -179,7 +180,7 @@ struct RelativeBackwardScratch {
       : keys(saved_row(a.attention.max_key_length)),
         width(padded<T>(a.attention.d_head)),
         stride(kMargin + keys),
-        values_t(a.attention.d_head * keys),
+        values_t(a.attention.d_head * stride),
         key_rows(keys * width),
         d_keys(keys * width),
         d_values(keys * width),
@@ -189,7 +190,7 @@ struct RelativeBackwardScratch {
         d_content(kQueryBlock * width),
         d_position(kQueryBlock * width),
         d_scores(kQueryBlock * stride),
-        weights(kQueryBlock * keys) {
+        weights(kQueryBlock * stride) {
     for (int64_t i = 0; i < kQueryBlock; ++i) fill_zeros(d_scores.get() + i * stride, kMargin);
   }
   int64_t keys, width, stride;
@@ -228,7 +229,7 @@ inline void attend_backward(const RelativeAttentionBackward<T>& b, const Attenti
   T* d_keys = scratch.d_keys.get();
   T* d_values = scratch.d_values.get();
   T* d_scores = scratch.d_scores.get() + kMargin;
-  transpose_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, s.key_count, a.d_head, row, T(1), values_t);
+  transpose_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, s.key_count, a.d_head, stride, T(1), values_t);
   copy_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, s.key_count, a.d_head, width, keys);
   for (T* sum : {d_keys, d_values, sums.d_r}) fill_zeros(sum, s.key_count * width);
   for (T* sum : {sums.d_u, sums.d_w}) fill_zeros(sum, width);
@@ -244,11 +245,11 @@ inline void attend_backward(const RelativeAttentionBackward<T>& b, const Attenti
     copy_queries(a, s, h, block, b.forward.w, width, scratch.position.get());
     copy_head(d_out, out_row, queries, a.d_head, width, scratch.d_out.get());
 
-    small_matmul<T>(queries, seen, a.d_head, {d_out, out_row, 1}, values_t + block.first, row, d_scores, stride);
+    small_matmul<T>(queries, seen, a.d_head, {d_out, out_row, 1}, values_t + block.first, stride, d_scores, stride);
     for (int64_t i = 0; i < queries; ++i) {
-      softmax_row_backward(p + i * row, seen, keep_scale, weights + i * seen, d_scores + i * stride);
+      softmax_row_backward(p + i * row, seen, keep_scale, weights + i * stride, d_scores + i * stride);
     }
-    small_matmul<T>(block.count, width, queries, {weights, 1, seen}, scratch.d_out.get(), width, d_values + at, width,
+    small_matmul<T>(block.count, width, queries, {weights, 1, stride}, scratch.d_out.get(), width, d_values + at, width,
                     /*add=*/true);
     small_matmul<T>(block.count, width, queries, {d_scores, 1, stride}, scratch.content.get(), width, d_keys + at,
                     width, /*add=*/true);
