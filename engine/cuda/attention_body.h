@@ -70,7 +70,7 @@ void with_channels_per_lane(int64_t d_head, F&& f) {
 
 template <class T, class Runner>
 void launch_simt(const Attention<T>& a, Runner& runner) {
-  const SimtLayout layout = SimtLayout::of(a, /*backward=*/false);
+  const SimtLayout layout = SimtLayout::of(a, a.max_key_length, {.operands = 1});
   with_channels_per_lane(layout.channels, [&](auto channels) {
     if (a.key_rows) {
       runner.run(SimtAttentionForward<T, channels.value, true>{a, layout, heads_are_aligned(a)});
@@ -81,7 +81,8 @@ void launch_simt(const Attention<T>& a, Runner& runner) {
 }
 template <class T, class Runner>
 void launch_simt(const AttentionBackward<T>& b, Runner& runner) {
-  const SimtLayout layout = SimtLayout::of(b.forward, /*backward=*/true);
+  const SimtLayout layout = SimtLayout::of(b.forward, std::max(b.forward.max_query_length, b.forward.max_key_length),
+                                           {.operands = 2, .stats = true});
   const bool aligned = heads_are_aligned(b.forward) && is_aligned(b.d_out, b.forward.heads * b.forward.d_head);
   with_channels_per_lane(layout.channels, [&](auto channels) {
     runner.run(SimtAttentionBackward<T, channels.value>{b, layout, aligned});

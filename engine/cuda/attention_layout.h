@@ -45,6 +45,13 @@ inline constexpr int kWarpRows = 4;    // rows of a warp: numbers in a Philox ca
 inline constexpr int kTileChunks = 4;  // chunks of 32 rows in the largest tile
 inline constexpr int64_t kMaxHead = 256;
 
+/// What a kernel has in shared memory besides its two tiles.
+struct SimtNeeds {
+  int operands = 1;      // of a warp, with their rows and weights
+  bool stats = false;    // QueryStats
+  int skewed_tiles = 0;  // of relative_attention_body.h
+};
+
 struct SimtLayout {
   static constexpr int kThreads = 128;
   static constexpr int kWarps = kThreads / kLanes;
@@ -52,13 +59,18 @@ struct SimtLayout {
   int channels;                                          // of a head, rounded up to 16 bytes; zeros from d_head on
   int row_elements;                                      // row stride of a tile
   int tile_rows;                                         // a multiple of 32
-  int warp_rows_at;  // [kWarps, operands, kWarpRows, channels] float: the warps' rows; operands: 1 forward, 2 backward
+  int warp_rows_at;  // [kWarps, operands, kWarpRows, channels] float: the warps' rows
   int weights_at;    // [kWarps, operands, tile_rows, kWarpRows] float
   QueryStats stats;  // queries: a multiple of 4
+  int skewed_at;     // [skewed tiles, skewed_rows(), row_elements]
   int64_t bytes;     // in total
 
+  /// A row for each distance between a row of a tile and one of the block's warps.
+  TEARLESS_BOTH int skewed_rows() const { return tile_rows + kRoundRows; }
+
+  /// `longest`: rows of the side that tiles are loaded of.
   template <class T>
-  static SimtLayout of(const Attention<T>& a, bool backward) {
+  static SimtLayout of(const Attention<T>& a, int64_t longest, const SimtNeeds& needs) {
     constexpr int kWide = kWideGroup<T>;
     if (a.d_head > kMaxHead) {
       throw std::invalid_argument("attention heads of " + std::to_string(a.d_head) +
@@ -69,20 +81,22 @@ struct SimtLayout {
     const int blocks_of_16 = static_cast<int>(blocks_for(a.d_head, kWide));
     l.channels = blocks_of_16 * kWide;
     l.row_elements = (blocks_of_16 | 1) * kWide;
-    const int64_t operands = backward ? 2 : 1;
-    const int64_t max_length = backward ? std::max(a.max_query_length, a.max_key_length) : a.max_key_length;
+    const int64_t operands = needs.operands;
+    const int64_t row_bytes = l.row_elements * static_cast<int64_t>(sizeof(T));
     const int64_t warp_rows = kWarps * operands * kWarpRows * l.channels * 4;
-    l.stats.queries = backward ? static_cast<int>(blocks_for(a.max_query_length, kWarpRows) * kWarpRows) : 0;
+    l.stats.queries = needs.stats ? static_cast<int>(blocks_for(a.max_query_length, kWarpRows) * kWarpRows) : 0;
     const int64_t stats = QueryStats::bytes_for(l.stats.queries);
     const int64_t of_tile_row =
-        2 * l.row_elements * static_cast<int64_t>(sizeof(T)) + kWarps * operands * kWarpRows * 4;  // with its weights
-    const int64_t chunks = std::min<int64_t>({blocks_for(std::max<int64_t>(max_length, 1), kLanes), kTileChunks,
-                                              (kAttentionSharedBytes - warp_rows - stats) / (of_tile_row * kLanes)});
+        (2 + needs.skewed_tiles) * row_bytes + kWarps * operands * kWarpRows * 4;  // with its weights
+    const int64_t left = kAttentionSharedBytes - warp_rows - stats - needs.skewed_tiles * kRoundRows * row_bytes;
+    const int64_t chunks = std::min<int64_t>(
+        {blocks_for(std::max<int64_t>(longest, 1), kLanes), kTileChunks, left / (of_tile_row * kLanes)});
     l.tile_rows = static_cast<int>(std::max<int64_t>(chunks, 1) * kLanes);
-    l.warp_rows_at = 2 * l.tile_rows * l.row_elements * static_cast<int>(sizeof(T));
+    l.warp_rows_at = static_cast<int>(2 * l.tile_rows * row_bytes);
     l.weights_at = l.warp_rows_at + static_cast<int>(warp_rows);
     l.stats.at = l.weights_at + kWarps * static_cast<int>(operands) * l.tile_rows * kWarpRows * 4;
-    l.bytes = l.stats.at + stats;
+    l.skewed_at = l.stats.at + static_cast<int>(stats);
+    l.bytes = l.skewed_at + needs.skewed_tiles * l.skewed_rows() * row_bytes;
     return l;
   }
 };

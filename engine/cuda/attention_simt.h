@@ -43,14 +43,17 @@ class SimtWarp {
     block_.sync();
   }
 
-  /// Loads the warp's rows first … first + 3, times `scale`, to shared memory; zeros past the last row. The caller
-  /// synchronises the warp.
-  TEARLESS_BODY void load_warp_rows(const Rows& rows, int first, float scale, int operand) const {
-    float* to = warp_rows_ + operand * kWarpRows * layout_.channels;
+  /// Loads the warp's rows first … first + 3, plus `bias` where given, times `scale`, to shared memory; zeros past the
+  /// last row. The caller synchronises the warp.
+  template <class AnyRows>
+  TEARLESS_BODY void load_warp_rows(const AnyRows& rows, int first, float scale, int operand,
+                                    const float* bias = nullptr) const {
+    float* to = warp_rows(operand);
     for (int r = 0; r < kWarpRows; ++r) {
       for (int c = block_.lane(); c < layout_.channels; c += kLanes) {
         const bool there = first + r < rows.count && c < rows.d_head;
-        to[r * layout_.channels + c] = there ? scale * static_cast<float>(rows.row(first + r)[c]) : 0.0f;
+        const float x = there ? static_cast<float>(rows.row(first + r)[c]) + (bias ? bias[c] : 0.0f) : 0.0f;
+        to[r * layout_.channels + c] = scale * x;
       }
     }
   }
@@ -59,7 +62,7 @@ class SimtWarp {
   TEARLESS_BODY void dots(int operand, int row, float (&dot)[kWarpRows]) const {
     constexpr int kSize = kWideGroup<T>;
     const T* tile_row = tile(operand) + row * layout_.row_elements;
-    const float* warp_rows = warp_rows_ + operand * kWarpRows * layout_.channels;
+    const float* warp_rows = this->warp_rows(operand);
     TEARLESS_UNROLL
     for (int r = 0; r < kWarpRows; ++r) dot[r] = 0;
     TEARLESS_UNROLL_BY(1)
@@ -127,9 +130,10 @@ class SimtWarp {
   }
 
   /// The warp's rows first + r < count of `to`, channels c < d_head: = factor[r] · sum.
-  TEARLESS_BODY void store_rows(const HeadRows<T>& to, int first, const float (&factor)[kWarpRows],
+  template <class To>
+  TEARLESS_BODY void store_rows(const HeadRows<To>& to, int first, const float (&factor)[kWarpRows],
                                 const Accumulator& sum) const {
-    for_accumulated(to, first, sum, [&](T& x, int r, float value) { x = static_cast<T>(value * factor[r]); });
+    for_accumulated(to, first, sum, [&](To& x, int r, float value) { x = static_cast<To>(value * factor[r]); });
   }
   /// The same rows += factor · sum.
   TEARLESS_BODY void add_to_rows(const HeadRows<T>& to, int first, float factor, const Accumulator& sum) const {
@@ -137,12 +141,13 @@ class SimtWarp {
                     [&](T& x, int, float value) { x = static_cast<T>(static_cast<float>(x) + factor * value); });
   }
 
- private:
   /// Tile 0 or 1 in shared memory, [tile_rows, row_elements].
   TEARLESS_BODY T* tile(int operand) const {
     return reinterpret_cast<T*>(block_.shared()) + operand * layout_.tile_rows * layout_.row_elements;
   }
 
+  /// Loads rows first … first + count - 1. All threads of the block must call; they synchronise the block before and
+  /// after.
   template <class AnyRows>
   TEARLESS_BODY void load_tile(const AnyRows& rows, int first, int count, T* to) const {
     constexpr int kSize = kWideGroup<T>;
@@ -165,9 +170,13 @@ class SimtWarp {
     }
   }
 
+  /// The warp's rows of an operand in shared memory, [kWarpRows, channels].
+  TEARLESS_BODY float* warp_rows(int operand) const { return warp_rows_ + operand * kWarpRows * layout_.channels; }
+
+ protected:
   /// Calls f(element of `to`, r, sum of row r and its channel) for all elements of the warp's rows that the lane has.
-  template <class F>
-  TEARLESS_BODY void for_accumulated(const HeadRows<T>& to, int first, const Accumulator& sum, F&& f) const {
+  template <class To, class F>
+  TEARLESS_BODY void for_accumulated(const HeadRows<To>& to, int first, const Accumulator& sum, F&& f) const {
     TEARLESS_UNROLL
     for (int r = 0; r < kWarpRows; ++r) {
       if (first + r >= to.count) break;

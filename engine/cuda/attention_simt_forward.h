@@ -20,6 +20,75 @@
 
 namespace tearless::engine {
 
+/// What is accumulated for a warp's queries.
+template <class Block, class T, int kPerLane>
+struct SimtQueries {
+  OnlineSoftmax<BaseE> softmax[kWarpRows];
+  float out[kPerLane][kWarpRows] = {};  // SimtWarp::Accumulator: Σ_j m_ij e^(s_ij - max_i) v_j
+
+  /// One tile. `begin`: the tile's first key; `end`: rows of the tile to use. scores(row, score): the scores of the
+  /// warp's queries and that row of the tile; sees(query, key): the mask.
+  template <class Warp, class Scores, class Sees>
+  TEARLESS_BODY void attend_tile(Block& block, const Warp& warp, const SpanHead<T>& s, const Mask& mask, int first,
+                                 int begin, int end, const Scores& scores, const Sees& sees) {
+    const int lane = block.lane();
+    float score[kTileChunks][kWarpRows];  // of key chunk · 32 + lane
+    float tile_max[kWarpRows];
+    TEARLESS_UNROLL
+    for (int r = 0; r < kWarpRows; ++r) tile_max[r] = -FLT_MAX;
+    TEARLESS_UNROLL
+    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
+      const int row = chunk * kLanes + lane;
+      if (chunk * kLanes >= end) break;
+      scores(row < end ? row : end - 1, score[chunk]);
+      TEARLESS_UNROLL
+      for (int r = 0; r < kWarpRows; ++r) {
+        if (row >= end || !sees(first + r, begin + row)) score[chunk][r] = -INFINITY;
+        tile_max[r] = fmaxf(tile_max[r], score[chunk][r]);
+      }
+    }
+    TEARLESS_UNROLL
+    for (int r = 0; r < kWarpRows; ++r) {
+      const float rescale = softmax[r].raise_to(fmaxf(softmax[r].max, warp_max(block, tile_max[r])));
+      TEARLESS_UNROLL
+      for (int k = 0; k < kPerLane; ++k) out[k][r] *= rescale;
+    }
+    float tile_sum[kWarpRows] = {};
+    TEARLESS_UNROLL
+    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
+      if (chunk * kLanes >= end) break;
+      float weight[kWarpRows];
+      warp.dropout_of_keys(mask, s, first, begin + chunk * kLanes, weight);
+      TEARLESS_UNROLL
+      for (int r = 0; r < kWarpRows; ++r) {
+        const float e = softmax[r].exp(score[chunk][r]);
+        tile_sum[r] += e;
+        weight[r] *= e;
+      }
+      warp.set_weights(0, chunk * kLanes + lane, weight);
+    }
+    TEARLESS_UNROLL
+    for (int r = 0; r < kWarpRows; ++r) softmax[r].sum += warp_sum(block, tile_sum[r]);
+    block.warp_sync();
+    warp.add_weighted(1, 0, 0, end, out);
+  }
+
+  /// Writes the output, and what is saved for backward.
+  template <class Warp>
+  TEARLESS_BODY void store(Block& block, const Warp& warp, const SpanHead<T>& s, const Attention<T>& a,
+                           int first) const {
+    float inverse[kWarpRows];
+    TEARLESS_UNROLL
+    for (int r = 0; r < kWarpRows; ++r) {
+      inverse[r] = s.span.key_count > 0 ? 1.0f / softmax[r].sum : 0.0f;
+      if (a.saved && block.lane() == 0 && first + r < s.span.query_count) {
+        a.saved[s.saved_at(a, first + r)] = softmax[r].logsumexp();
+      }
+    }
+    warp.store_rows(s.query_rows(a, a.out, a.heads * a.d_head, false), first, inverse, out);
+  }
+};
+
 /// kIndexed: keys are looked up in Attention::key_rows. A separate instantiation, so that training has no branch per
 /// key.
 template <class T, int kPerLane, bool kIndexed>
@@ -48,7 +117,7 @@ struct SimtAttentionForward {
       const int first = round + block.warp() * kWarpRows;
       block.warp_sync();  // the warp's rows and weights of the round before are no longer read
       warp.load_warp_rows(s.q, first, scale, 0);
-      Rows rows;
+      SimtQueries<Block, T, kPerLane> rows;
       const int seen_by_round = s.visible_keys(round + SimtLayout::kRoundRows);
       const int seen_by_warp = s.visible_keys(first + kWarpRows);
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
@@ -59,19 +128,17 @@ struct SimtAttentionForward {
           block.warp_sync();
         }
         const int end = rows_in_tile(seen_by_warp, begin, in_tile);
-        if (first < queries && end > 0) attend_tile(block, warp, s, mask, first, begin, end, rows);
+        if (first >= queries || end <= 0) continue;
+        rows.attend_tile(
+            block, warp, s, mask, first, begin, end,
+            [&](int row, float(&score)[kWarpRows]) { warp.dots(0, row, score); },
+            [&](int query, int key) { return s.sees(query, key); });
       }
-      if (first < queries) store(block, warp, s, first, rows);
+      if (first < queries) rows.store(block, warp, s, a, first);
     }
   }
 
  private:
-  /// What is accumulated for the warp's queries.
-  struct Rows {
-    OnlineSoftmax<BaseE> softmax[kWarpRows];
-    float out[kPerLane][kWarpRows] = {};  // SimtWarp::Accumulator: Σ_j m_ij e^(s_ij - max_i) v_j
-  };
-
   /// The span's rows of k or v (`data`).
   TEARLESS_BODY auto rows_of_keys(const SpanHead<T>& s, const T* data, int64_t stride) const {
     if constexpr (kIndexed) {
@@ -79,65 +146,6 @@ struct SimtAttentionForward {
     } else {
       return s.key_rows(a, data, stride, aligned);
     }
-  }
-
-  /// One tile for the warp's queries. `begin`: the tile's first key; `end`: rows of the tile to use.
-  template <class Block, class Warp>
-  TEARLESS_BODY void attend_tile(Block& block, const Warp& warp, const SpanHead<T>& s, const Mask& mask, int first,
-                                 int begin, int end, Rows& rows) const {
-    const int lane = block.lane();
-    float score[kTileChunks][kWarpRows];  // of key chunk · 32 + lane
-    float tile_max[kWarpRows];
-    TEARLESS_UNROLL
-    for (int r = 0; r < kWarpRows; ++r) tile_max[r] = -FLT_MAX;
-    TEARLESS_UNROLL
-    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
-      const int row = chunk * kLanes + lane;
-      if (chunk * kLanes >= end) break;
-      warp.dots(0, row < end ? row : end - 1, score[chunk]);
-      TEARLESS_UNROLL
-      for (int r = 0; r < kWarpRows; ++r) {
-        if (row >= end || !s.sees(first + r, begin + row)) score[chunk][r] = -INFINITY;
-        tile_max[r] = fmaxf(tile_max[r], score[chunk][r]);
-      }
-    }
-    TEARLESS_UNROLL
-    for (int r = 0; r < kWarpRows; ++r) {
-      const float rescale = rows.softmax[r].raise_to(fmaxf(rows.softmax[r].max, warp_max(block, tile_max[r])));
-      TEARLESS_UNROLL
-      for (int k = 0; k < kPerLane; ++k) rows.out[k][r] *= rescale;
-    }
-    float tile_sum[kWarpRows] = {};
-    TEARLESS_UNROLL
-    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
-      if (chunk * kLanes >= end) break;
-      float weight[kWarpRows];
-      warp.dropout_of_keys(mask, s, first, begin + chunk * kLanes, weight);
-      TEARLESS_UNROLL
-      for (int r = 0; r < kWarpRows; ++r) {
-        const float e = rows.softmax[r].exp(score[chunk][r]);
-        tile_sum[r] += e;
-        weight[r] *= e;
-      }
-      warp.set_weights(0, chunk * kLanes + lane, weight);
-    }
-    TEARLESS_UNROLL
-    for (int r = 0; r < kWarpRows; ++r) rows.softmax[r].sum += warp_sum(block, tile_sum[r]);
-    block.warp_sync();
-    warp.add_weighted(1, 0, 0, end, rows.out);
-  }
-
-  template <class Block, class Warp>
-  TEARLESS_BODY void store(Block& block, const Warp& warp, const SpanHead<T>& s, int first, const Rows& rows) const {
-    float inverse[kWarpRows];
-    TEARLESS_UNROLL
-    for (int r = 0; r < kWarpRows; ++r) {
-      inverse[r] = s.span.key_count > 0 ? 1.0f / rows.softmax[r].sum : 0.0f;
-      if (a.saved && block.lane() == 0 && first + r < s.span.query_count) {
-        a.saved[s.saved_at(a, first + r)] = rows.softmax[r].logsumexp();
-      }
-    }
-    warp.store_rows(s.query_rows(a, a.out, a.heads * a.d_head, false), first, inverse, rows.out);
   }
 };
 

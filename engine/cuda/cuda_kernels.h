@@ -47,11 +47,12 @@ constexpr uint64_t hash_of_sizes() {
 }
 inline constexpr uint64_t kCudaKernelsLayout =
     hash_of_sizes<AddNorm<float>, AddNormBackward<float>, BiasReluDropout<float>, BiasReluDropoutBackward<float>,
-                  Attention<float>, AttentionSpan, AttentionBackward<float>, CrossEntropy<float>, BestTokens<float>,
-                  Embedding<float>, EmbeddingBackward<float>, ColumnSums<float>, SpanMeans<float>,
-                  SpanMeansBackward<float>, Patches<float>, PatchesBackward<float>, MaxPool<float>,
-                  MaxPoolBackward<float>, SquaredNorm, Adam, AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep,
-                  Kernels<float>, OptimiserKernels, Backend, Dropout>();
+                  Attention<float>, AttentionSpan, AttentionBackward<float>, RelativeAttention<float>,
+                  RelativeAttentionBackward<float>, CrossEntropy<float>, BestTokens<float>, Embedding<float>,
+                  EmbeddingBackward<float>, ColumnSums<float>, SpanMeans<float>, SpanMeansBackward<float>,
+                  Patches<float>, PatchesBackward<float>, MaxPool<float>, MaxPoolBackward<float>, SquaredNorm, Adam,
+                  AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep, Kernels<float>, OptimiserKernels, Backend,
+                  Dropout>();
 
 /// Implements Backend::capture, with launches by LibTorch and by our kernels. Inside libtearless_cuda.so only.
 std::function<void()> capture_graph(const std::function<void()>& launches);

@@ -21,6 +21,7 @@
 #include "engine/cuda/gates_body.h"
 #include "engine/cuda/images_body.h"
 #include "engine/cuda/optimiser_body.h"
+#include "engine/cuda/relative_attention_body.h"
 #include "engine/cuda/running_means_body.h"
 #include "engine/cuda/span_means_body.h"
 
@@ -41,6 +42,8 @@ constexpr Kernels<T> kernel_table() {
           .attention_saved_size = attention_saved_size,
           .attention = run_call<Attention<T>, Runner>,
           .attention_backward = run_call<AttentionBackward<T>, Runner>,
+          .relative_attention = run_call<RelativeAttention<T>, Runner>,
+          .relative_attention_backward = run_call<RelativeAttentionBackward<T>, Runner>,
           .cross_entropy = run_call<CrossEntropy<T>, Runner>,
           .embedding = run_call<Embedding<T>, Runner>,
           .embedding_backward = run_call<EmbeddingBackward<T>, Runner>,
