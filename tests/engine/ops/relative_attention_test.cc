@@ -124,14 +124,26 @@ TEST(RelativeAttention, WithAWindowSeesTheKeysInItAlone) {
     SCOPED_TRACE(fmt::format("window {}", window));
     expect_right(inputs(65, 40, 105, window));
   }
-  // To a query the key just inside matters, and those outside do not.
-  Inputs in = inputs(4, 40, 44, /*window=*/20);
-  const at::Tensor before = output(in, Tape::Ops::kFast);
-  in.kv[40 + 3 - 20] += 100;  // at distance 20 of the first stream's last query
-  in.kv[40 + 3 - 23] += 100;
-  EXPECT_EQ(test::distance(output(in, Tape::Ops::kFast)[3], before[3]), 0);
-  in.kv[40 + 3 - 19] += 100;
-  EXPECT_GT(test::distance(output(in, Tape::Ops::kFast)[3], before[3]), 1e-3);
+}
+
+TEST(RelativeAttention, GivesExactlyNothingToKeysOutsideTheWindow) {
+  const Inputs in = inputs(4, 40, 44, /*window=*/20);
+  constexpr int64_t kQuery = 3, kOwn = 40 + kQuery;
+  test::for_each_cpu_backend([&] {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+      const at::Tensor before = output(in, Tape::Ops::kFast, type)[kQuery];
+      for (const int64_t distance : {20, 21, 27}) {
+        Inputs large = in;
+        large.kv = in.kv.clone();
+        large.kv[kOwn - distance].fill_(1e37);
+        EXPECT_TRUE(at::equal(output(large, Tape::Ops::kFast, type)[kQuery], before)) << distance;
+      }
+      Inputs just_inside = in;
+      just_inside.kv = in.kv.clone();
+      just_inside.kv[kOwn - 19] += 1;
+      EXPECT_GT(test::distance(output(just_inside, Tape::Ops::kFast, type)[kQuery], before), 1e-3);
+    }
+  });
 }
 
 TEST(RelativeAttention, TakesTheLastPositionForAllThatAreFarther) {
