@@ -2,19 +2,20 @@
 // takes 16 rows of one side, four a warp, and loops over tiles of the other side, as in attention_simt.h; but for long
 // spans there is a block for each such 16 rows:
 //
-//   RelativeForward            queries of a (span, head); tiles of keys
-//   RelativeQueryGradients     queries of a (span, head); tiles of keys: ∂q, its sums for ∂u and ∂w, and Σ_j P_j G_j
-//   RelativeKeyGradients       keys of a (span, head); tiles of queries: ∂k and ∂v
-//   RelativePositionGradients  distances of a head; tiles of the queries of all spans, one after another: ∂r by
-//   distance RelativePositionSums       ∂r += what the distances of each row have
+//   RelativeForward             queries of a (span, head); tiles of keys
+//   RelativeQueryGradients      queries of a (span, head); tiles of keys: ∂q, its sums for ∂u and ∂w, and Σ_j P_j G_j
+//   RelativeKeyGradients        keys of a (span, head); tiles of queries: ∂k and ∂v
+//   RelativePositionGradients   distances of a head; tiles of the queries of one span after another: ∂r by distance
+//   RelativePositionSums        ∂r += what the distances of each row have
 //
 // With the letters of attention_body.h and P' the view of ∂scores by distance (engine/ops/cpu/relative_attention.h):
 //   ∂q = (∂scores k + P' r) / √d_h    ∂k = ∂scoresᵀ (q + u) / √d_h    ∂r = P'ᵀ (q + w) / √d_h
-// P is recomputed from the saved logsumexp in each. ∂scores = P ⊙ (G - D) with D = Σ_j P_j G_j of a query, so the
-// first of them gets along with one pass over the keys: it sums P ⊙ G and P apart.
+// P is recomputed from the saved logsumexp in each. ∂scores = P ⊙ (G - D) with D = Σ_j P_j G_j of a query. So that one
+// pass over the keys is enough, the first of these kernels sums what P ⊙ G and what P weighs apart.
 //
-// What a row of a tile and a row of the warp meet in, a row of r (or, of ∂r, a key), depends on their difference alone.
-// These rows are loaded to a third tile, skewed: for a tile of n rows it has n + 15.
+// Which row of r belongs to a row of a tile and a row of a warp depends on their difference alone. These rows are
+// loaded to a third tile, skewed: for a tile of n rows it has n + 15. For ∂r the tile's rows are queries and the warp's
+// are distances; then the keys and values that are so far back are the skewed tiles.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +87,7 @@ struct RelativeSpanHead : SpanHead<T> {
 /// Operands of a warp: the first two are of tiles 0 and 1, the third is of the skewed tile, or holds a vector.
 inline constexpr int kRelativeOperands = 3, kThird = 2;
 
-/// SimtWarp with skewed tiles.
+/// SimtWarp with skewed tiles. Their numbers are those of the tiles that they are multiplied with.
 template <class Block, class T, int kPerLane>
 class RelativeWarp : public SimtWarp<Block, T, kPerLane> {
  public:
@@ -354,7 +355,7 @@ struct RelativeQueryGradients : RelativeBackwardBody<T> {
     float logsumexp[kWarpRows], dot[kWarpRows] = {};
     TEARLESS_UNROLL
     for (int r = 0; r < kWarpRows; ++r) {
-      logsumexp[r] = first + r < queries ? this->logsumexp(s, first + r) : INFINITY;  // so that P is 0
+      logsumexp[r] = first + r < queries ? this->logsumexp(s, first + r) : 0.0f;  // where δ is 0, too
     }
     typename Warp::Accumulator content = {}, content_of_p = {}, position = {}, position_of_p = {};
     const int seen_by_block = round < queries ? s.visible_keys(round + SimtLayout::kRoundRows) : 0;

@@ -156,7 +156,8 @@ template <class T>
 void relative_attention(const RelativeAttention<T>& call, void*) {
   const Attention<T>& a = call.attention;
   const int64_t rows = a.max_key_length, width = padded<T>(a.d_head);
-  const int64_t columns = padded<T>(rows) + kLanes<T>;  // a block's last vector may begin in the last whole one
+  // One vector more: a block's last one may begin inside the last whole vector; and for the cache, as kMargin.
+  const int64_t columns = padded<T>(rows) + kLanes<T>;
   const Scratch<T> positions_t(a.heads * a.d_head * columns);
   for_ranges(a.heads, rows * a.d_head, [&](int64_t begin, int64_t end) {
     const Scratch<T> positions(rows * width);
