@@ -128,19 +128,19 @@ TEST(RelativeAttention, WithAWindowSeesTheKeysInItAlone) {
 
 TEST(RelativeAttention, GivesExactlyNothingToKeysOutsideTheWindow) {
   const Inputs in = inputs(4, 40, 44, /*window=*/20);
-  constexpr int64_t kQuery = 3, kOwn = 40 + kQuery;
+  constexpr int64_t kQuery = 3, kOwnKey = 40 + kQuery;
   test::for_each_cpu_backend([&] {
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       const at::Tensor before = output(in, Tape::Ops::kFast, type)[kQuery];
       for (const int64_t distance : {20, 21, 27}) {
         Inputs large = in;
         large.kv = in.kv.clone();
-        large.kv[kOwn - distance].fill_(1e37);
+        large.kv[kOwnKey - distance].fill_(1e37);
         EXPECT_TRUE(at::equal(output(large, Tape::Ops::kFast, type)[kQuery], before)) << distance;
       }
       Inputs just_inside = in;
       just_inside.kv = in.kv.clone();
-      just_inside.kv[kOwn - 19] += 1;
+      just_inside.kv[kOwnKey - 19] += 1;
       EXPECT_GT(test::distance(output(just_inside, Tape::Ops::kFast, type)[kQuery], before), 1e-3);
     }
   });
