@@ -65,7 +65,7 @@ constexpr Measure kMeasures[] = {
     {"sacrebleu", kBleuColumns, bleu_of<sacrebleu>},
     {"chrf", "chrF2_hypothesis_c1, chrF2_reference_c1, chrF2_matches_c1 …", chrf_of},
     {"accuracy", "correct, examples", [](const Columns& c) { return of_two(c, "correct", "examples", accuracy); }},
-    {"bits", "microbits, symbols", [](const Columns& c) { return of_two(c, "microbits", "symbols", bits); }},
+    {"bpc", "microbits, symbols", [](const Columns& c) { return of_two(c, "microbits", "symbols", bits); }},
     {"uas", "correct_heads, tokens", [](const Columns& c) { return of_two(c, "correct_heads", "tokens", accuracy); }},
     {"uas_no_punct", "correct_heads_no_punct, tokens_no_punct",
      [](const Columns& c) { return of_two(c, "correct_heads_no_punct", "tokens_no_punct", accuracy); }},

@@ -2,16 +2,14 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/data/shuffle.h"
 #include "engine/derived/derived_kind.h"
+#include "engine/derived/overlay.h"
 #include "engine/task/translate.h"
 
 namespace tearless::engine {
@@ -19,75 +17,6 @@ namespace {
 
 /// Of a set: file systems take 255 bytes, and files are named after it, also while they are written.
 constexpr size_t kMaxName = 200;
-
-/// The settings of [decode] that differ from the trained run's.
-class DecodeOverlay {
- public:
-  /// Describes each result setting of [decode] as one that may be unset; `options`: what decides which of them are
-  /// switched off.
-  void describe(SettingsVisitor& outer, DecodeOptions options) {
-    Overlay overlay(values_, &outer);
-    engine::describe(overlay, options);
-  }
-  void apply(DecodeOptions& options) {
-    Overlay overlay(values_, nullptr);
-    engine::describe(overlay, options);
-  }
-  bool has(std::string_view key) const { return values_.contains(std::string(key)); }
-
- private:
-  using Values = std::map<std::string, nlohmann::json>;  // "derived.beam" → 8; those that are set
-
-  class Overlay final : public SettingsVisitor {
-   public:
-    Overlay(Values& values, SettingsVisitor* outer) : values_(values), outer_(outer) {}
-
-    void flag(const Field& f, bool&) override {
-      throw std::logic_error(fmt::format("{}: a flag cannot be unset; describe it as a word", f.key));
-    }
-    void integer(const Field& f, int64_t& v) override { lay(f, v, &SettingsVisitor::optional_integer); }
-    void number(const Field& f, double& v) override { lay(f, v, &SettingsVisitor::optional_number); }
-    void word(const Field& f, std::string& v) override { lay(f, v, &SettingsVisitor::optional_word); }
-    void optional_integer(const Field& f, std::optional<int64_t>& v) override {
-      lay(f, v, &SettingsVisitor::optional_integer);
-    }
-    void optional_number(const Field& f, std::optional<double>& v) override {
-      lay(f, v, &SettingsVisitor::optional_number);
-    }
-    void optional_word(const Field& f, std::optional<std::string>& v) override {
-      lay(f, v, &SettingsVisitor::optional_word);
-    }
-
-   private:
-    template <class Value, class Set>
-    void lay(const Field& field, Value& value, void (SettingsVisitor::*visit)(const Field&, std::optional<Set>&)) {
-      if (field.identity == Identity::kLocal) return;
-      const std::string key = own_key(field.key);
-      std::optional<Set> set;
-      if (const auto known = values_.find(key); known != values_.end()) set = known->second.get<Set>();
-      if (outer_) {
-        Field unset = field;
-        unset.neutral.reset();
-        unset.switched_off_by = decider(field.switched_off_by);
-        (outer_->*visit)(unset, set);
-        if (set) values_[key] = *set;
-      }
-      if (set) value = *set;
-    }
-
-    static std::string own_key(std::string_view name) { return fmt::format("derived.{}", name); }
-    /// The setting that takes the place of `key`, one of [decode], if it is set.
-    std::string_view decider(std::string_view key) const {
-      const auto own = values_.find(own_key(key.substr(key.find('.') + 1)));
-      return own == values_.end() ? key : own->first;
-    }
-
-    Values& values_;
-    SettingsVisitor* outer_;
-  };
-
-  Values values_;
-};
 
 class DecodeKind final : public DerivedKindOf<DecodeKind> {
  public:
@@ -240,7 +169,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
 
   std::string set_ = "test", source_, reference_, set_sha256_;
   int64_t sample_ = 0, sample_seed_ = 1;
-  DecodeOverlay decode_;
+  Overlay<DecodeOptions> decode_;
 };
 
 }  // namespace

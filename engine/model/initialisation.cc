@@ -8,6 +8,8 @@ namespace tearless::engine {
 
 namespace {
 
+constexpr double kTxlDeviation = 0.02;
+
 bool is_qkv(MatrixRole role) { return role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv; }
 
 /// How many projections of attention Xavier's fan-out counts as one stacked matrix.
@@ -56,6 +58,7 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
     return xavier_normal(fan_out * fused(QkvFan::kFused4, place.role));
   }
   if (options.init == Init::kTorchDefault) return torch_default(fan_in);
+  if (options.init == Init::kTxl) return {Initial::Kind::kNormal, kTxlDeviation};
   if (options.init == Init::kNormal) return {Initial::Kind::kNormal, options.init_std};
   if (options.init == Init::kJoey) return xavier_uniform(fan_in, fan_out);
   if (options.init == Init::kKaimingReleased) {
@@ -78,9 +81,10 @@ Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_i
 
 Initial initial_embedding(const LayerOptions& options, int64_t vocab_size) {
   const bool joey = options.init == Init::kJoey;
-  Initial initial = options.fix_norm ? Initial{Initial::Kind::kUniform, 0.01}
-                    : joey           ? xavier_uniform(options.d_model, vocab_size)
-                                     : normal_embedding(options.d_model);
+  Initial initial = options.fix_norm             ? Initial{Initial::Kind::kUniform, 0.01}
+                    : options.init == Init::kTxl ? Initial{Initial::Kind::kNormal, kTxlDeviation}
+                    : joey                       ? xavier_uniform(options.d_model, vocab_size)
+                                                 : normal_embedding(options.d_model);
   if (joey || is_fairseq(options.init)) initial.zero_row = kPad;
   return initial;
 }
@@ -88,6 +92,8 @@ Initial initial_embedding(const LayerOptions& options, int64_t vocab_size) {
 Initial initial_input_vector(const LayerOptions& options) {
   return initial_matrix(options, {.role = MatrixRole::kOutput}, options.d_model, options.d_model);
 }
+
+double gain_deviation(const LayerOptions& options) { return options.init == Init::kTxl ? kTxlDeviation : 0; }
 
 Initial normal_embedding(int64_t d_model) {
   return {Initial::Kind::kNormal, 1.0 / std::sqrt(static_cast<double>(d_model))};

@@ -28,10 +28,12 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
 Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_in);
 /// The initial distribution of embedding rows: N(0, d^-½), of `joey` U(±√(6 / (d + V))), or U(±0.01) with FixNorm. Keep
 /// 0.01 exactly: the initial length of a row decides how fast Adam turns it (docs/spec/knobs.md §5). fairseq's and
-/// JoeyNMT's have 0 for PAD.
+/// JoeyNMT's have 0 for PAD; of `txl` N(0, 0.02).
 Initial initial_embedding(const LayerOptions& options, int64_t vocab_size);
 /// The initial distribution of the vector that zero adds to its inputs: as of a d × d matrix (docs/spec/knobs.md §6).
 Initial initial_input_vector(const LayerOptions& options);
+/// The standard deviation of the initial gains of norms around the start of their kind: 0 but for `txl`.
+double gain_deviation(const LayerOptions& options);
 /// N(0, d^-½).
 Initial normal_embedding(int64_t d_model);
 

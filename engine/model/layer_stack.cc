@@ -7,15 +7,37 @@
 
 namespace tearless::engine {
 
+namespace {
+
+/// The parts of a layer that the settings name; `source` outlives the stack.
+std::vector<LayerStack::Part> parts_of(std::string_view sublayers, SourceProjection& source) {
+  std::vector<LayerStack::Part> parts;
+  for (const SublayerKind* kind : sublayers_of(sublayers)) {
+    parts.push_back(
+        {std::string(kind->name), [kind, &source](const LayerScope& scope) { return kind->make(scope, source); }});
+  }
+  return parts;
+}
+
+}  // namespace
+
 LayerStack::LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers)
     : source_(std::make_unique<SourceProjection>()) {
-  const std::vector<const SublayerKind*> layer = sublayers_of(sublayers);
+  add_layers(stack, layers, parts_of(sublayers, *source_));
+}
+
+LayerStack::LayerStack(const LayerScope& stack, int64_t layers, const std::vector<Part>& layer)
+    : source_(std::make_unique<SourceProjection>()) {
+  add_layers(stack, layers, layer);
+}
+
+void LayerStack::add_layers(const LayerScope& stack, int64_t layers, const std::vector<Part>& layer) {
   for (int64_t l = 1; l <= layers; ++l) {
-    for (const SublayerKind* kind : layer) {
-      const bool last = kind == layer.back();
-      const LayerScope scope = stack.in_layer(l).in_sublayer(std::string(kind->name));
-      std::unique_ptr<Sublayer> sublayer = kind->make(scope, *source_);
-      sublayers_.push_back({std::move(sublayer), make_connection(scope, {.first_of_layer = kind == layer.front(),
+    for (const Part& part : layer) {
+      const bool last = &part == &layer.back();
+      const LayerScope scope = stack.in_layer(l).in_sublayer(part.name);
+      std::unique_ptr<Sublayer> sublayer = part.make(scope);
+      sublayers_.push_back({std::move(sublayer), make_connection(scope, {.first_of_layer = &part == &layer.front(),
                                                                          .last_of_layer = last,
                                                                          .last_of_stack = last && l == layers})});
     }

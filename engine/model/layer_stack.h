@@ -3,7 +3,9 @@
 // position of each hypothesis (search).
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,13 @@ class LayerStack {
   /// `sublayers`: of each layer, as sublayers_of() takes them.
   LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers);
 
+  /// A sublayer that a model makes by itself, with the name of its parameters.
+  struct Part {
+    std::string name;
+    std::function<std::unique_ptr<Sublayer>(const LayerScope& scope)> make;
+  };
+  LayerStack(const LayerScope& stack, int64_t layers, const std::vector<Part>& layer);
+
   /// EncoderOutput::projected of an encoder output [S, D]. REQUIRES: a sublayer reads it.
   Value project(const ForwardContext& context, const Value& encoder_output) const {
     return source_->forward(context, encoder_output);
@@ -29,6 +38,8 @@ class LayerStack {
   StackState make_state(int64_t rows, const at::TensorOptions& options) const;
 
  private:
+  void add_layers(const LayerScope& stack, int64_t layers, const std::vector<Part>& layer);
+
   struct Connected {
     std::unique_ptr<Sublayer> sublayer;
     ResidualConnection connection;

@@ -10,7 +10,7 @@ namespace {
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final", "joey_pre", "joey_post"});
 constexpr auto kInits =
     std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default",
-                                     "kaiming_released", "fairseq", "fairseq_0_9", "joey", "normal"});
+                                     "kaiming_released", "fairseq", "fairseq_0_9", "joey", "normal", "txl"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
@@ -26,14 +26,15 @@ bool sees_fan_out(Init init) {
 
 }  // namespace
 
-void describe(SettingsVisitor& v, DropoutOptions& o) {
+void describe(SettingsVisitor& v, DropoutOptions& o, bool reads_words) {
   const auto probability = [&](const char* key, const char* meaning, double& value) {
     v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
   };
   probability("residual", "on each sublayer's output before the residual sum", o.residual);
   probability("attention", "on the attention probabilities", o.attention);
   probability("relu", "after the ReLU inside the feed-forward block", o.relu);
-  probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
+  if (reads_words)
+    probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
   v.optional_number({.key = "embedding",
                      .meaning = "on the sum of embedding and position; unset: the rate of dropout.residual",
                      .min = 0,
@@ -110,7 +111,8 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                 "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
                 "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
                 "U(±√(1/d)); `joey` every matrix Xavier uniform by itself, embeddings too, the embedding of PAD 0, as "
-                "JoeyNMT; `normal` N(0, init_std). Other biases are 0 except with torch_default"},
+                "JoeyNMT; `normal` N(0, init_std); `txl` every matrix and embedding N(0, 0.02), gains of norms "
+                "N(their start, 0.02), as Transformer-XL. Other biases are 0 except with torch_default"},
            o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
@@ -137,11 +139,11 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                     o.embedding_scale);
 }
 
-void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {
+void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder, bool reads_words) {
   v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit ? "" : "model.init", has_decoder); });
-  v.table("positions", o.positions);
+  if (reads_words) v.table("positions", o.positions);
   v.table("norm", o.norm);
-  v.table("dropout", o.dropout);
+  v.table_of("dropout", [&] { describe(v, o.dropout, reads_words); });
 }
 
 void describe(SettingsVisitor& v, ModelOptions& o) {

@@ -36,7 +36,8 @@ enum class Init {
   kFairseq,
   kFairseq09,  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
   kJoey,       // JoeyNMT: every matrix Xavier uniform by itself, embeddings too; the embedding of PAD 0
-  kNormal      // every matrix N(0, LayerOptions::init_std)
+  kNormal,     // every matrix N(0, LayerOptions::init_std)
+  kTxl         // Transformer-XL: every matrix and embedding N(0, 0.02), gains of norms N(their start, 0.02)
 };
 inline bool is_fairseq(Init init) { return init == Init::kFairseq || init == Init::kFairseq09; }
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
@@ -87,7 +88,7 @@ struct DropoutOptions {
 
   double of_embedding() const { return embedding.value_or(residual); }
 };
-void describe(SettingsVisitor& visitor, DropoutOptions& options);
+void describe(SettingsVisitor& visitor, DropoutOptions& options, bool reads_words = true);
 
 /// [model.positions]: the position vectors that are added to word embeddings (docs/spec/knobs.md §6).
 struct PositionOptions {
@@ -143,6 +144,7 @@ void describe_sublayers(SettingsVisitor& visitor, std::string_view key, std::str
 /// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
 /// describe() calls describe_layer_tables() last.
 void describe_layer_fields(SettingsVisitor& visitor, LayerOptions& options);
-void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options, bool has_decoder);
+/// `reads_words`: the model adds positions to its input and has word dropout.
+void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options, bool has_decoder, bool reads_words = true);
 
 }  // namespace tearless::engine

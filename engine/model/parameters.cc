@@ -36,6 +36,7 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
             std::sqrt(-2 * std::log(uniform(2 * column))) * std::cos(2 * std::numbers::pi * uniform(2 * column + 1));
         break;
     }
+    value += spec.initial.mean;
     values[i] = row == spec.initial.zero_row ? 0.0f : static_cast<float>(value);
   }
 }

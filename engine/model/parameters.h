@@ -29,11 +29,12 @@ enum class RowPrecision { kFp32, kBf16 };
 struct Initial {
   enum class Kind {
     kConstant,  // every element is `scale`
-    kUniform,   // U(-scale, scale)
-    kNormal,    // N(0, scale), `scale` the standard deviation
+    kUniform,   // mean + U(-scale, scale)
+    kNormal,    // N(mean, scale), `scale` the standard deviation
   };
   Kind kind = Kind::kConstant;
   double scale = 0;
+  double mean = 0;
   int64_t zero_row = -1;  // this row of a matrix is 0 instead; -1: none
 };
 

@@ -31,7 +31,7 @@ NormPlaces places_of(Placement placement, bool in_decoder, const SublayerPositio
 
 NormOp make_norm(const LayerScope& scope, const NormSite& site) {
   const LayerOptions& options = scope.options();
-  return scope.norm(options.norm.at(site, options.fix_norm), options.d_model);
+  return scope.norm(options.norm.at(site, options.fix_norm), options.d_model, gain_deviation(options));
 }
 
 bool is_decoder(const LayerScope& scope) { return scope.stack() == Stack::kDecoder; }

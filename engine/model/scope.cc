@@ -19,11 +19,14 @@ Linear Scope::linear(int64_t out, int64_t in, const Initial& weight, const Initi
   return {matrix, declare("bias", {out}, bias)};
 }
 
-NormOp Scope::norm(const ChosenNorm& norm, int64_t width) const {
+NormOp Scope::norm(const ChosenNorm& norm, int64_t width, double gain_deviation) const {
   const auto& [kind, denominator] = norm;
   Value gain, bias;
   if (const int64_t size = kind.gain_size(width); size > 0) {
-    gain = declare("norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(width)});
+    const double start = kind.initial_gain(width);
+    Initial initial = {Initial::Kind::kConstant, start};
+    if (gain_deviation > 0) initial = {.kind = Initial::Kind::kNormal, .scale = gain_deviation, .mean = start};
+    gain = declare("norm.gain", {size}, initial);
   }
   if (kind.bias) bias = declare("norm.bias", {width}, {});
   return kind.make(std::move(gain), std::move(bias), denominator, width);

@@ -39,8 +39,9 @@ class Scope {
   Value declare(const char* part, std::vector<int64_t> shape, const Initial& initial) const;
   /// Declares the linear map of this place, from `in` to `out` numbers, with these initial values.
   Linear linear(int64_t out, int64_t in, const Initial& weight, const Initial& bias) const;
-  /// Declares the parameters of a norm of rows of that width, those that its kind has: norm.gain and norm.bias.
-  NormOp norm(const ChosenNorm& norm, int64_t width) const;
+  /// Declares the parameters of a norm of rows of that width, those that its kind has: norm.gain and norm.bias. The
+  /// gain starts at the value of its kind, with a deviation that is normally distributed.
+  NormOp norm(const ChosenNorm& norm, int64_t width, double gain_deviation = 0) const;
 
   /// The dropout of this place, or of its part `part`.
   DropoutSite dropout(double probability) const { return {probability, dropout_seed_, name_}; }

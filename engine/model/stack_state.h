@@ -1,8 +1,8 @@
 // What a stack of layers keeps of the rows of a pass for later passes: in search the keys and values of earlier
 // positions or the sum of the rows so far, in a language model the memory of earlier segments. The stack never moves
-// the rows of a slot: which of them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets,
-// reorders or forgets by other spans. On a recording tape a span's rows are consecutive; key_rows, which lists them in
-// any order, is for search.
+// the rows of a slot: which of them a row sees, AttentionSpans say (ops/attention.h). Whoever owns a state resets and
+// reorders by other spans, or moves rows (SegmentMemory). On a recording tape a span's rows are consecutive; key_rows,
+// which lists them in any order, is for search.
 #pragma once
 
 #include <cstdint>

@@ -33,11 +33,18 @@ struct EncoderOutput {
   const AttentionSpans& spans;  // the source rows that each row sees
 };
 
+/// What relative attention reads of the distances from a row back to those that it sees.
+struct Distances {
+  Value vectors;       // [P, D] the vector of distance a is row a; those of P and beyond are the last
+  int64_t window = 0;  // a row sees those at distances below this; 0: all
+};
+
 /// What a sublayer reads besides its input rows. All of it must outlive the tape.
 struct SublayerInputs {
   const PackedRows& rows;
   const AttentionSpans& self;                     // which of the rows that slot.extend() returns each row sees
   const EncoderOutput* encoder_output = nullptr;  // in decoders
+  const Distances* distances = nullptr;           // for relative attention
   Slot slot = {};                                 // set by the stack, if it has a state
 };
 

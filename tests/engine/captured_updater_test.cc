@@ -19,6 +19,7 @@
 #include <random>
 
 #include "engine/task/digits.h"
+#include "engine/task/language_model.h"
 #include "engine/task/parse.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/model/tiny_classifier.h"
@@ -132,6 +133,7 @@ class FirstPass final : public Tiny {
   Parameters& parameters() override { return task_->parameters(); }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
   LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_->loss(context, batch); }
+  std::vector<at::Tensor> carried() override { return task_->carried(); }
 
  private:
   std::unique_ptr<Task> task_;
@@ -147,6 +149,15 @@ Digits noise() {
     set.labels.push_back(static_cast<int32_t>(bits() % 10));
   }
   return {.height = 8, .width = 7, .train = set, .dev = set, .test = set};
+}
+
+/// 51 letters in two streams: four segments of six, and one of one.
+std::shared_ptr<const CharacterText> letters() {
+  CharacterText text;
+  text.symbols = {"a", "b", "c"};
+  for (int32_t i = 0; i < 52; ++i) text.train.push_back(i * i % 3);
+  text.dev = text.test = text.train;
+  return std::make_shared<CharacterText>(std::move(text));
 }
 
 /// Two sentences of three and of four words for each set: 14 examples.
@@ -368,6 +379,25 @@ class CapturedUpdatesOfAParser : public CapturedUpdatesOfATask {
   ParseOptions parse_;
 };
 
+class CapturedUpdatesOfALanguageModel : public CapturedUpdatesOfATask {
+ protected:
+  CapturedUpdatesOfALanguageModel() {
+    language_.model.layers = 2;
+    language_.model.d_model = 16;
+    language_.model.d_ff = 24;
+    language_.model.heads = 2;
+    language_.model.memory = 15;
+    language_.model.dropout.attention = 0.2;
+    language_.streams = 2;
+    language_.segment = 6;
+  }
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<FirstPass>(std::make_unique<LanguageModel>(language_, train_, execution_, letters()));
+  }
+
+  LanguageModelOptions language_;
+};
+
 class CapturedUpdatesWithMemory : public CapturedUpdates {
  protected:
   std::unique_ptr<Tiny> tiny() const override {
@@ -438,6 +468,17 @@ TEST_P(CapturedUpdatesOfAParser, EqualTheUpdatesOfTheBatchWithoutPadding) {
     parse_.model.norm.kind = kind;
     expect_the_updates_without_padding(/*updates=*/3);
   }
+}
+
+// The memory fills in the first three updates, and is shifted by each. Nothing is padded: the shorter last segment of a
+// pass is captured by itself. The pass is not begun again, so its memory stays for the next.
+TEST_P(CapturedUpdatesOfALanguageModel, CarryTheMemoryOfTheSameUpdatesOperationByOperation) {
+  const Trained captured = train(/*most_captured=*/512, /*together=*/4, /*updates=*/15);
+  EXPECT_EQ(captured.captured, 2);
+  captured.expect_same_bits(train(/*most_captured=*/0, /*together=*/1, /*updates=*/15));
+  for (const UpdateResult& result : captured.results) EXPECT_EQ(result.fallback_ops, 0);
+  EXPECT_EQ(captured.results[4].sums.predictions, 2);
+  EXPECT_TRUE(at::isfinite(captured.parameters).all().item<bool>());
 }
 
 TEST_P(CapturedUpdatesWithMemory, PassItFromUpdateToUpdateAndReportEverySum) {
@@ -694,6 +735,7 @@ TEST_P(CapturedUpdates, StopAtTheEndOfAPassThatIsAnEpoch) {
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesBySentence, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfDigits, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAParser, test::device_settings(), test::device_setting_name);
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfALanguageModel, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesWithMemory, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAClassifier, test::device_settings(), test::device_setting_name);

@@ -82,7 +82,7 @@ TEST(Measures, OfAccuracyBitsAndHeadsAreRatiosOfNamedColumns) {
   EXPECT_EQ(score_of("test.uas", attachment, {9, 20, 6, 10, 5}), 45);
   EXPECT_EQ(score_of("test.uas_no_punct", attachment, {9, 20, 6, 10, 5}), 60);
   EXPECT_EQ(score_of("test.las", attachment, {9, 20, 6, 10, 5}), 25);
-  EXPECT_EQ(score_of("test.bits", {"microbits", "symbols"}, {2'500'000, 2}), 1.25);
+  EXPECT_EQ(score_of("test.bpc", {"microbits", "symbols"}, {2'500'000, 2}), 1.25);
 }
 
 TEST(Measures, OfEveryNameOfTheTableAreMadeOfSomeColumns) {
@@ -102,7 +102,7 @@ TEST(Measures, OfEveryNameOfTheTableAreMadeOfSomeColumns) {
 TEST(Measures, ThatAreNotMadeOfSumsAreRefusedWithTheNearestName) {
   EXPECT_EQ(refusal("test.ppl", accuracy_columns()),
             "test.ppl is not made of sums over sentences; such scores end with bleu, bleu_13a, bleu_zh, bleu_char, "
-            "multi_bleu, sacrebleu, chrf, accuracy, bits, uas, uas_no_punct, las");
+            "multi_bleu, sacrebleu, chrf, accuracy, bpc, uas, uas_no_punct, las");
   EXPECT_THAT(refusal("test.accurac", accuracy_columns()), HasSubstr("(did you mean \"accuracy\"?)"));
 }
 

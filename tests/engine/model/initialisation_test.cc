@@ -2,6 +2,7 @@
 // alone.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -397,6 +398,27 @@ TEST(Initialisation, BiasesAreZeroWithXavierAndGainsAsTheirNormSays) {
       }
     }
   }
+}
+
+TEST(Initialisation, OfTransformerXlIsNormalForMatricesEmbeddingsAndGains) {
+  ModelOptions options = options_of(Init::kTxl);
+  options.norm.kind = "layer_norm";
+  const Parameters parameters = parameters_of(options);
+  for (const char* name : {"embedding.shared", "encoder.1.self_attention.q.weight", "decoder.1.ffn.w2.weight"}) {
+    expect_moments(parameters, name, 0.02, Form::kNormal);
+  }
+  std::vector<at::Tensor> gains;
+  for (const ParameterSpec& spec : parameters.specs()) {
+    const at::Tensor x = parameters.get(spec.name).data();
+    if (spec.name.ends_with(".bias")) {
+      EXPECT_TRUE(x.eq(0).all().item<bool>()) << spec.name;
+    }
+    if (spec.name.ends_with(".gain")) gains.push_back(x.to(at::kDouble));
+  }
+  const at::Tensor all = at::cat(gains);
+  const double n = static_cast<double>(all.numel());
+  EXPECT_NEAR(all.mean().item<double>(), 1, 5 * 0.02 / std::sqrt(n));
+  EXPECT_NEAR(all.std().item<double>(), 0.02, 5 * 0.02 / std::sqrt(2 * n));
 }
 
 TEST(Initialisation, DependsOnSeedAndNameAlone) {

@@ -2,7 +2,8 @@
 // by the formulas: the encoder-decoder and the classifier for every norm and placement, the network for digits for both
 // architectures and every site of norms, the parser's network for both activations. The expected numbers are from
 // tools/make_golden.py, tools/make_golden_digits.py (which has channels first, convolutions, and ReLU before pooling)
-// and tools/make_golden_parser.py (which embeds every token, and has a softmax over legal transitions alone). These
+// tools/make_golden_parser.py (which embeds every token, and has a softmax over legal transitions alone) and
+// tools/make_golden_language_model.py (which looks up a vector for each pair of rows, and appends to its memory). These
 // programs share no code with the engine and compute in double; what is allowed here is the rounding of float.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
@@ -20,6 +21,7 @@
 #include "base/settings.h"
 #include "engine/model/digit_network.h"
 #include "engine/model/parser_network.h"
+#include "engine/model/transformer_xl.h"
 #include "engine/ops/adam.h"
 #include "engine/ops/embedding.h"
 #include "tests/engine/model/tiny_classifier.h"
@@ -196,6 +198,52 @@ class GoldenParser final : public Golden {
   ReadyConfigurations batch_;
 };
 
+/// Update n reads segment n, with a memory of those before: segment 0 has been read by then, without dropout.
+class GoldenLanguageModel final : public Golden {
+ public:
+  static constexpr const char* kFolder = "language_model_parity";
+  explicit GoldenLanguageModel(const std::string& name) : Golden(kFolder, name) {
+    parameters_.allocate();
+    at::set_num_threads(1);
+    Tape tape(Tape::Kind::kForward);
+    model_.logits({tape}, segment(tape, 0), memory_);
+  }
+
+  Parameters& parameters() override { return parameters_; }
+  CrossEntropySums loss(Tape& tape, uint32_t update) override {
+    return model_.loss({tape, update}, segment(tape, update), memory_, kLabelSmoothing);
+  }
+  at::Tensor logits(Tape& tape, uint32_t update) override {
+    return model_.logits({tape, update}, segment(tape, update), memory_).data();
+  }
+
+ private:
+  const ReadySegment& segment(Tape& tape, int64_t number) const {
+    PackedRows rows;
+    std::vector<int32_t> labels;
+    rows.offsets = {0};
+    const auto length = std::ssize(text_) / sizes_.streams;
+    for (int64_t stream = 0; stream < sizes_.streams; ++stream) {
+      for (int64_t row = 0; row < sizes_.segment; ++row) {
+        const auto at = static_cast<size_t>(stream * length + number * sizes_.segment + row);
+        rows.tokens.push_back(text_[at]);
+        rows.positions.push_back(static_cast<int32_t>(row));
+        rows.sentence_ids.push_back(static_cast<int32_t>(stream));
+        labels.push_back(text_[at + 1]);
+      }
+      rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+    }
+    return tape.save(model_.ready(std::move(rows), std::move(labels), number, sizes_));
+  }
+
+  TransformerXlOptions options_ = options_of<TransformerXlOptions>(at("settings"));
+  SegmentSizes sizes_ = {.streams = at("streams"), .segment = at("segment"), .memory = options_.memory};
+  std::vector<int32_t> text_ = at("text");
+  Parameters parameters_{at("init_seed"), at::kCPU};
+  TransformerXl model_{parameters_, options_, at("vocabulary"), at("dropout_seed")};
+  SegmentMemory memory_ = model_.make_memory(sizes_);
+};
+
 /// A case, by kernels or by formulas.
 struct ParityCase {
   std::string name;
@@ -229,6 +277,7 @@ INSTANTIATE_TEST_SUITE_P(Translation, Parity, cases<GoldenTransformer>(), case_n
 INSTANTIATE_TEST_SUITE_P(Classifier, Parity, cases<GoldenClassifier>(), case_name);
 INSTANTIATE_TEST_SUITE_P(Digits, Parity, cases<GoldenDigits>(), case_name);
 INSTANTIATE_TEST_SUITE_P(Parser, Parity, cases<GoldenParser>(), case_name);
+INSTANTIATE_TEST_SUITE_P(LanguageModel, Parity, cases<GoldenLanguageModel>(), case_name);
 
 TEST_P(Parity, LogitsInTraining) {
   Tape tape(Tape::Kind::kRecording, GetParam().ops);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_text.h"
 #include "tests/engine/run/small_treebank.h"
 
 namespace tearless::engine::check_test {
@@ -227,6 +228,9 @@ TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
 
   test::write_treebank(runs.folder());
   EXPECT_EQ(in_folder(test::small_parser()).at("data"), sums({"train.conllu", "dev.conllu", "test.conllu"}));
+
+  test::write_texts(runs.folder());
+  EXPECT_EQ(in_folder(test::small_language_model()).at("data"), sums({"train.txt", "dev.txt", "test.txt"}));
 }
 
 /// Questions about runs over small corpora, as the harness writes them.

@@ -13,6 +13,7 @@
 #include "engine/run/attempt.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_text.h"
 #include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
@@ -341,6 +342,21 @@ TEST_F(CorpusCounts, OfTreesAreSentencesWordsAndTransitions) {
                                      {"train.batches", (2 * words + 59) / 60},
                                      {"labels", 7},
                                      {"vocabulary", 35}}));
+}
+
+TEST_F(CorpusCounts, OfTextAreItsSymbols) {
+  test::write_texts(runs_.folder());
+  for (const bool newlines : {false, true}) {
+    const Settings settings =
+        with(test::small_language_model(), {{"train.max_updates", 1}, {"text.newlines", newlines}});
+    trained(settings);
+    const int64_t train = newlines ? 160 + 14 : 160;  // in two streams, of which the first symbol is never predicted
+    EXPECT_EQ(counted(settings), (json{{"train.symbols", train},
+                                       {"dev.symbols", newlines ? 75 + 6 : 75},
+                                       {"test.symbols", newlines ? 70 + 6 : 70},
+                                       {"train.batches", (train / 2 - 1 + 7) / 8},
+                                       {"types", newlines ? 6 : 5}}));
+  }
 }
 
 TEST_F(CorpusCounts, NeedNothingThatTheTrainingLeft) {

@@ -9,6 +9,7 @@
 #include "engine/run/check.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/engine/run/small_text.h"
 #include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 
@@ -75,6 +76,7 @@ class ResultNames : private test::InMemory, public testing::Test {
     }
     test::write_digits(runs_.folder());
     test::write_treebank(runs_.folder());
+    test::write_texts(runs_.folder());
   }
 
   json answer_to(const Settings& settings) {
@@ -118,6 +120,7 @@ class ResultNames : private test::InMemory, public testing::Test {
     return with(with(with(settings, layers()), short_training()), changes);
   }
   static Settings digits(const Settings& changes = {}) { return with(test::small_digits(), changes); }
+  static Settings language_model(const Settings& changes = {}) { return with(test::small_language_model(), changes); }
   static Settings parse(const Settings& changes = {}) { return with(test::small_parser(), changes); }
 
   test::SmallRuns runs_;
@@ -128,6 +131,7 @@ TEST_F(ResultNames, AreThoseThatRunsOfEveryTaskLeave) {
   expect_told(classify());
   expect_told(digits());
   expect_told(parse());
+  expect_told(language_model());
 }
 
 TEST_F(ResultNames, FollowTheKindOfText) {
@@ -168,6 +172,8 @@ TEST_F(ResultNames, HaveWhatIsObservedOfGroupsAndSublayers) {
   expect_told(translate({{"observe.variances", true}, {"model.encoder_sublayers", "ffn, self_attention"}}));
   expect_told(classify({{"observe.groups", true}, {"observe.variances", true}}));
   expect_told(digits({{"observe.groups", true}, {"observe.variances", true}}));
+  expect_told(
+      language_model({{"model.norm.kind", "scale_norm"}, {"observe.groups", true}, {"observe.variances", true}}));
   expect_told(parse({{"model.norm.kind", "scale_norm"}, {"observe.groups", true}}));
 }
 

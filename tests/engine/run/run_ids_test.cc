@@ -166,6 +166,24 @@ TEST(RunIds, OfDigitsGolden) {
                                 identity_of("defaults", data) + identity_of("other settings", other));
 }
 
+TEST(RunIds, OfALanguageModelGolden) {
+  const Settings data = {{"task", "language_model"},
+                         {"data.train_sha256", std::string(64, '1')},
+                         {"data.dev_sha256", std::string(64, '2')},
+                         {"data.test_sha256", std::string(64, '3')}};
+  Settings other = data;
+  other.insert({{"text.newlines", true},
+                {"text.unit", "character"},
+                {"model.norm.kind", "none"},
+                {"model.init", "small_init"},
+                {"evaluate.segment", 80},
+                {"evaluate.memory", 2100},
+                {"evaluate.clamp", 820},
+                {"evaluate.window", 2100}});
+  tearless::test::expect_golden("engine/id_language_model.txt",
+                                identity_of("defaults", data) + identity_of("other settings", other));
+}
+
 TEST(RunIds, OfParsingGolden) {
   const Settings data = {{"task", "parse"},
                          {"data.train_sha256", std::string(64, '1')},

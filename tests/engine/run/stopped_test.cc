@@ -6,6 +6,7 @@
 
 #include "tests/engine/run/interrupted.h"
 #include "tests/engine/run/small_digits.h"
+#include "tests/engine/run/small_text.h"
 #include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
 
@@ -37,6 +38,7 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
     }
     test::write_digits(runs_.folder());
     test::write_treebank(runs_.folder());
+    test::write_texts(runs_.folder());
     options_ = runs_.options(settings());
   }
 
@@ -51,6 +53,9 @@ class Stopped : private test::InMemory, public testing::TestWithParam<std::strin
     if (GetParam() == "parse") {
       return test::with(test::with(test::small_parser(), training),
                         {{"model.norm.kind", "scale_norm"}, {"model.softmax", "all"}});
+    }
+    if (GetParam() == "language_model") {
+      return test::with(test::with(test::small_language_model(), training), {{"model.norm.kind", "scale_norm"}});
     }
     const test::Settings tiny = test::with(
         training, {{"model.d_model", 16}, {"model.d_ff", 16}, {"model.heads", 2}, {"model.dropout.word", 0.1}});
