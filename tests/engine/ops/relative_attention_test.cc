@@ -231,7 +231,9 @@ TEST(RelativeAttention, GivesNoGradientToWhatWantsNone) {
     for (size_t i = 0; i < wanted.size(); ++i) {
       SCOPED_TRACE(fmt::format("input {} where {} is constant", i, constant));
       ASSERT_EQ(got[i].defined(), i != constant);
-      if (i != constant) EXPECT_TRUE(at::equal(got[i], wanted[i]));
+      if (i != constant) {
+        EXPECT_TRUE(at::equal(got[i], wanted[i]));
+      }
     }
   }
 }

@@ -75,7 +75,7 @@ TEST_F(LanguageModels, OfOneTextAreOverfitted) {
 }
 
 TEST_F(LanguageModels, LearnWhichLetterFollows) {
-  test::write_text(runs_.folder() / "train.txt", test::small_text(2000, 4));
+  test::write_text(runs_.folder() / "train.txt", tearless::test::mostly_alphabetical(2000, 4));
   const Ended ended = trained({{"train.batch.streams", 8},
                                {"model.init", "torch_default"},
                                {"train.schedule.lr", 0.01},
@@ -97,7 +97,7 @@ TEST_F(LanguageModels, ScoreWhatTheirStatisticsSay) {
 }
 
 TEST_F(LanguageModels, DoNotDependOnTheNumberOfThreads) {
-  test::write_text(runs_.folder() / "train.txt", test::small_text(3000, 4));
+  test::write_text(runs_.folder() / "train.txt", tearless::test::mostly_alphabetical(3000, 4));
   const Settings larger = {{"model.d_model", 32},
                            {"model.d_ff", 64},
                            {"train.batch.streams", 8},
@@ -265,7 +265,7 @@ TEST_F(LanguageModels, WithTextsTooShortForTheirSegmentsOrMemoriesAreRefusedByCh
   EXPECT_THAT(error({{"model.memory", 500}}), HasSubstr("model.memory"));
   EXPECT_THAT(error({{"evaluate.memory", 50}}), HasSubstr("evaluate.memory"));
   EXPECT_THAT(error({{"evaluate.streams", 60}}), HasSubstr("dev.txt"));
-  test::write_text(runs_.folder() / "dev.txt", "abcdz" + test::small_text(70, 3));
+  test::write_text(runs_.folder() / "dev.txt", "abcdz" + tearless::test::mostly_alphabetical(70, 3));
   EXPECT_THAT(error({}), HasSubstr("dev.txt:1"));
 }
 

@@ -2,31 +2,18 @@
 #pragma once
 
 #include <filesystem>
-#include <random>
 #include <string>
 
 #include "engine/task/language_model.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/support/made_up_text.h"
 
 namespace tearless::engine::test {
 
-/// Text in which a letter is mostly followed by the next of "abcde", and lines have 11 letters.
-inline std::string small_text(size_t letters, uint32_t seed) {
-  std::mt19937 bits(seed);
-  std::string text;
-  char letter = 'a';
-  for (size_t i = 0; i < letters; ++i) {
-    letter = static_cast<char>('a' + (bits() % 8 == 0 ? bits() % 5 : static_cast<size_t>(letter - 'a' + 1) % 5));
-    text += letter;
-    if (i % 11 == 10) text += '\n';
-  }
-  return text;
-}
-
 inline void write_texts(const std::filesystem::path& folder, uint32_t seed = 1, const std::string& prefix = "") {
-  write_text(folder / (prefix + "train.txt"), small_text(160, seed));
-  write_text(folder / (prefix + "dev.txt"), small_text(75, seed + 1));
-  write_text(folder / (prefix + "test.txt"), small_text(70, seed + 2));
+  write_text(folder / (prefix + "train.txt"), tearless::test::mostly_alphabetical(160, seed));
+  write_text(folder / (prefix + "dev.txt"), tearless::test::mostly_alphabetical(75, seed + 1));
+  write_text(folder / (prefix + "test.txt"), tearless::test::mostly_alphabetical(70, seed + 2));
 }
 
 /// Twelve updates of two streams of 80 symbols, eleven segments of eight with a shorter one in a pass; a tiny model in
