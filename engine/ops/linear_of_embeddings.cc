@@ -1,12 +1,15 @@
 #include "engine/ops/linear_of_embeddings.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "base/error.h"
@@ -66,16 +69,20 @@ Pairs pairs_of(const std::vector<int32_t>& tokens, int64_t features, int64_t typ
   return pairs;
 }
 
-/// Calls f(pairs of feature, columns of that feature in the weight) for each feature that has pairs.
+/// Calls f(pairs of feature, columns of that feature in the weight) for each feature that has pairs. Parallel over
+/// features, which have about as many pairs for each thread: a matmul of one feature is too small to be divided.
 template <class F>
 void for_features(const Pairs& pairs, int64_t width, F&& f) {
-  for (size_t feature = 0; feature + 1 < pairs.first.size(); ++feature) {
-    const int64_t first = pairs.first[feature], last = pairs.first[feature + 1];
-    const int64_t column = static_cast<int64_t>(feature) * width;
-    if (last > first)
-      f([=](const at::Tensor& x) { return x.slice(0, first, last); },
-        [=](const at::Tensor& w) { return w.slice(1, column, column + width); });
-  }
+  at::parallel_for(0, pairs.first.back(), /*grain_size=*/1, [&](int64_t begin, int64_t end) {
+    auto from = std::ranges::lower_bound(pairs.first, begin);  // the first feature whose pairs begin here or later
+    for (; from != pairs.first.end() && *from < end; ++from) {
+      const int64_t first = *from, last = *std::next(from);
+      const int64_t column = (from - pairs.first.begin()) * width;
+      if (last > first)
+        f([=](const at::Tensor& x) { return x.slice(0, first, last); },
+          [=](const at::Tensor& w) { return w.slice(1, column, column + width); });
+    }
+  });
 }
 
 /// The same by the embeddings side by side and one matmul.
@@ -107,8 +114,14 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
   for_features(pairs, width, [&](auto&& rows_of, auto&& columns_of) {
     at::Tensor to = rows_of(of_pairs);
     matmul(rows_of(embedded), columns_of(weight.data()).t(), to, /*add=*/false);
-    if (TapeProfile* profile = tape.profile()) profile->matmuls.push_back({to.size(0), width, outputs});
   });
+  if (TapeProfile* profile = tape.profile()) {
+    for (size_t f = 0; f + 1 < pairs.first.size(); ++f) {
+      if (const int64_t of_feature = pairs.first[f + 1] - pairs.first[f]; of_feature > 0) {
+        profile->matmuls.push_back({of_feature, width, outputs});
+      }
+    }
+  }
   const Value out(at::empty({inputs, outputs}, table.data().options()));
   with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.sums_of_terms({.rows = inputs,
@@ -126,6 +139,7 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
     const at::TensorOptions options = out.data().options();
     const ByKey places = by_key(pairs.of, count), by_token = by_key(pairs.tokens, table.data().size(0));
     const at::Tensor d_pairs = at::empty({count, outputs}, options), d_embedded = at::empty({count, width}, options);
+    const at::Tensor d_weights = weight.grad_buffer();  // here, because a first call allocates it
     const std::vector<int32_t> no_counters(pairs.tokens.size());
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.sums_of_terms_backward({.terms = count,
@@ -137,7 +151,7 @@ Value linear_of_embeddings(Tape& tape, const Value& table, const PackedRows& tok
                                       .d_terms = write<T>(d_pairs)},
                                      stream);
       for_features(pairs, width, [&](auto&& rows_of, auto&& columns_of) {
-        at::Tensor d_weight = columns_of(weight.grad_buffer()), d_rows = rows_of(d_embedded);
+        at::Tensor d_weight = columns_of(d_weights), d_rows = rows_of(d_embedded);
         matmul(rows_of(d_pairs).t(), rows_of(embedded), d_weight, /*add=*/true);
         matmul(rows_of(d_pairs), columns_of(weight.data()), d_rows, /*add=*/false);
       });
