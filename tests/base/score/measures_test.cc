@@ -100,9 +100,10 @@ TEST(Measures, OfEveryNameOfTheTableAreMadeOfSomeColumns) {
 }
 
 TEST(Measures, ThatAreNotMadeOfSumsAreRefusedWithTheNearestName) {
-  EXPECT_EQ(refusal("test.ppl", accuracy_columns()),
-            "test.ppl is not made of sums over sentences; such scores end with bleu, bleu_13a, bleu_zh, bleu_char, "
-            "multi_bleu, sacrebleu, chrf, accuracy, bpc, uas, uas_no_punct, las");
+  EXPECT_EQ(
+      refusal("test.perplexity", accuracy_columns()),
+      "test.perplexity is not made of sums over sentences; such scores end with bleu, bleu_13a, bleu_zh, bleu_char, "
+      "multi_bleu, sacrebleu, chrf, accuracy, bpc, uas, uas_no_punct, las");
   EXPECT_THAT(refusal("test.accurac", accuracy_columns()), HasSubstr("(did you mean \"accuracy\"?)"));
 }
 

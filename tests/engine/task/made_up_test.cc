@@ -44,7 +44,8 @@ const std::map<std::string, Sizes>& sizes_of_kinds() {
   static const std::map<std::string, Sizes> sizes = {{"translate", {"[[[3, 4], [2, 2]], [[5, 1]]]", {6, 1}}},
                                                      {"classify", {"[[3, 4, 9], [5, 1]]", {3, 2}}},
                                                      {"digits", {"[[5], [3]]", {5, 3}}},
-                                                     {"parse", {"[[5], [3]]", {5, 3}}}};
+                                                     {"parse", {"[[5], [3]]", {5, 3}}},
+                                                     {"language_model", {"[[512], [512]]", {22 * 512, 22 * 512}}}};
   return sizes;
 }
 
