@@ -23,11 +23,11 @@ RelativeSelfAttention::RelativeSelfAttention(const LayerScope& scope, SharedQuer
 
 Value RelativeSelfAttention::forward(const ForwardContext& context, const Value& x,
                                      const SublayerInputs& inputs) const {
-  require(inputs.distances && inputs.slot.rows().defined(), "relative attention: without distances or a state");
+  require(inputs.distances, "relative attention: without distances");
   Tape& tape = context.tape;
   const Value queries = linear(tape, x, query_, {});
-  const Value keys = linear(tape, inputs.slot.extend(tape, {x, 0}).rows, key_value_, {});  // [capacity, 2 D]
-  const Value distances = linear(tape, inputs.distances->vectors, distance_, {});          // [P, D]
+  const Value keys = inputs.slot.extend_linear(tape, x, key_value_);               // [capacity, 2 D]
+  const Value distances = linear(tape, inputs.distances->vectors, distance_, {});  // [P, D]
   const Value heads =
       relative_attention(tape, {queries, 0}, {keys, 0}, {keys, d_model_}, distances, shared_.u, shared_.w, d_model_,
                          heads_, inputs.self, inputs.distances->window, weight_dropout_.at(context));

@@ -29,11 +29,19 @@ class Slot {
   /// [capacity, W], after `now` has been written to those of this pass. Gradients reach `now` alone: what earlier
   /// passes left is constant.
   ColumnSlice extend(Tape& tape, const ColumnSlice& now) const;
+  /// linear() of all rows of the slot, after `now` [T, W] has been written: [capacity, out] for weight [out, W]. Does
+  /// not compute the gradients of what earlier passes left, which a linear() of extend() would compute and drop.
+  /// REQUIRES: a state (std::logic_error).
+  Value extend_linear(Tape& tape, const Value& now, const Value& weight) const;
   /// All rows of the slot [capacity, W], for an operation that writes those of this pass by itself; undefined if there
   /// is no state.
   const at::Tensor& rows() const { return rows_; }
 
  private:
+  void write(const at::Tensor& now) const;
+  /// Of `rows`, those that this pass writes, `count` in number.
+  at::Tensor written(const at::Tensor& rows, int64_t count) const;
+
   at::Tensor rows_;
   StateRows written_;
 };
