@@ -191,9 +191,9 @@ Value TransformerXl::logits(const ForwardContext& context, const ReadySegment& b
   const Value x =
       embedding(tape, table, batch.tokens, no_positions, scale, input_dropout_.at(context), parameters_.row_type());
   const Value vectors(memory.distances(), /*requires_grad=*/false);
-  const Distances distances = {
-      .vectors = drop_rows(tape, vectors, distance_dropout_.at(context), memory.distance_rows()),
-      .window = memory.sizes().window};
+  const Value dropped = drop_rows(tape, vectors, distance_dropout_.at(context), memory.distance_rows());
+  const Distances distances = {.vectors = Value(dropped.data(), /*requires_grad=*/false),
+                               .window = memory.sizes().window};
   SublayerInputs inputs{batch.tokens, batch.spans};
   inputs.distances = &distances;
   const Value out = stack_.forward(context, x, inputs, &memory.next(rows));
