@@ -183,6 +183,23 @@ TEST_F(ParserRuns, HaveLabelsOfDevAndTestThatTrainingLacksAsWrong) {
   EXPECT_LT(ended.scores.at("test.loss"), 0.05);
 }
 
+// The transition system gives the root label to the arc from ROOT alone, and no other label to it.
+TEST_F(ParserRuns, HaveRootLabelsOfDevAndTestInOtherPlacesAsWrong) {
+  const Settings learning = {
+      {"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
+  const Ended before = trained(learning);
+  for (const char* set : {"dev.conllu", "test.conllu"}) {
+    std::string text = test::read_text(runs_.folder() / set);
+    const size_t root = text.find("\troot\t"), subject = text.find("\tnsubj\t", root);
+    text.replace(subject, 7, "\troot\t").replace(root, 6, "\tobj\t");
+    test::write_text(runs_.folder() / set, text);
+  }
+  const Ended after = trained(learning);
+  EXPECT_EQ(after.scores.at("test.uas"), before.scores.at("test.uas"));
+  EXPECT_LT(after.scores.at("test.las").get<double>(), before.scores.at("test.las").get<double>() - 2);
+  EXPECT_LT(after.scores.at("test.loss"), 0.05) << "these two arcs are left out of it";
+}
+
 TEST_F(ParserRuns, HaveTheSizesThatTheFilesGive) {
   const auto answer = [&](const Settings& changes) {
     return check_run(runs_.options(with(test::small_parser(), changes)));
