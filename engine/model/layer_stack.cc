@@ -57,11 +57,11 @@ Value LayerStack::forward(const ForwardContext& context, const Value& x, Sublaye
   return stream.output(final_norms_);
 }
 
-StackState LayerStack::make_state(int64_t rows, const at::TensorOptions& options) const {
+StackState LayerStack::make_state(int64_t rows, const at::TensorOptions& options, bool constant) const {
   StackState state;
   state.capacity = rows;
   for (const auto& [sublayer, connection] : sublayers_) {
-    const int64_t width = sublayer->slot_width();
+    const int64_t width = constant ? sublayer->constant_slot_width() : sublayer->slot_width();
     const bool wide = sublayer->slot_is_wide() && options.dtype() == at::kBFloat16;
     state.slots.push_back(width == 0 ? at::Tensor()
                                      : at::empty({rows, width}, wide ? options.dtype(at::kFloat) : options));

@@ -34,8 +34,8 @@ class LayerStack {
   /// Only the stream x is normed by the layers: under `pre` the encoder output has passed the encoder's final norm.
   Value forward(const ForwardContext& context, const Value& x, SublayerInputs inputs,
                 const StackState* state = nullptr) const;
-  /// A state of that many rows, none of which is written yet.
-  StackState make_state(int64_t rows, const at::TensorOptions& options) const;
+  /// A state of that many rows, none of which is written yet. `constant`: parameters do not change between its passes.
+  StackState make_state(int64_t rows, const at::TensorOptions& options, bool constant = false) const;
 
  private:
   void add_layers(const LayerScope& stack, int64_t layers, const std::vector<Part>& layer);

@@ -23,10 +23,13 @@ RelativeSelfAttention::RelativeSelfAttention(const LayerScope& scope, SharedQuer
 
 Value RelativeSelfAttention::forward(const ForwardContext& context, const Value& x,
                                      const SublayerInputs& inputs) const {
-  require(inputs.distances, "relative attention: without distances");
+  const Slot& slot = inputs.slot;
+  require(inputs.distances && slot.rows().defined(), "relative attention: without distances or a state");
   Tape& tape = context.tape;
   const Value queries = linear(tape, x, query_, {});
-  const Value keys = inputs.slot.extend_linear(tape, x, key_value_);               // [capacity, 2 D]
+  const bool keeps_keys = slot.rows().size(1) == constant_slot_width();
+  const Value keys = keeps_keys ? slot.extend(tape, {linear(tape, x, key_value_, {}), 0}).rows
+                                : slot.extend_linear(tape, x, key_value_);         // [capacity, 2 D]
   const Value distances = linear(tape, inputs.distances->vectors, distance_, {});  // [P, D]
   const Value heads =
       relative_attention(tape, {queries, 0}, {keys, 0}, {keys, d_model_}, distances, shared_.u, shared_.w, d_model_,

@@ -1,6 +1,6 @@
 // The attention sublayer of Transformer-XL (Dai et al. 2019, §3.3; docs/spec/tasks.md §1.2): rows see each other by
 // their distance, and a memory of the sublayer's inputs of earlier segments. No projection has a bias. It keeps its
-// inputs.
+// inputs, or where parameters are constant, their keys and values.
 #pragma once
 
 #include "engine/model/sublayer.h"
@@ -19,6 +19,7 @@ class RelativeSelfAttention final : public Sublayer {
   /// REQUIRES: inputs.distances, and a state.
   Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const override;
   int64_t slot_width() const override { return d_model_; }
+  int64_t constant_slot_width() const override { return 2 * d_model_; }
 
  private:
   int64_t d_model_, heads_;

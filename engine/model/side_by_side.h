@@ -28,6 +28,7 @@ class SideBySide : public Sublayer {
   }
 
   int64_t slot_width() const override { return keeper_.slot_width(); }
+  int64_t constant_slot_width() const override { return keeper_.constant_slot_width(); }
   bool slot_is_wide() const override { return keeper_.slot_is_wide(); }
 
  private:

@@ -57,6 +57,9 @@ class Sublayer {
   virtual Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const = 0;
   /// Numbers that it keeps of each row in `inputs.slot`; 0 if it sees no other rows of its own side.
   virtual int64_t slot_width() const { return 0; }
+  /// The same where parameters are constant from pass to pass, as in evaluation: it may then keep what it computes of
+  /// its inputs instead of these. forward() sees by the slot's width which it is.
+  virtual int64_t constant_slot_width() const { return slot_width(); }
   /// Whether these are sums, kept in fp32 where rows are bf16.
   virtual bool slot_is_wide() const { return false; }
 };

@@ -80,10 +80,11 @@ int64_t distance_count(const SegmentSizes& sizes) {
 
 }  // namespace
 
-SegmentMemory::SegmentMemory(const LayerStack& stack, int64_t d_model, const SegmentSizes& sizes,
+SegmentMemory::SegmentMemory(const LayerStack& stack, int64_t d_model, const SegmentSizes& sizes, MemoryOf what,
                              const at::TensorOptions& options)
     : sizes_(sizes),
-      state_(stack.make_state(sizes.streams * (sizes.memory + sizes.segment), options)),
+      state_(
+          stack.make_state(sizes.streams * (sizes.memory + sizes.segment), options, what == MemoryOf::kKeysAndValues)),
       distances_(distance_vectors(distance_count(sizes), d_model).to(options)),
       distance_rows_(rows_without_tokens(std::array{0}, static_cast<int32_t>(distance_count(sizes)))) {
   forget();
@@ -155,8 +156,8 @@ TransformerXl::TransformerXl(const LayerScope& root, const TransformerXlOptions&
       distance_dropout_(root.dropout("distances", options.dropout.residual)),
       output_dropout_(root.dropout("output", options.dropout.residual)) {}
 
-SegmentMemory TransformerXl::make_memory(const SegmentSizes& sizes) const {
-  return {stack_, options_.d_model, sizes,
+SegmentMemory TransformerXl::make_memory(const SegmentSizes& sizes, MemoryOf what) const {
+  return {stack_, options_.d_model, sizes, what,
           at::TensorOptions().dtype(parameters_.row_type()).device(parameters_.device())};
 }
 

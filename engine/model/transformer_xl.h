@@ -57,14 +57,19 @@ struct ReadySegment final : Batch {
   std::vector<Part> parts() const override;
 };
 
+/// What a memory has of the rows of each layer: their inputs, or the keys and values that these became, which stay
+/// right only while parameters are constant, as in evaluation. They save the projections of the memory.
+enum class MemoryOf { kInputs, kKeysAndValues };
+
 /// What the layers keep of earlier segments, and the vectors of the distances that are seen.
 class SegmentMemory {
  public:
   /// Of zeros. `options`: type and device of rows.
-  SegmentMemory(const LayerStack& stack, int64_t d_model, const SegmentSizes& sizes, const at::TensorOptions& options);
+  SegmentMemory(const LayerStack& stack, int64_t d_model, const SegmentSizes& sizes, MemoryOf what,
+                const at::TensorOptions& options);
 
   const SegmentSizes& sizes() const { return sizes_; }
-  /// The rows of all layers, each [B · (M + T), D].
+  /// The rows of all layers, each [B · (M + T), D], of keys and values 2 D.
   std::vector<at::Tensor> tensors() const;
   void forget();
   /// The state for the next segment, of `rows` rows a stream: the rows of the last one become memory.
@@ -87,7 +92,7 @@ class TransformerXl {
   /// Declares its parameters; call parameters.allocate() next. Borrows both.
   TransformerXl(Parameters& parameters, const TransformerXlOptions& options, int64_t vocab_size, uint32_t dropout_seed);
 
-  SegmentMemory make_memory(const SegmentSizes& sizes) const;
+  SegmentMemory make_memory(const SegmentSizes& sizes, MemoryOf what = MemoryOf::kInputs) const;
   /// `number`: of the segment in its pass, from 0; the memory has then seen as many segments.
   ReadySegment ready(PackedRows rows, std::vector<int32_t> labels, int64_t number, const SegmentSizes& sizes) const;
   /// The logits of the next tokens [B · T, V]. Reads and writes `memory`. `batch` must outlive the tape.

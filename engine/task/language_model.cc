@@ -119,7 +119,7 @@ std::optional<TaskKind::Size> LanguageModelKind::size(const TrainOptions&) const
   const SegmentSizes evaluated = options.evaluate.sizes();
   return Size{.parameters = parameter_count(options.model, data->vocabulary_size()),
               .saved_numbers = saved_numbers(options.model, options.training_sizes()) +
-                               evaluated.streams * (evaluated.memory + evaluated.segment) * options.model.d_model *
+                               evaluated.streams * (evaluated.memory + evaluated.segment) * 2 * options.model.d_model *
                                    options.model.layers};
 }
 
@@ -212,7 +212,7 @@ FinalScores LanguageModel::evaluated(const std::string& set, const std::vector<i
   constexpr double kMaxBits = 1000;  // of a symbol, also where the parameters are not finite
   const SegmentSizes sizes = evaluation.sizes();
   const Streams streams(tokens, sizes.streams);
-  SegmentMemory memory = model_.make_memory(sizes);
+  SegmentMemory memory = model_.make_memory(sizes, MemoryOf::kKeysAndValues);
   SentenceStats stats{.columns = {"microbits", "symbols"}};
   for (int64_t number = 0; number < streams.segments(sizes.segment); ++number) {
     throw_if_stopped();

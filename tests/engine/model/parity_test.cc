@@ -217,6 +217,17 @@ class GoldenLanguageModel final : public Golden {
     return model_.logits({tape, update}, segment(tape, update), memory_).data();
   }
 
+  /// Of four segments in evaluation, from an empty memory.
+  std::vector<double> losses_in_evaluation(MemoryOf what) {
+    SegmentMemory memory = model_.make_memory(sizes_, what);
+    std::vector<double> losses;
+    for (int64_t number = 0; number < 4; ++number) {
+      Tape tape(Tape::Kind::kForward);
+      losses.push_back(model_.loss({tape}, segment(tape, number), memory, 0).nll);
+    }
+    return losses;
+  }
+
  private:
   const ReadySegment& segment(Tape& tape, int64_t number) const {
     PackedRows rows;
@@ -308,6 +319,17 @@ TEST_P(Parity, LossAndEveryGradient) {
     // Key biases have a gradient of exactly zero (a softmax does not see a shift): only rounding may remain there.
     const double allowed = kTolerance * std::max(expected.abs().max().item<double>(), 0.01 * norm);
     EXPECT_LT((gradient - expected).abs().max().item<double>(), allowed) << spec.name;
+  }
+}
+
+TEST(LanguageModelMemory, OfKeysAndValuesGivesTheLossesOfOneOfInputs) {
+  for (const std::string& name : golden_names(GoldenLanguageModel::kFolder)) {
+    GoldenLanguageModel golden(name);
+    const auto inputs = golden.losses_in_evaluation(MemoryOf::kInputs);
+    const auto keys = golden.losses_in_evaluation(MemoryOf::kKeysAndValues);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_NEAR(keys[i], inputs[i], kTolerance * inputs[i]) << name << ", segment " << i;
+    }
   }
 }
 
