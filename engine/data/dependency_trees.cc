@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "engine/data/text_lines.h"
 
 namespace tearless::engine {
@@ -53,8 +54,8 @@ void Sentence::add(std::string_view line, size_t number, const std::string& file
   if (!valid_utf8(line)) fail("{}: not valid UTF-8; convert the file, for example with iconv", location);
   const std::vector<std::string_view> columns = columns_of(line);
   if (columns.size() < kColumns) {
-    fail("{}: {} columns, where CoNLL-X and CoNLL-U have ten with a tab between two, and eight are needed", location,
-         columns.size());
+    fail("{}: {}, where CoNLL-X and CoNLL-U have ten with a tab between two, and eight are needed", location,
+         counted(std::ssize(columns), "column"));
   }
   if (is_range_or_empty_node(columns[0])) return;
   if (number_in(columns[0]) != tree.size() + 1) {
