@@ -87,17 +87,13 @@ SegmentMemory::SegmentMemory(const LayerStack& stack, int64_t d_model, const Seg
           stack.make_state(sizes.streams * (sizes.memory + sizes.segment), options, what == MemoryOf::kKeysAndValues)),
       distances_(distance_vectors(distance_count(sizes), d_model).to(options)),
       distance_rows_(rows_without_tokens(std::array{0}, static_cast<int32_t>(distance_count(sizes)))) {
-  forget();
+  for (const at::Tensor& slot : tensors()) slot.zero_();
 }
 
 std::vector<at::Tensor> SegmentMemory::tensors() const {
   std::vector<at::Tensor> all;
   std::ranges::copy_if(state_.slots, std::back_inserter(all), [](const at::Tensor& slot) { return slot.defined(); });
   return all;
-}
-
-void SegmentMemory::forget() {
-  for (const at::Tensor& slot : tensors()) slot.zero_();
 }
 
 const StackState& SegmentMemory::next(int64_t rows) {

@@ -71,7 +71,6 @@ class SegmentMemory {
   const SegmentSizes& sizes() const { return sizes_; }
   /// The rows of all layers, each [B · (M + T), D], of keys and values 2 D.
   std::vector<at::Tensor> tensors() const;
-  void forget();
   /// The state for the next segment, of `rows` rows a stream: the rows of the last one become memory.
   const StackState& next(int64_t rows);
   /// [P, D]: (sin(a ω_0) … sin(a ω_{D/2-1}), cos(a ω_0) …) with ω_i = 10000^(-2i/D) of distance a.

@@ -47,11 +47,7 @@ void DigitsKind::describe_own(SettingsVisitor& v) {
 void DigitsKind::check_consistent(const TrainOptions& train) const {
   check_one_label_an_example(train);
   engine::check_consistent(options.model);
-  if (train.schedule.uses_width()) {
-    fail(
-        "train.schedule.kind: the learning rate of this schedule depends on the model width, which the network of "
-        "digits does not have; set train.schedule.peak_lr, or use \"nowarmup\" with train.schedule.lr");
-  }
+  check_schedule_without_width(train, "digits");
 }
 
 std::optional<TaskKind::Size> DigitsKind::size(const TrainOptions&) const {

@@ -178,11 +178,7 @@ void ParseKind::check_consistent(const TrainOptions& train) const {
         "it to 0, or model.softmax = \"all\"",
         train.label_smoothing);
   }
-  if (train.schedule.uses_width()) {
-    fail(
-        "train.schedule.kind: the learning rate of this schedule depends on the model width, which the network of "
-        "parse does not have; set train.schedule.peak_lr, or use \"nowarmup\" with train.schedule.lr");
-  }
+  check_schedule_without_width(train, "parse");
 }
 
 TaskNumbers ParseKind::numbers() const {

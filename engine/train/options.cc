@@ -218,6 +218,15 @@ void check_one_label_an_example(const TrainOptions& o) {
   }
 }
 
+void check_schedule_without_width(const TrainOptions& o, std::string_view task) {
+  if (o.schedule.uses_width()) {
+    fail(
+        "train.schedule.kind: the learning rate of this schedule depends on the model width, which the network of "
+        "{} does not have; set train.schedule.peak_lr, or use \"nowarmup\" with train.schedule.lr",
+        task);
+  }
+}
+
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
   v.choice(

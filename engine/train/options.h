@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/settings.h"
 #include "engine/ops/cross_entropy.h"
@@ -85,6 +86,8 @@ void describe(SettingsVisitor& visitor, ObserveOptions& options);
 
 /// Throws UserError for settings of the loss that need sentences of several labels.
 void check_one_label_an_example(const TrainOptions& options);
+/// Throws UserError for a schedule whose learning rate depends on the model width. For networks of `task` without one.
+void check_schedule_without_width(const TrainOptions& options, std::string_view task);
 
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.
