@@ -46,6 +46,11 @@ void read_limits(TableReader& reader, DefinedScore& score) {
   limits.from = reader.number("from").value_or(limits.from);
   limits.to = reader.number("to").value_or(limits.to);
   if (!(limits.from < limits.to)) fail("{}: from must be below to", reader.location("from"));
+  limits.last = reader.number("last").value_or(limits.last);
+  if (!(limits.last > 0 && limits.last <= 1))
+    fail("{}: last must be a share above 0 and at most 1: 0.1 is the last tenth", reader.location("last"));
+  if (reader.has("last") && (reader.has("from") || reader.has("to")))
+    fail("{}: last and from or to exclude each other", reader.location("last"));
   const unsigned keys = score.measure->keys;
   if (keys & CurveMeasure::kValue) {
     if (!reader.has("value")) fail("{}: {} needs value = a number", reader.location(), score.measure->name);

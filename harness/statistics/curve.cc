@@ -157,6 +157,10 @@ std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, c
   std::ranges::copy_if(curve, std::back_inserter(inside), [&](const CurvePoint& point) {
     return point.x >= limits.from && point.x <= limits.to && std::isfinite(point.y);
   });
+  if (limits.last < 1 && !inside.empty()) {
+    const double begin = inside.back().x * (1 - limits.last);
+    std::erase_if(inside, [&](const CurvePoint& point) { return point.x <= begin; });
+  }
   const std::optional<double> number = measure.of(inside, limits);
   return number && std::isfinite(*number) ? number : std::nullopt;
 }

@@ -553,6 +553,11 @@ TEST_F(Draw, AMistakeInAScoreOfACurveIsRefused) {
   EXPECT_THAT(score("of = \"m\"\ntake = \"first_at_least\"\n"), HasSubstr("first_at_least needs value = a number"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nvalue = 3\n"), HasSubstr("value"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nfrom = 3\nto = 3\n"), HasSubstr("from must be below to"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nlast = 0\n"),
+              HasSubstr("last must be a share above 0 and at most 1: 0.1 is the last tenth"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nlast = 10\n"), HasSubstr("grid.toml:17: last must be a share"));
+  EXPECT_THAT(score("of = \"m\"\ntake = \"mean\"\nfrom = 3\nlast = 0.1\n"),
+              HasSubstr("last and from or to exclude each other"));
   EXPECT_THAT(score("of = \"m\"\ntake = \"spikes\"\nwindow = 0\n"), HasSubstr("window must be a whole number"));
   EXPECT_THAT(score("of = \"a.*.b.*\"\ntake = \"slope\"\n"), HasSubstr("has more than one *"));
 }

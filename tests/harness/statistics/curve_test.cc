@@ -41,6 +41,16 @@ TEST(CurveMeasures, LastValueMeanAndArea) {
   EXPECT_EQ(taken("mean", {}), std::nullopt);
 }
 
+TEST(CurveMeasures, TheLastShareIsOfTheWayToTheLastPoint) {
+  EXPECT_EQ(taken("mean", kRise, {.last = 0.5}), 4) << "above 200: its beginning is not in it";
+  EXPECT_EQ(taken("mean", kRise, {.last = 0.51}), 11 / 3.0);
+  EXPECT_EQ(taken("mean", kRise, {.last = 1}), 3);
+  EXPECT_EQ(taken("mean", kRise, {.last = 0.01}), 6) << "the last point is always in it";
+  const Curve diverged = {{100, 1}, {200, 3}, {300, std::nan("")}};
+  EXPECT_EQ(taken("mean", diverged, {.last = 0.1}), 3) << "of the last number";
+  EXPECT_EQ(taken("mean", {}, {.last = 0.1}), std::nullopt);
+}
+
 TEST(CurveMeasures, VarianceIsTheSampleVariance) {
   EXPECT_DOUBLE_EQ(*taken("variance", kRise), (4 + 0 + 1 + 9) / 3.0);
   EXPECT_EQ(taken("variance", {{1, 0.1}, {2, 0.1}, {3, 0.1}}), 0) << "of equal values exactly";
