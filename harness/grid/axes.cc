@@ -336,6 +336,39 @@ bool are_apart(const Grid& grid, const Change& a, const Change& b) {
   return false;
 }
 
+/// Whether, in each combination with a point of another axis, a point stands that sets `key`, not by a base file.
+bool always_sets(const Axis& axis, const std::string& key, size_t other, size_t point_of_other) {
+  bool one_stands = false;
+  for (const AxisPoint& point : axis.points) {
+    const auto is_of_other = [&](const PointCondition& one) { return one.axis == other; };
+    if (!std::ranges::all_of(point.when, is_of_other)) return false;
+    const auto holds = [&](const PointCondition& one) { return one.has(point_of_other); };
+    if (!std::ranges::all_of(point.when, holds)) continue;
+    const auto set = point.set.find(key);
+    if (set == point.set.end() || set->second.is_of_base_file) return false;
+    one_stands = true;
+  }
+  return one_stands;
+}
+
+/// What the base files of a bundle set are defaults: they yield to an axis that always sets the key, to --set, and to
+/// the seeds. REQUIRES: no axis has its absent point yet.
+void let_defaults_yield(Grid& grid, bool has_seeds) {
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    std::vector<AxisPoint>& points = grid.axes[axis].points;
+    for (size_t i = 0; i < points.size(); ++i) {
+      std::erase_if(points[i].set, [&](const auto& entry) {
+        const auto& [key, setting] = entry;
+        if (!setting.is_of_base_file) return false;
+        const auto wins = [&, name = &key](const Axis& other) { return always_sets(other, *name, axis, i); };
+        const auto base = grid.base.find(key);
+        return (has_seeds && key == grid.seed_key) || std::ranges::any_of(grid.axes, wins) ||
+               (base != grid.base.end() && base->second.location.starts_with("--set "));
+      });
+    }
+  }
+}
+
 /// At most one axis may change a setting of a run: two would overwrite each other.
 void refuse_shared_keys(const Grid& grid) {
   std::map<std::string, std::vector<Change>> changes;
@@ -370,7 +403,8 @@ void load_axes(const toml::table& table, std::optional<size_t> subgrid, Grid& gr
   AxisLoader{grid, subgrid}.add_all(table, "");
 }
 
-void complete_axes(Grid& grid) {
+void complete_axes(Grid& grid, bool has_seeds) {
+  let_defaults_yield(grid, has_seeds);
   for (Axis& axis : grid.axes) {
     const auto has_condition = [](const AxisPoint& point) { return !point.when.empty(); };
     axis.is_conditional = std::ranges::any_of(axis.points, has_condition);

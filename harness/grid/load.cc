@@ -282,7 +282,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   load_subgrids(subgrids, grid);
   if (axes) load_axes(*axes, std::nullopt, grid);
   load_axes_of_subgrids(subgrids, grid);
-  complete_axes(grid);
+  complete_axes(grid, reader.has("seeds"));
   load_computed(computed, file.string(), grid);
   refuse_keys_below_keys(grid);
   load_derivations(derivations, tests, file.string(), grid);

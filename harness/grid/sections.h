@@ -50,8 +50,9 @@ void load_subgrids(const std::vector<const toml::table*>& tables, Grid& grid);
 /// Then, after the axes that all have, those of each.
 void load_axes_of_subgrids(const std::vector<const toml::table*>& tables, Grid& grid);
 
-/// Gives conditional axes their last point. UserError if two axes change a setting in the same run.
-void complete_axes(Grid& grid);
+/// Takes from bundles the settings of their base files that another axis, --set or, if the file has them, `seeds` sets,
+/// and gives conditional axes their last point. UserError if two axes change a setting in the same run.
+void complete_axes(Grid& grid, bool has_seeds);
 
 /// Fills grid.excludes, with those of the sub-grids last.
 void load_exclusions(const std::vector<const toml::table*>& tables, const std::vector<const toml::table*>& subgrids,

@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxBases = 100;  // read for one section; files that each name two others grow exponentially
 
-void add_settings(const WrittenSettings& written, const fs::path& folder, Settings& settings) {
+void add_settings(const WrittenSettings& written, const fs::path& folder, bool is_of_base_file, Settings& settings) {
   for (const auto& [key, value] : written.values) {
-    settings[key] = {value, folder.string(), written.location_of(key)};
+    settings[key] = {value, folder.string(), written.location_of(key), is_of_base_file};
   }
 }
 
@@ -42,7 +42,7 @@ class BaseReader {
       root.erase("base");  // in place: a copied table would lose its line numbers
       add_names(reader.table("names"), file.string(), in_print);
       root.erase("names");
-      add_settings(flatten_toml(root, file.string()), fs::absolute(file).lexically_normal().parent_path(), settings);
+      add_settings(flatten_toml(root, file.string()), fs::absolute(file).lexically_normal().parent_path(), true, settings);
       open_.pop_back();
     }
   }
@@ -98,7 +98,7 @@ void add_set(TableReader& reader, const Grid& grid, Settings& settings) {
       if (key == name) fail("{}: {} is set, and unset, too; remove one of the two", written.location_of(key), key);
     }
   }
-  add_settings(written, grid.folder, settings);
+  add_settings(written, grid.folder, false, settings);
   if (!reader.has("folders")) return;  // a person does not write it
   TableReader folders(*reader.table("folders"), "folders", reader.file());
   for (auto& [key, setting] : settings) {

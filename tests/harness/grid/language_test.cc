@@ -431,5 +431,61 @@ TEST_F(Language, CountsHundredsOfThousandsOfConditionalPoints) {
   EXPECT_EQ(load(text).size(), 3 * 100'000 + 7);
 }
 
+// --- defaults of base files -------------------------------------------------------------------------------------------
+
+TEST_F(Language, AnAxisWinsOverTheBaseFilesOfABundle) {
+  test::write_text(folder_ / "parser.toml", "lr = 1\nnorm = \"pre\"\nseed = 7\n[train]\nseed = 5\n");
+  test::write_text(folder_ / "translation.toml", "lr = 2\nnorm = \"post\"\n");
+  const std::string tasks = R"(
+[[axis.task]]
+label = "parser"
+base  = "parser.toml"
+[[axis.task]]
+label = "translation"
+base  = "translation.toml"
+)";
+  const std::vector<std::string> both = {"lr=1 norm=\"none\" seed=7", "lr=1 norm=\"layer\" seed=7", "lr=2 norm=\"none\"",
+                                         "lr=2 norm=\"layer\""};
+  const std::string norms = "[axis]\nnorm = [\"none\", \"layer\"]\n";
+  EXPECT_EQ(runs("seeds = 1\n" + tasks + norms), both);
+  EXPECT_THAT(runs("seeds = 1\n" + norms + tasks), testing::UnorderedElementsAreArray(both)) << "in either order";
+  EXPECT_EQ(runs(load("seeds = 1\n" + tasks + norms, {"lr=9"})).at(3), "lr=9 norm=\"layer\"") << "--set wins, too";
+  EXPECT_THAT(error_of([&] { load(tasks + norms); }), HasSubstr("train.seed is set by seeds, no axis can set it"))
+      << "without seeds it would be lost";
+  EXPECT_THAT(error_of([&] { load("seeds = 1\n" + tasks + "set = { norm = \"rms\" }\n" + norms); }),
+              HasSubstr("norm is already set by the axis task"))
+      << "what a bundle sets itself is no default";
+  EXPECT_THAT(error_of([&] { load("seeds = 1\n" + tasks + "[[axis.size]]\nlabel = \"s\"\nbase = \"translation.toml\"\n"); }),
+              HasSubstr("is already set by the axis task"))
+      << "nor are there two defaults";
+}
+
+TEST_F(Language, AnAxisOfASubGridWinsOverTheBaseFilesOfTheSubGrid) {
+  test::write_text(folder_ / "a.toml", "lr = 1\n");
+  test::write_text(folder_ / "b.toml", "lr = 2\n");
+  const std::string text = R"(
+[[subgrid]]
+label = "a"
+base  = "a.toml"
+axis.lr = [3, 4]
+[[subgrid]]
+label = "b"
+base  = "b.toml"
+)";
+  EXPECT_THAT(runs(text), ElementsAre("lr=3", "lr=4", "lr=2"));
+  const std::string by_half = R"(
+[axis]
+x = [1, 2]
+[[axis.task]]
+label = "a"
+base  = "a.toml"
+[axis.lr]
+values = [3]
+when   = { x = 1 }
+)";
+  EXPECT_THAT(error_of([&] { load(by_half); }), HasSubstr("lr is already set by the axis task"))
+      << "where the axis is absent";
+}
+
 }  // namespace
 }  // namespace tearless::harness::language_test
