@@ -243,7 +243,8 @@ class Start:
         self.p[name] = self.uniform(name, shape, 0.01) if self.case.fix_norm else self.normal(name, shape, self.case.d**-0.5)
         if self.case.init == "joey":
             self.p[name] = self.uniform(name, shape, math.sqrt(6 / (words + self.case.d)))
-        if self.case.init == "joey" or self.case.init.startswith("fairseq") or (
+        asked = self.case.inputs.get("init_pad") == "zero" and name.startswith("embedding")
+        if asked or self.case.init == "joey" or self.case.init.startswith("fairseq") or (
                 self.case.start() == PAD and not self.case.starts_without_token()):
             self.p[name][PAD] = 0
 
@@ -252,7 +253,7 @@ class Start:
         self.p[name] = self.uniform(name, (fan_out, fan_in), math.sqrt(2 / (1 + 5)) * math.sqrt(3 / fan_in))
 
     def xavier(self, name, fan_out, fan_in, seen_fan_out):
-        if self.case.init == "torch_default":
+        if self.case.init in ("torch_default", "kaiming"):
             self.torch_linear(name, fan_out, fan_in)
         elif self.case.init == "normal":
             self.p[name] = self.normal(name, (fan_out, fan_in), self.case.inputs["init_std"])
@@ -666,6 +667,10 @@ def cases():
     yield "odd_widths_deep_decoder", Case("layer_norm", "pre", d=6, f=7, heads=3, encoder_layers=1, decoder_layers=2)
     yield "torch_default_untied", Case("layer_norm", "pre", init="torch_default", tied="none")
     yield "kaiming_released", Case("none", "pre", init="kaiming_released")
+    # As the AdaNorm paper: of fairseq's inputs PAD is 0, and the softmax has it.
+    yield "kaiming", Case("ada_norm", "pre", init="kaiming", tied="target", mask=False, output_bias=False, norm_settings={"ada_norm.c": 2.0},
+                          inputs={"init_pad": "zero", "special_outputs": True, "positions.form": "halves", "positions.first": 2, "decoder_start": "eos"})
+    yield "kaiming_untied", Case("none", "pre", init="kaiming", tied="none", mask=False, inputs={"init_pad": "zero", "special_outputs": True})
     yield "sublayers_in_another_order", Case("layer_norm", "pre", decoder_layers=2, sublayers={
         "encoder": "ffn, self_attention", "decoder": "cross_attention, ffn, self_attention"})
     yield "sublayers_left_out_post", Case("scale_norm_fixed", "post", fix_norm=True, decoder_layers=2, sublayers={
@@ -710,6 +715,7 @@ def classifier_cases():
     for norm in ("none", "layer_norm"):
         yield f"{norm}_pre_torch_default", ClassifierCase(norm, "pre", init="torch_default")
     yield "none_pre_kaiming_released", ClassifierCase("none", "pre", init="kaiming_released")
+    yield "none_pre_kaiming", ClassifierCase("none", "pre", init="kaiming")
     yield "sublayers_in_another_order", ClassifierCase("layer_norm", "pre", sublayers={"encoder": "ffn, self_attention"})
     yield "fix_norm_scale_norm_fixed_post_small_init", ClassifierCase("scale_norm_fixed", "post", fix_norm=True, init="small_init")
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/recipes/*.json: twenty updates of the recipes grids/base/ds.toml and joey.toml at a small size, from the lines of a
-corpus on, by a second program that shares nothing with the engine.
+"""Writes tests/golden/recipes/*.json: twenty updates of the recipes grids/base/ds.toml, joey.toml and ada_*.toml at a small size, from the
+lines of a corpus on, by a second program that shares nothing with the engine.
 
-Vocabulary, reading, batches, loss, accumulation, optimiser and schedule are written here as docs/spec/training.md §4 and §5 have them; the
+Vocabulary, reading, batches, loss, accumulation, optimiser and schedule are written here as docs/spec/training.md §3 to §5 have them; the
 model, in double precision, is make_golden.py's; Adam and the plateau scheduler of JoeyNMT are torch's own. Nothing is read from grids/.
 Needs torch and numpy; run by hand when a definition changes, look at the difference, commit it:
 
     python3 tools/make_golden_recipes.py tests/golden/recipes
 
 A file has:
-    base         the file of settings that the case is of
+    base         the file of settings that the case is of, or several, of which later ones win
     small        the settings that are laid over it
     recipe       the values of the recipe of the settings that `small` replaces, or that twenty updates of so small a model do not show
     train, dev, test  pairs of lines
@@ -132,9 +132,31 @@ def batches_of_torchtext(train, seed, pass_number, tokens):
     return [b for b in [*batches, batch] if b]
 
 
+def batches_of_fairseq(train, seed, pass_number, tokens):
+    """training.md §2.1: sorted by the target's length, and stably by the source's; each length has its EOS. A batch that the next pair would
+    make too large keeps a multiple of 8 sentences, or all if it has fewer than 8; the others open the next one. Only the order of the
+    batches changes from pass to pass."""
+    def size(batch):
+        return len(batch) * max(max(len(train.sources[i]), len(train.targets[i])) for i in batch)
+
+    order = shuffled(range(len(train)), seed, 0, 0)
+    order.sort(key=lambda i: len(train.targets[i]))
+    order.sort(key=lambda i: len(train.sources[i]))
+    batches, batch = [], []
+    for i in order:
+        if batch and size([*batch, i]) > tokens:
+            kept = len(batch) if len(batch) < 8 else len(batch) - len(batch) % 8
+            batches.append(batch[:kept])
+            batch = batch[kept:]
+        batch.append(i)
+    return shuffled([*batches, batch], seed, pass_number, 1)
+
+
 # --- losses --------------------------------------------------------------------------------------------------------------------
 def smoothed_labels(labels, vocabulary, epsilon, form):
     """[N, V]"""
+    if form == "fairseq":
+        return (1 - epsilon) * torch.eye(vocabulary)[labels] + epsilon / vocabulary
     others = {"zero": vocabulary - 1, "joey": vocabulary - 2}[form]
     q = torch.full((len(labels), vocabulary), epsilon / others)
     if form == "joey":
@@ -144,28 +166,31 @@ def smoothed_labels(labels, vocabulary, epsilon, form):
 
 
 def losses(model, epsilon, form):
-    """Of each label: the Kullback-Leibler divergence, -log p, and the sentence that it is of."""
+    """Of each label: the Kullback-Leibler divergence (of fairseq the cross-entropy), -log p, and the sentence that it is of."""
     labels = torch.tensor([label for sentence in model.batch.labels for label in sentence])
     sentence = torch.tensor([i for i, labels in enumerate(model.batch.labels) for _ in labels])
     logits = torch.cat([rows[:len(labels)] for rows, labels in zip(model.logits(), model.batch.labels)])
     logp = torch.log_softmax(logits, -1)
     q = smoothed_labels(labels, logits.shape[1], epsilon, form)
-    divergence = (torch.xlogy(q, q) - q * logp).sum(-1)
+    entropy = 0 if form == "fairseq" else torch.xlogy(q, q)
+    divergence = (entropy - q * logp).sum(-1)
     return divergence, -logp[torch.arange(len(labels)), labels], sentence
 
 
 # --- optimisers ----------------------------------------------------------------------------------------------------------------
 class TensorFlowAdam:
-    """ε is added to the root as it is; the corrections are the learning rate's."""
+    """ε is added to the root as it is; the corrections are the learning rate's. fairseq's, too, which has a decay before each step."""
 
-    def __init__(self, parameters, beta1, beta2, epsilon):
-        self.parameters, self.beta1, self.beta2, self.epsilon = parameters, beta1, beta2, epsilon
+    def __init__(self, parameters, beta1, beta2, epsilon, decay=0.0):
+        self.parameters, self.beta1, self.beta2, self.epsilon, self.decay = parameters, beta1, beta2, epsilon, decay
         self.m, self.v = [torch.zeros_like(p) for p in parameters], [torch.zeros_like(p) for p in parameters]
         self.t = 0
 
     @torch.no_grad()
     def step(self, rate):
         self.t += 1
+        for p in self.parameters:
+            p -= rate * self.decay * p
         rate *= math.sqrt(1 - self.beta2**self.t) / (1 - self.beta1**self.t)
         for p, m, v in zip(self.parameters, self.m, self.v):
             m += (1 - self.beta1) * (p.grad - m)
@@ -361,6 +386,100 @@ class Joey(Recipe):
         return outputs
 
 
+class Ada(Recipe):
+    """Translation of the AdaNorm paper: fairseq 0.8. One of its corpora, `released` as the released code has it. `accumulate`, `peak`,
+    `dropout` and `c` are the recipe's own."""
+    SMALL_COMMON = SMALL | {
+        "text.kind": "segmented", "model.heads": 2, "model.encoder_layers": 2, "model.decoder_layers": 2, "model.norm.kind": "ada_norm",
+        "train.batch.tokens": 60, "train.max_updates": UPDATES, "train.schedule.warmup_updates": 8, "train.optimiser.weight_decay": 0.5}
+    RECIPE_COMMON = {
+        "model.encoder_layers": 6, "model.decoder_layers": 6, "model.norm.kind": "layer_norm", "train.batch.tokens": 4096, "train.adam.eps": 1e-8,
+        "text.max_words": 0, "text.split_unseen": False, "train.early_stop": 0, "train.min_lr": 1e-9, "train.clip_norm": 0.0,
+        "decode.search": "fairseq", "decode.length_penalty": "length", "decode.max_length": 201}
+    OF_CORPUS = {
+        "ada_de_en": dict(tied="all", dropout=(0.3, 0.1, 0.1), c=2.0, peak=1.5e-3, accumulate=2, recipe={
+            "model.d_model": 512, "model.d_ff": 1024, "model.heads": 4, "train.schedule.warmup_updates": 8000,
+            "train.optimiser.weight_decay": 1e-4, "train.max_epochs": 1000, "train.max_updates": 90000, "decode.beam": 5, "decode.alpha": 1.0,
+            "text.kind": "bpe", "text.merges": 10000}),
+        "ada_en_vi": dict(tied="none", dropout=(0.1, 0.0, 0.0), c=1.0, peak=1e-3, accumulate=1, recipe={
+            "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8, "train.schedule.warmup_updates": 8000,
+            "train.optimiser.weight_decay": 1e-4, "train.max_epochs": 1000, "train.max_updates": 90000, "decode.beam": 5, "decode.alpha": 1.0,
+            "text.kind": "bpe", "text.merges": 10000, "text.learned": "joint"}),
+        "ada_en_de": dict(tied="all", dropout=(0.3, 0.1, 0.1), c=2.0, peak=1e-3, accumulate=1, recipe={
+            "model.d_model": 1024, "model.d_ff": 4096, "model.heads": 16, "train.schedule.warmup_updates": 4000,
+            "train.optimiser.weight_decay": 0.0, "train.max_epochs": 20, "decode.beam": 4, "decode.alpha": 0.6, "text.kind": "segmented"}),
+    }
+    TOKENS, WARMUP, DECAY, EPOCHS, NORM_EPS = 60, 8, 0.5, 2, 0.05
+
+    def __init__(self, corpus, released=False):
+        own = self.OF_CORPUS[corpus]
+        self.accumulate, self.peak, self.released = own["accumulate"], own["peak"], released
+        self.BASE = [corpus + ".toml", "ada_released.toml"] if released else corpus + ".toml"
+        self.SMALL, self.RECIPE = dict(self.SMALL_COMMON), self.RECIPE_COMMON | own["recipe"]
+        if released:
+            self.SMALL["model.norm.eps"], self.RECIPE["model.norm.eps"] = self.NORM_EPS, 1e-5
+            self.RECIPE |= {"train.select.kind": "best", "train.select.count": 1, "train.select.by": "loss"}
+        else:
+            self.SMALL["train.select.count"] = self.EPOCHS
+            self.RECIPE |= {"train.select.kind": "last_epochs", "train.select.count": 10}
+        draw = random.Random(31)
+        source_words, target_words = list("abcdefgh"), list("cdpqrst")
+        train = made_up(draw, {1: 28, 2: 48}[self.accumulate], 9, source_words, target_words)
+        train[7] = (repeated(draw, source_words, 59), "c d")  # with its EOS as long as a batch may be
+        texts = {"train": train} | {name: made_up(draw, 5, 7, source_words + ["new"], target_words + ["new"]) for name in ("dev", "test")}
+        if released:  # dev has labels that training makes less likely: the last evaluation is not the best
+            texts["dev"] = made_up(draw, 5, 16, source_words, list("abefgh"))
+        joint = own["tied"] == "all"
+        sides = [numbering([line for pair in train for line in pair])] * 2 if joint else [numbering(lines) for lines in zip(*train)]
+        residual, attention, relu = own["dropout"]
+        norm_settings = {"ada_norm.c": own["c"], "ada_norm.k": 0.1}
+        if released:
+            norm_settings |= {"scope": "final_only", "eps": self.NORM_EPS, "eps_mode": "std_add", "deviation": "unbiased"}
+        seed = 1
+        case = Case(
+            "ada_norm", "pre", init="kaiming_released" if released else "kaiming", tied=own["tied"], mask=False, output_bias=False,
+            encoder_layers=2, decoder_layers=2, norm_settings=norm_settings,
+            dropout={"residual": residual, "attention": attention, "relu": relu, "word": 0.0},
+            inputs={"positions.form": "halves", "positions.first": 2, "decoder_start": "eos", "init_pad": "zero",
+                    "special_outputs": True},  # the loss is over all types; the search here is not
+            source_vocabulary=len(sides[0]), target_vocabulary=len(sides[1]), init_seed=seed, dropout_seed=seed)
+        super().__init__(texts, *sides, case, seed, 0.1, "fairseq")
+
+    def batches(self):
+        return batches_of_fairseq(self.sets["train"], self.seed, self.pass_number, self.TOKENS)
+
+    def rate(self, made):
+        """After `made` updates."""
+        if made < self.WARMUP:
+            return 1e-7 + made * (self.peak - 1e-7) / self.WARMUP
+        return self.peak * math.sqrt(self.WARMUP / made)
+
+    def train(self):
+        optimiser = TensorFlowAdam(self.leaves, 0.9, 0.98, ADAM_EPSILON, self.DECAY)
+        ends = []  # of epochs
+        for update in range(1, UPDATES + 1):
+            self.zero_gradients()
+            batches = [self.next_batch() for _ in range(self.accumulate)]
+            labels = [sum(len(self.sets["train"].targets[i]) for i in pairs) for pairs, _ in batches]
+            sums = sum(self.backward(update, pairs, None, count / sum(labels), by_sentence=False) for (pairs, _), count in zip(batches, labels))
+            assert sums[1] == sum(labels)
+            ends_pass = any(ended for _, ended in batches)
+            self.report(update, sums[0] / sums[1], self.rate(update - 1), ends_pass)
+            optimiser.step(self.rate(update - 1))
+            if ends_pass or update == UPDATES:
+                self.evaluate(update)
+            if ends_pass:
+                ends.append(update)
+        assert UPDATES not in ends, "the end of the training shall not be that of an epoch"
+        by_loss = sorted(self.evaluations, key=lambda update: self.evaluations[update]["dev.ppl_smoothed"])
+        assert len(ends) > self.EPOCHS
+        assert by_loss[0] != UPDATES or not self.released
+        selected = by_loss[:1] if self.released else ends[-self.EPOCHS:]
+        self.load_mean(selected)
+        scores = {"selected_step": selected[-1]} | ({} if self.released else {"averaged_checkpoints": len(selected)})
+        return self.perplexities("dev") | self.perplexities("test") | scores, None
+
+
 def golden(recipe, small):
     scores, outputs = recipe.train()
     settings = recipe.SMALL | small
@@ -392,6 +511,9 @@ def cases():
     yield "joey", Joey("pre"), {}
     for placement in ("joey_pre", "joey_post"):
         yield placement, Joey(placement), {"model.placement": placement}
+    for corpus in Ada.OF_CORPUS:
+        yield corpus, Ada(corpus), {}
+    yield "ada_released", Ada("ada_de_en", released=True), {}
 
 
 def main():

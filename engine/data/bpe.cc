@@ -159,7 +159,7 @@ std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>
   return MergeLearner(words).learn(count);
 }
 
-Bpe::Bpe(std::vector<Merge> merges) : merges_(std::move(merges)) {
+Bpe::Bpe(std::vector<Merge> merges, bool split_unseen) : merges_(std::move(merges)), split_unseen_(split_unseen) {
   for (size_t i = 0; i < merges_.size(); ++i) {
     const auto& [left, right] = merges_[i];
     ranks_.emplace(merge_key(left, right), i);
@@ -167,7 +167,7 @@ Bpe::Bpe(std::vector<Merge> merges) : merges_(std::move(merges)) {
   }
 }
 
-Bpe Bpe::learn(const TrainingText& train, int64_t merges) {
+Bpe Bpe::learn(const TrainingText& train, int64_t merges, bool split_unseen) {
   std::map<std::string, int64_t, std::less<>> counts;
   const std::array<std::span<const std::string>, 2> sides = {train.source, train.target};
   for (const std::span<const std::string> side : sides) {
@@ -184,14 +184,14 @@ Bpe Bpe::learn(const TrainingText& train, int64_t merges) {
   }
   // TwT samples the joint text in proportion to the root of each language's size. Both sides of a corpus have the same
   // number of sentences, so the sample is all of both.
-  Bpe bpe(learn_merges(counts, merges));
+  Bpe bpe(learn_merges(counts, merges), split_unseen);
   for (size_t side = 0; side < sides.size(); ++side) {
     for (const std::string& line : sides[side]) {
       for (const std::string_view word : split_words(line)) {
         std::vector<std::string>& pieces = bpe.known_words_[side][std::string(word)];
         if (!pieces.empty()) continue;
         for (const std::string& unit : bpe.merge_word(word)) pieces.push_back(written(unit));
-        bpe.allowed_[side].insert(pieces.begin(), pieces.end());
+        if (split_unseen) bpe.allowed_[side].insert(pieces.begin(), pieces.end());
       }
     }
   }
@@ -216,7 +216,7 @@ std::vector<std::string> Bpe::merge_word(std::string_view word) const {
 void Bpe::restrict(const std::string& unit, const Pieces& allowed, std::vector<std::string>& out) const {
   std::string piece = written(unit);
   const auto made = made_by_.find(unit);
-  if (made == made_by_.end() || allowed.contains(piece)) {
+  if (!split_unseen_ || made == made_by_.end() || allowed.contains(piece)) {
     out.push_back(std::move(piece));
     return;
   }
@@ -244,12 +244,13 @@ std::vector<std::string> Bpe::encode(std::string_view line, Side side) const {
 
 std::string Bpe::join(std::span<const std::string> pieces) const { return join_continued(pieces); }
 
-// Three parts, each followed by an empty line: merges "left right", then the pieces of the source and of the target,
-// sorted.
+// Parts that are each followed by an empty line: merges "left right", then, where unseen pieces are split, the pieces
+// of the source and of the target, sorted.
 std::string Bpe::bytes() const {
   std::string text;
   for (const auto& [left, right] : merges_) text += merge_key(left, right) + "\n";
   for (const Pieces& allowed : allowed_) {
+    if (!split_unseen_) break;
     text += "\n";
     const std::set<std::string> sorted(allowed.begin(), allowed.end());
     for (const std::string& piece : sorted) text += piece + "\n";
@@ -274,8 +275,9 @@ Bpe Bpe::from_bytes(std::string_view bytes) {
     if (!two_units) throw std::runtime_error("a merge is not two units");
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
-  if (part != parts.size()) throw std::runtime_error("the merges are not followed by the pieces of two sides");
-  Bpe bpe(std::move(merges));
+  const bool split_unseen = part == parts.size();
+  if (!split_unseen && part != 1) throw std::runtime_error("the merges are not followed by the pieces of two sides");
+  Bpe bpe(std::move(merges), split_unseen);
   for (size_t side = 0; side < 2; ++side) bpe.allowed_[side].insert(parts[side + 1].begin(), parts[side + 1].end());
   return bpe;
 }

@@ -27,12 +27,13 @@ using Merge = std::pair<std::string, std::string>;
 /// frequencies alone, not on the order of sentences.
 std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>>& words, int64_t count);
 
-/// The merges and, per side, the allowed pieces: those of the side's own encoded training text. A merged unit that is
-/// not allowed is split recursively until its parts are allowed or single characters (which may be UNK).
+/// The merges and, per side, the allowed pieces: those of the side's own encoded training text. With `split_unseen` a
+/// merged unit that is not allowed is split recursively until its parts are allowed or single characters (which may be
+/// UNK).
 class Bpe final : public Subwords {
  public:
   /// REQUIRES: the text has none of BPE's marks (refuse_subword_marks()).
-  static Bpe learn(const TrainingText& train, int64_t merges);
+  static Bpe learn(const TrainingText& train, int64_t merges, bool split_unseen = true);
   /// Throws std::runtime_error if `bytes` is not the output of bytes().
   static Bpe from_bytes(std::string_view bytes);
 
@@ -45,7 +46,7 @@ class Bpe final : public Subwords {
  private:
   using Pieces = std::unordered_set<std::string>;
 
-  explicit Bpe(std::vector<Merge> merges);
+  Bpe(std::vector<Merge> merges, bool split_unseen);
   std::vector<std::string> merge_word(std::string_view word) const;
   void restrict(const std::string& unit, const Pieces& allowed, std::vector<std::string>& out) const;
   const std::vector<std::string>& encode_word(std::string_view word, Side side) const;
@@ -53,7 +54,8 @@ class Bpe final : public Subwords {
   std::vector<Merge> merges_;
   std::unordered_map<std::string, size_t> ranks_;    // "left right" → index in merges_
   std::unordered_map<std::string, size_t> made_by_;  // merged unit → index of the first merge that makes it
-  std::array<Pieces, 2> allowed_;                    // by side; as written in text
+  bool split_unseen_;
+  std::array<Pieces, 2> allowed_;  // by side, as written in text; empty without split_unseen_
   // By side: the pieces of words encoded so far.
   mutable std::array<std::unordered_map<std::string, std::vector<std::string>>, 2> known_words_;
 };

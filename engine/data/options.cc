@@ -51,6 +51,14 @@ void describe(SettingsVisitor& v, TextOptions& o) {
                   "own training text, with embeddings of its own",
        .neutral = "joint"},
       o.vocabulary, kJointOrPerSide);
+  v.flag(
+      {.key = "split_unseen",
+       .meaning = "of BPE, a piece of dev or test that the training text of its side does not have is split again "
+                  "until its parts are there, or characters (fastBPE with a vocabulary, TwT); false: it stays, and is "
+                  "UNK where the vocabulary does not have it (subword-nmt without a vocabulary)",
+       .neutral = true,
+       .switched_off_by = o.kind == TextKind::kBpe ? "" : "text.kind"},
+      o.split_unseen);
   v.integer({.key = "min_count",
              .meaning = "pieces that occur less often than this in the training text of their vocabulary are UNK; 1 "
                         "keeps all",

@@ -47,6 +47,8 @@ struct TextOptions {
   int64_t pieces = 2000;  // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
   LearnedFrom learned = LearnedFrom::kJoint;
   VocabularyKind vocabulary = VocabularyKind::kJoint;
+  /// kBpe: a piece that the side's training text does not have is split until its parts are there, or characters.
+  bool split_unseen = true;
   int64_t min_count = 1;    // pieces that occur less often in the training text of their vocabulary are UNK
   int64_t max_words = 250;  // training pairs with more words on either side are dropped; 0: no limit
 

@@ -87,7 +87,7 @@ std::vector<std::string> Segmented::encode(std::string_view line, Side) const {
 std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const TrainingText& train) {
   switch (options.kind) {
     case TextKind::kBpe:
-      return std::make_unique<Bpe>(Bpe::learn(train, options.merges));
+      return std::make_unique<Bpe>(Bpe::learn(train, options.merges, options.split_unseen));
     case TextKind::kSentencepiece:
       return learn_sentencepiece(train, options.pieces);
     case TextKind::kSegmented:

@@ -48,7 +48,7 @@ int32_t start_token(const ModelOptions& options) {
     case DecoderStart::kEos:
       return kEos;
     case DecoderStart::kZero:
-      return options.special_outputs || options.input_vector ? kNoToken : kPad;
+      return options.starts_with_pad() ? kPad : kNoToken;
   }
   return kBos;
 }
@@ -77,8 +77,10 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
-  const PadRow pad = decoder_start_ == kPad ? PadRow::kZero : PadRow::kOfInit;
-  const bool drawn = is_fairseq(options.init) && options.init_output_pad == ModelOptions::OutputPad::kRandom;
+  using InitialPad = ModelOptions::InitialPad;
+  const PadRow of_output = decoder_start_ == kPad ? PadRow::kZero : PadRow::kOfInit;
+  const PadRow pad = options.init_pad == InitialPad::kZero ? PadRow::kZero : of_output;
+  const bool drawn = is_fairseq(options.init) && options.init_output_pad == InitialPad::kRandom;
   require(tying_ != Tying::kAll || source_vocab_size == vocab_size,
           "embeddings: one matrix for vocabularies of different sizes");
   const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, pad); };
@@ -92,7 +94,7 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       target_ = output_ = matrix("embedding.target");
       break;
     case Tying::kNone:
-      output_ = declare_embedding(root, "output.weight", vocab_size, drawn ? PadRow::kRandom : pad);
+      output_ = declare_embedding(root, "output.weight", vocab_size, drawn ? PadRow::kRandom : of_output);
       source_ = source_matrix();
       target_ = matrix("embedding.target");
       break;

@@ -57,7 +57,7 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
     // All four projections of attention are drawn as parts of one 4d × d matrix (TwT §2.2).
     return xavier_normal(fan_out * fused(QkvFan::kFused4, place.role));
   }
-  if (options.init == Init::kTorchDefault) return torch_default(fan_in);
+  if (options.init == Init::kTorchDefault || options.init == Init::kKaiming) return torch_default(fan_in);
   if (options.init == Init::kTxl) return {Initial::Kind::kNormal, kTxlDeviation};
   if (options.init == Init::kNormal) return {Initial::Kind::kNormal, options.init_std};
   if (options.init == Init::kJoey) return xavier_uniform(fan_in, fan_out);

@@ -10,13 +10,13 @@ namespace {
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final", "joey_pre", "joey_post"});
 constexpr auto kInits =
     std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default",
-                                     "kaiming_released", "fairseq", "fairseq_0_9", "joey", "normal", "txl"});
+                                     "kaiming", "kaiming_released", "fairseq", "fairseq_0_9", "joey", "normal", "txl"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
 constexpr auto kPositionForms = std::to_array<std::string_view>({"interleaved", "halves", "sin_only"});
 constexpr auto kDecoderStarts = std::to_array<std::string_view>({"bos", "eos", "zero"});
-constexpr auto kOutputPads = std::to_array<std::string_view>({"zero", "random"});
+constexpr auto kInitialPads = std::to_array<std::string_view>({"zero", "random"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 /// Whether the bound of attention's matrices depends on their fan-out.
@@ -107,8 +107,9 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                 "`small_init` attention at √(2/5d) (TwT §2.2); `ds_init` Xavier uniform scaled by depth (DS "
                 "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
                 "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
-                "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
-                "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
+                "layers; `kaiming` weights U(±√(1/fan_in)), biases 0, as the AdaNorm paper's code is meant to have it; "
+                "`kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as that code has it; `fairseq` "
+                "attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
                 "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
                 "U(±√(1/d)); `joey` every matrix Xavier uniform by itself, embeddings too, the embedding of PAD 0, as "
                 "JoeyNMT; `normal` N(0, init_std); `txl` every matrix and embedding N(0, 0.02), gains of norms "
@@ -157,6 +158,14 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
+  v.choice({.key = "init_pad",
+            .meaning = "PAD's row of the input embeddings, also where it is a row of the output matrix: `random` as "
+                       "the other rows; `zero`, as in fairseq. The inits `fairseq`, `fairseq_0_9` and `joey` have zero",
+            .neutral = "random",
+            .switched_off_by = is_fairseq(o.init) || o.init == Init::kJoey ? "model.init"
+                               : o.starts_with_pad()                       ? "model.decoder_start"
+                                                                           : ""},
+           o.init_pad, kInitialPads);
   v.choice({.key = "init_output_pad",
             .meaning = "with init `fairseq` or `fairseq_0_9` and no matrix shared, PAD's row of the output matrix: "
                        "`random` as the other rows, as in fairseq; `zero`, as runs of earlier builds have it",
@@ -164,7 +173,7 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .switched_off_by = !is_fairseq(o.init)                 ? "model.init"
                                : o.tied_embeddings != Tying::kNone ? "model.tied_embeddings"
                                                                    : ""},
-           o.init_output_pad, kOutputPads);
+           o.init_output_pad, kInitialPads);
   v.choice(
       {.key = "decoder_start",
        .meaning = "the decoder's first input, in training and in decoding: the embedding of BOS (`bos`), that of "

@@ -28,8 +28,9 @@ enum class Init {
   kSmallInit,      // attention N(0, √(2 / (5 d))), feed-forward as Xavier normal (TwT §2.2)
   kDsInit,         // Xavier uniform with a factor that falls with the layer: DsInitOptions
   kTorchDefault,   // weights and biases U(±√(1 / fan_in)), as PyTorch's linear layers by default
-  // As the released code of the AdaNorm paper, `--init_method km` (docs/spec/discrepancies.md B5): attention
-  // U(±√(1 / fan_in)), but the feed-forward weights Xavier uniform, because an argument of theirs is misplaced.
+  kKaiming,  // every weight U(±√(1 / fan_in)), biases 0: what the AdaNorm paper's `--init_method km` is meant to be
+  // As its released code has it (docs/spec/discrepancies.md B5): attention U(±√(1 / fan_in)), but the feed-forward
+  // weights Xavier uniform, because an argument of theirs is misplaced.
   kKaimingReleased,
   // fairseq ≤ 0.8: q, k and v Xavier uniform of gain 1/√2, U(±√(6 / (4 d))); all else Xavier uniform; the embedding of
   // PAD 0.
@@ -123,15 +124,19 @@ struct ModelOptions : LayerOptions {
   std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
   std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
-  /// Of `fairseq` and an output matrix of its own: the initial row of PAD.
-  enum class OutputPad { kZero, kRandom };
-  OutputPad init_output_pad = OutputPad::kRandom;
+  /// The initial row of PAD: 0, or as the other rows.
+  enum class InitialPad { kZero, kRandom };
+  InitialPad init_pad = InitialPad::kRandom;         // of the input embeddings; without effect where the init says it
+  InitialPad init_output_pad = InitialPad::kRandom;  // of `fairseq` and an output matrix of its own
   DecoderStart decoder_start = DecoderStart::kBos;
   bool language_embedding = false;     // a learned vector for each side, added to its input rows
   bool input_vector = false;           // one learned vector, added to the input rows of words of both sides (zero)
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
   bool special_outputs = false;        // the output vocabulary has PAD and BOS; needs mask_target_vocabulary = false
+
+  /// The decoder's zero vector is the embedding of PAD.
+  bool starts_with_pad() const { return decoder_start == DecoderStart::kZero && !special_outputs && !input_vector; }
 };
 void describe(SettingsVisitor& visitor, ModelOptions& options);
 /// Throws UserError as for LayerOptions, by check_sublayers(), if the mask leaves special outputs out, and for two

@@ -9,7 +9,9 @@ import itertools
 import lzma
 import os
 import pathlib
+import re
 import sys
+import tarfile
 import tempfile
 import unittest
 import unittest.mock
@@ -17,6 +19,7 @@ import zipfile
 
 import characters
 import get_enwik8
+import get_iwslt14
 import get_iwslt15
 import get_mnist
 import get_rt
@@ -286,6 +289,244 @@ class Tatoeba(unittest.TestCase):
             german = sorted((folder / f"out/{part}.de").read_text(encoding="utf-8") for part in ("test", "train"))
         self.assertEqual(english, ["Don't go , Tom !\n", "Once more\n"])
         self.assertEqual(german, ["Geh nicht , \u201e Tom \u201c !\n", "Noch einmal\n"])
+
+
+def words_and_marks(language):
+    """A tokeniser that shows its language: „x“ apart for German, x's for English, and & escaped."""
+    def tokenise(line):
+        line = line.replace("&", "&amp;").replace("|", "&#124;")
+        line = re.sub("([„“])", r" \1 ", line) if language == "de" else line.replace("'s", " &apos;s")
+        return re.sub("([.,?!])", r" \1 ", line)
+
+    return tokenise
+
+
+class Iwslt14(unittest.TestCase):
+    TALK = {
+        "de": ["<url>http://www.ted.com/talks/a</url>", "<keywords>talks, Physik</keywords>", "<speaker>Anna Öl</speaker>",
+               "<talkid>1</talkid>", "<title>Anna Öl: Über „Straßen“</title>", "<description>TED Talk Beschreibung: Berge</description>"],
+        "en": ["<url>http://www.ted.com/talks/a</url>", "<keywords>talks, physics</keywords>", "<speaker>Anna Öl</speaker>",
+               "<talkid>1</talkid>", "<title>Anna Öl: On Anna's roads</title>", "<description>TED Talk Subtitles: roads</description>"]}
+    # Its pairs after cleaning: the speaker, the title and the description (7 and 7, 4 and 4 tokens) stay.
+    KEPT_OF_TALK = [("<speaker>anna öl</speaker>", "<speaker>anna öl</speaker>"),
+                    ("anna öl: über „ straßen “", "anna öl: on anna &apos;s roads"),
+                    ("ted talk beschreibung: berge", "ted talk subtitles: roads")]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.out = pathlib.Path(folder.name) / "raw", pathlib.Path(folder.name) / "made" / "out"
+        self.folder.mkdir()
+        self.files = {f"train.tags.de-en.{language}": lines + [f"Satz {n} ." if language == "de" else f"Line {n} ." for n in range(43)]
+                      for language, lines in self.TALK.items()}
+        for test in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"):
+            for language in ("de", "en"):
+                self.files[f"IWSLT14.{test}.de-en.{language}.xml"] = [
+                    '<?xml version="1.0" encoding="UTF-8"?>', '<doc docid="1">', "<title>not taken</title>",
+                    f'<seg id="1"> {test} „A“ {language}’s B. </seg>', '  <seg id="2">AT&amp;T</seg>  ', "</doc>"]
+        fake = unittest.mock.patch.object(get_iwslt14, "moses_tokenisers", lambda: [words_and_marks("de"), words_and_marks("en")])
+        fake.start()
+        self.addCleanup(fake.stop)
+
+    def put(self):
+        for name, lines in self.files.items():
+            (self.folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+    def pack(self):
+        with tarfile.open(self.folder / "de-en.tgz", "w:gz") as archive:
+            for name, lines in self.files.items():
+                data = "".join(line + "\n" for line in lines).encode()
+                member = tarfile.TarInfo("de-en/" + name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+
+    def get(self):
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                get_iwslt14.main(self.folder, self.out)
+        except SystemExit as end:
+            self.assertFalse(self.out.exists())
+            return end.code
+        return printed.getvalue()
+
+    def made(self, part):
+        sides = [(self.out / f"{part}.{language}").read_text(encoding="utf-8").split("\n") for language in ("de", "en")]
+        self.assertEqual([side.pop() for side in sides], ["", ""])
+        return list(zip(*sides, strict=True))
+
+    def test_EveryTwentyThirdPairIsDev(self):
+        self.put()
+        said = self.get().splitlines()
+        pairs = self.KEPT_OF_TALK + [(f"satz {n} .", f"line {n} .") for n in range(43)]
+        self.assertEqual(self.made("dev"), [("satz 19 .", "line 19 ."), ("satz 42 .", "line 42 .")])
+        self.assertEqual(self.made("train"), [pair for pair in pairs if pair not in self.made("dev")])
+        self.assertEqual(len(self.made("train")), 44)
+        self.assertEqual(said, [f"{self.out}/train.{{de,en}}: 44 pairs (not as published: 160,239)",
+                                f"{self.out}/dev.{{de,en}}: 2 pairs (not as published: 7,283)",
+                                f"{self.out}/test.{{de,en}}: 10 pairs (not as published: 6,750)"])
+        self.assertEqual(len(list(self.out.iterdir())), 6)
+        with unittest.mock.patch.object(get_iwslt14, "PUBLISHED", {"train": 44, "dev": 2, "test": 10}):
+            self.assertEqual([line.split(": ")[1] for line in self.get().splitlines()],
+                             ["44 pairs (as published)", "2 pairs (as published)", "10 pairs (as published)"])
+
+    def test_TheNumbersAreThosePublished(self):
+        self.assertEqual(get_iwslt14.PUBLISHED, {"train": 160239, "dev": 7283, "test": 6750})
+
+    def test_TheTestSetsFollowEachOther(self):
+        self.put()
+        self.get()
+        self.assertEqual(self.made("test"), [pair for test in ("ted . dev2010", "tedx . dev2012", "ted . tst2010", "ted . tst2011", "ted . tst2012")
+                                             for pair in [(f"{test} „ a “ de's b .", f"{test} „a“ en &apos;s b ."), ("at&amp;amp;t", "at&amp;amp;t")]])
+
+    def test_OnlySomeTagsAreLeftOutWithTheirLines(self):
+        self.files["train.tags.de-en.de"] = ["a <url> b", "<talkid>2", "x <keywords>", "<translator>C</translator>", "<title>D</title> E<title>"]
+        self.files["train.tags.de-en.en"] = ["<url>", "<talkid>", "<keywords>", "<translator>c</translator>", "<description>d e</description>"]
+        self.put()
+        self.get()
+        self.assertEqual(self.made("train"), [("<translator>c</translator>", "<translator>c</translator>"), ("d e", "d e")])
+
+    def test_PairsAreCleanedByTheirTokens(self):
+        def words(count):
+            return " ".join(["W"] * count)
+
+        pairs = [(words(175), words(175)), (words(176), words(175)), (words(175), words(176)), (words(3), words(2)), (words(2), words(3)),
+                 (words(4), words(2)), (words(2), words(4)), (words(150), words(100)), (words(151), words(100)), (words(100), words(151)),
+                 ("", "w"), ("w", "  "), ("", ""), ("W.", "W"), ("W.", "W w"), (words(173) + ".,", words(120)), (words(174) + ".,", words(120)),
+                 (" a\u00a0 b\t", "A  B")]
+        for language, side in zip(("de", "en"), zip(*pairs)):
+            self.files[f"train.tags.de-en.{language}"] = list(side)
+        self.put()
+        self.get()
+        def lower(count):
+            return words(count).lower()
+        self.assertEqual(self.made("train"), [
+            (lower(175), lower(175)), (lower(3), lower(2)), (lower(2), lower(3)), (lower(150), lower(100)), ("w .", "w w"),
+            (lower(173) + " . ,", lower(120)), ("a b", "a b")])
+
+    def test_LettersAreLoweredOneByOne(self):
+        self.files["train.tags.de-en.de"], self.files["train.tags.de-en.en"] = ["ÄÖÜ ẞ ΟΔΟΣ"], ["A B C"]
+        self.put()
+        self.get()
+        self.assertEqual(self.made("train"), [("äöü ß οδοσ", "a b c")])
+
+    def test_AnArchiveAndPackedFilesAreAsGood(self):
+        self.put()
+        self.get()
+        plain = {file.name: file.read_bytes() for file in self.out.iterdir()}
+        self.assertEqual(len(plain), 6)
+
+        def expect_the_same():
+            for file in self.out.iterdir():
+                file.unlink()
+            self.get()
+            self.assertEqual({file.name: file.read_bytes() for file in self.out.iterdir()}, plain)
+
+        for file in self.folder.iterdir():
+            (self.folder / (file.name + ".xz")).write_bytes(lzma.compress(file.read_bytes()))
+            file.unlink()
+        expect_the_same()
+        for file in self.folder.iterdir():
+            file.unlink()
+        self.pack()
+        expect_the_same()
+        for language in ("de", "en"):
+            self.files[f"IWSLT14.TED.dev2012.de-en.{language}.xml"] = self.files.pop(f"IWSLT14.TEDX.dev2012.de-en.{language}.xml")
+        self.pack()
+        expect_the_same()
+        (self.folder / "de-en.tgz").unlink()
+        self.put()
+        expect_the_same()
+
+    def test_AMissingFileIsNamed(self):
+        for name in list(self.files):
+            with self.subTest(name):
+                self.put()
+                (self.folder / name).unlink()
+                self.assertEqual(self.get(), f"get_iwslt14: {self.folder / name} (or .xz, .gz, .zip) is missing: put de-en.tgz of IWSLT'14 (WIT3, "
+                                             "2014-01, https://wit3.fbk.eu), or its files, there, or name its folder")
+                lines = self.files.pop(name)
+                self.pack()
+                self.assertEqual(self.get(), f"get_iwslt14: {self.folder / 'de-en.tgz'} has no {name}: it is another corpus, or incomplete; put "
+                                             "de-en.tgz of IWSLT'14 (WIT3, 2014-01, https://wit3.fbk.eu) there")
+                (self.folder / "de-en.tgz").unlink()
+                self.files[name] = lines
+
+    def test_AMissingLineIsNamedWithItsTalk(self):
+        second = {"de": ["<url>b</url>", "Eins", "Zwei", "Drei"], "en": ["<url>b</url>", "One", "Two", "Three"]}
+        for language in ("de", "en"):
+            self.files[f"train.tags.de-en.{language}"] += second[language]
+        del self.files["train.tags.de-en.en"][-2]
+        self.put()
+        self.assertEqual(self.get(), "get_iwslt14: without the lines of <url>, <talkid>, <keywords> train.tags.de-en.de has 49 lines and "
+                                     "train.tags.de-en.en has 48 lines (talk 2 3 and 2): line n of one must be the translation of line n of the "
+                                     "other; download them again")
+        for language in ("de", "en"):
+            self.files[f"train.tags.de-en.{language}"] = ["A", "B"][:1 if language == "en" else 2]
+        self.put()
+        self.assertIn("has 2 lines and train.tags.de-en.en has 1 lines: line n", self.get())
+
+    def test_AMissingSegmentIsNamed(self):
+        name = "IWSLT14.TED.tst2011.de-en.{}.xml"
+        for side, segment, sentence in [
+                ("de", 4, f"segment 2 of {name.format('de')} is missing and of {name.format('en')} has the id 2"),
+                ("en", 3, f"segment 1 of {name.format('de')} has the id 1 and of {name.format('en')} has the id 2")]:
+            lines = list(self.files[name.format(side)])
+            del self.files[name.format(side)][segment]
+            self.put()
+            self.assertEqual(self.get(), f"get_iwslt14: {sentence}: both must have the same segments; download them again")
+            self.files[name.format(side)] = lines
+        for side in ("de", "en"):
+            self.files[name.format(side)] = ["<doc>", "</doc>"]
+        self.put()
+        self.assertEqual(self.get(), f"get_iwslt14: {name.format('de')} has no segment: it is damaged; download it again")
+
+    def test_ADamagedFileIsRefused(self):
+        self.put()
+        (self.folder / "train.tags.de-en.de").write_bytes(b"caf\xe9\n")
+        self.assertRegex(self.get(), f"^get_iwslt14: {self.folder}/train.tags.de-en.de is not UTF-8 .*; download it again$")
+        self.pack()
+        packed = self.folder / "de-en.tgz"
+        packed.write_bytes(packed.read_bytes()[:-200])
+        self.assertRegex(self.get(), f"^get_iwslt14: {packed} cannot be unpacked .*; download it again$")
+        packed.write_bytes(b"no archive")
+        self.assertRegex(self.get(), f"^get_iwslt14: {packed} cannot be unpacked .*; download it again$")
+
+    def test_WithoutTheTokeniserASentenceSaysHowToGetIt(self):
+        self.put()
+        unittest.mock.patch.stopall()
+        with unittest.mock.patch.dict(sys.modules, {"sacremoses": None}):
+            self.assertRegex(self.get(), "^get_iwslt14: tokenising needs the package sacremoses: python3 -m pip install sacremoses")
+
+    def test_EachSideIsTokenisedInItsLanguageWithEscapes(self):
+        class MosesTokenizer:
+            def __init__(self, language):
+                self.language = language
+
+            def tokenize(self, line, return_str, escape):
+                return f"{self.language} {return_str} {escape} {line}"
+
+        self.files["train.tags.de-en.de"], self.files["train.tags.de-en.en"] = ["A"], ["B"]
+        self.put()
+        unittest.mock.patch.stopall()
+        with unittest.mock.patch.dict(sys.modules, {"sacremoses": unittest.mock.Mock(MosesTokenizer=MosesTokenizer)}):
+            self.get()
+        self.assertEqual(self.made("train"), [("de true true a", "en true true b")])
+
+    def test_TheTokeniserIsThatOfMoses(self):
+        try:
+            import sacremoses  # noqa: F401
+        except ImportError:
+            self.skipTest("needs the package sacremoses")
+        unittest.mock.patch.stopall()
+        # What Moses' scripts of October 2018 makes of these lines, with -l de and -l en.
+        self.files["train.tags.de-en.de"] = ["„Das war's“, sagte Dr. Müller z.B. am 3. Mai [1,5 % & mehr]... <b>"]
+        self.files["train.tags.de-en.en"] = ["\"That's it,\" said Dr. Miller, e.g. on No. 3 [1,500 | 2] A&B's U.S. -- it was an A."]
+        self.put()
+        self.get()
+        self.assertEqual(self.made("train"), [(
+            "„ das war &apos; s “ , sagte dr. müller z.b. am 3. mai &#91; 1,5 % &amp; mehr &#93; ... &lt; b &gt;",
+            "&quot; that &apos;s it , &quot; said dr. miller , e.g. on no. 3 &#91; 1,500 &#124; 2 &#93; a &amp; b &apos;s u.s. -- it was an a.")])
 
 
 class RealData(unittest.TestCase):

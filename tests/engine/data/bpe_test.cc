@@ -123,6 +123,24 @@ TEST(Bpe, SplitsUnitsThatALanguageDoesNotHave) {
             (Words{"c@@", "d", "a@@", "b"}));  // the target has no cd, nor any of its parts
 }
 
+TEST(Bpe, KeepsUnitsThatALanguageDoesNotHaveIfAsked) {
+  const ParallelText train{{"abq cd"}, {"abcd abcd abcd abcd abcd"}};
+  const Bpe bpe = Bpe::learn(train, 3, /*split_unseen=*/false);
+  const Bpe again = Bpe::from_bytes(bpe.bytes());
+  EXPECT_EQ(again.bytes(), bpe.bytes());
+  for (const Bpe* each : {&bpe, &again}) {
+    EXPECT_EQ(listed(each->merges()), (Words{"a b", "c d</w>", "ab cd</w>"}));
+    EXPECT_EQ(each->encode("abcd", Side::kSource), (Words{"abcd"}));
+    EXPECT_EQ(each->encode("cd abx", Side::kTarget), (Words{"cd", "ab@@", "x"}));
+  }
+}
+
+TEST(Bpe, OfOtherBytesIsRefused) {
+  for (const char* bytes : {"", "a b\n", "a b\n\nab\n\n", "a b\n\n\n\n\n", "ab\n\n", "a \n\n"}) {
+    EXPECT_THROW(Bpe::from_bytes(bytes), std::runtime_error) << bytes;
+  }
+}
+
 TEST(Bpe, TreatsACharacterOfSeveralBytesAsOne) {
   const ParallelText train{{"ñé"}, {"日本"}};
   const Bpe bpe = Bpe::learn(train, 0);

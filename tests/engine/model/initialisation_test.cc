@@ -215,6 +215,30 @@ TEST(Initialisation, TorchDefaultSeesTheInputsOfEachMapAloneAndDrawsItsBias) {
   }
 }
 
+TEST(Initialisation, KaimingIsThatOfEveryMatrixWithoutBiases) {
+  for (const QkvFan fan : {QkvFan::kSeparate, QkvFan::kFused3}) {  // says nothing here
+    ModelOptions options = options_of(Init::kKaiming, fan);
+    options.tied_embeddings = Tying::kNone;
+    const Parameters parameters = parameters_of(options);
+    for (const char* block : {"encoder.1.self_attention", "decoder.1.self_attention", "decoder.1.cross_attention"}) {
+      for (const char* part : {"q", "k", "v", "o"}) {
+        expect_uniform(parameters, fmt::format("{}.{}.weight", block, part), 1 / std::sqrt(double{kWidth}));
+      }
+    }
+    for (const char* block : {"encoder.1.ffn", "decoder.1.ffn"}) {
+      expect_uniform(parameters, fmt::format("{}.w1.weight", block), 1 / std::sqrt(double{kWidth}));
+      expect_uniform(parameters, fmt::format("{}.w2.weight", block), 1 / std::sqrt(double{kInner}));
+    }
+    for (const ParameterSpec& spec : parameters.specs()) {
+      if (!spec.name.ends_with(".bias")) continue;
+      EXPECT_TRUE(parameters.get(spec.name).data().eq(0).all().item<bool>()) << spec.name;
+    }
+    for (const char* table : {"output.weight", "embedding.source", "embedding.target"}) {
+      expect_moments(parameters, table, 1 / std::sqrt(double{kWidth}), Form::kNormal);
+    }
+  }
+}
+
 TEST(Initialisation, KaimingReleasedIsThatOfAttentionAlone) {
   for (const QkvFan fan : {QkvFan::kSeparate, QkvFan::kFused3}) {
     const Parameters parameters = parameters_of(options_of(Init::kKaimingReleased, fan));
@@ -277,15 +301,39 @@ TEST(Initialisation, FairseqsOutputMatrixHasNoPadIfAsked) {
   ModelOptions options = options_of(Init::kFairseq);
   options.tied_embeddings = Tying::kNone;
   const at::Tensor drawn = parameters_of(options).get("output.weight").data().clone();
-  options.init_output_pad = ModelOptions::OutputPad::kZero;
+  options.init_output_pad = ModelOptions::InitialPad::kZero;
   const at::Tensor zeroed = parameters_of(options).get("output.weight").data().clone();
   EXPECT_TRUE(zeroed[kPad].eq(0).all().item<bool>());
   EXPECT_TRUE(zeroed.slice(0, kPad + 1).equal(drawn.slice(0, kPad + 1))) << "the other rows are the same";
   for (const Tying tying : {Tying::kAll, Tying::kTarget}) {
     options.tied_embeddings = tying;
-    options.init_output_pad = ModelOptions::OutputPad::kRandom;
+    options.init_output_pad = ModelOptions::InitialPad::kRandom;
     const char* const output = tying == Tying::kAll ? "embedding.shared" : "embedding.target";
     EXPECT_TRUE(parameters_of(options).get(output).data()[kPad].eq(0).all().item<bool>()) << "it is an input, too";
+  }
+}
+
+// fairseq's output matrix has a PAD that is drawn, where it is not an input, too.
+TEST(Initialisation, OfPadIsZeroInTheInputsIfAsked) {
+  for (const Tying tying : {Tying::kAll, Tying::kTarget, Tying::kNone}) {
+    ModelOptions options = options_of(Init::kKaiming);
+    options.tied_embeddings = tying;
+    const Parameters random = parameters_of(options);
+    options.init_pad = ModelOptions::InitialPad::kZero;
+    const Parameters zero = parameters_of(options);
+    int inputs = 0;
+    for (const ParameterSpec& spec : zero.specs()) {
+      const at::Tensor drawn = random.get(spec.name).data(), asked = zero.get(spec.name).data();
+      if (spec.name.starts_with("embedding.")) {
+        ++inputs;
+        EXPECT_TRUE(asked[kPad].eq(0).all().item<bool>()) << spec.name;
+        EXPECT_FALSE(drawn[kPad].eq(0).any().item<bool>()) << spec.name;
+        EXPECT_TRUE(at::equal(asked.slice(0, kPad + 1), drawn.slice(0, kPad + 1))) << spec.name;
+      } else {
+        EXPECT_TRUE(at::equal(asked, drawn)) << spec.name;
+      }
+    }
+    EXPECT_EQ(inputs, tying == Tying::kAll ? 1 : 2);
   }
 }
 
@@ -311,10 +359,12 @@ TEST(Initialisation, TheClassifiersHeadFollowsTheInit) {
     parameters.allocate();
     return parameters;
   };
-  const Parameters torch = parameters_with(Init::kTorchDefault), km = parameters_with(Init::kKaimingReleased);
+  const Parameters torch = parameters_with(Init::kTorchDefault), kaiming = parameters_with(Init::kKaiming),
+                   km = parameters_with(Init::kKaimingReleased);
   for (const char* part : {"output.weight", "output.bias"}) expect_uniform(torch, part, 1 / std::sqrt(128.0));
+  expect_uniform(kaiming, "output.weight", 1 / std::sqrt(128.0));
   expect_uniform(km, "output.weight", std::sqrt(6.0 / (128 + kClasses)));
-  EXPECT_TRUE(km.get("output.bias").data().eq(0).all().item<bool>());
+  for (const Parameters* p : {&kaiming, &km}) EXPECT_TRUE(p->get("output.bias").data().eq(0).all().item<bool>());
 }
 
 TEST(Initialisation, EmbeddingsAreNormalOrTinyAndUniformWithFixNorm) {

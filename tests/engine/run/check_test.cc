@@ -104,6 +104,21 @@ TEST(Check, TellsTheKindBeforeAnotherSettingThatSwitchesOneOffToo) {
             (json{{"model.init_output_pad", "model.tied_embeddings = \"all\""}}));
 }
 
+TEST(Check, TellsWhatMakesTheRowOfPadZeroInAnyCase) {
+  for (const char* init : {"fairseq", "joey"}) {
+    EXPECT_EQ(unused_in({{"model.init_pad", "zero"}, {"model.init", init}}),
+              (json{{"model.init_pad", fmt::format("model.init = \"{}\"", init)}}));
+  }
+  const json start = {{"model.init_pad", "zero"}, {"model.decoder_start", "zero"}};
+  EXPECT_EQ(unused_in(start), (json{{"model.init_pad", "model.decoder_start = \"zero\""}}));
+  for (const char* other : {"model.input_vector", "model.special_outputs"}) {
+    json with_other = start;
+    with_other["model.mask_target_vocabulary"] = false;
+    with_other[other] = true;
+    EXPECT_TRUE(unused_in(with_other).is_null()) << "the zero vector is no row of the embedding";
+  }
+}
+
 TEST(Check, TellsNoSettingThatHasAnEffectOrIsLocal) {
   EXPECT_TRUE(unused_in(json::object()).is_null());
   EXPECT_TRUE(unused_in({{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.1}}).is_null());

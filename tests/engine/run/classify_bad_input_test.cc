@@ -107,7 +107,7 @@ TEST_F(ClassifyBadInput, AnInitThatTheTaskHasNotIsRefused) {
             "run.toml:3: model.init = \"kaiming_released\" is not known; it must be one of: torch_default, "
             "xavier_uniform");
   for (const std::string task : {"translate", "classify"}) {
-    for (const std::string init : {"torch_default", "kaiming_released"}) {
+    for (const std::string init : {"torch_default", "kaiming", "kaiming_released"}) {
       EXPECT_EQ(refused("task = \"" + task + "\"\n[model]\ninit = \"" + init + "\"\n"), "");
     }
   }

@@ -82,6 +82,7 @@ class TranslateSettings final : public test::SettingChecks {
       test::write_text(runs_.folder() / (std::string(set) + ".forward"), forward);
     }
     runs_.write("other", made_up_pairs(40, 6));
+    runs_.write("unseen", {{"ba qad", "qad ba"}});  // of the training text the source alone has qad
   }
 
   void outputs_differ(const Change& c) {
@@ -335,6 +336,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
         {"text.learned", {"per_side", &Checks::training_differs}},
+        {"text.split_unseen", {false, &Checks::training_differs, {{"data.dev", "unseen"}, {"text.merges", 30}}}},
         {"text.bleu", {"char", &Checks::bleu_is_of_characters}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
         {"model.encoder_sublayers", {"ffn, self_attention", &Checks::training_differs}},
@@ -342,6 +344,10 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"model.decoder_layers", {2, &Checks::training_differs}},
         {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
         {"model.tied_embeddings", {"none", &Checks::training_differs}},
+        {"model.init_pad",
+         {"zero",
+          &Checks::training_differs,
+          {{"model.mask_target_vocabulary", false}, {"train.label_smoothing_form", "fairseq"}}}},
         {"model.init_output_pad",
          {"random",
           &Checks::training_differs,
@@ -463,6 +469,7 @@ std::vector<std::string> TranslateSettings::conditional() {
           "model.ds_init.form",
           "model.ds_init.stacks",
           "model.init_output_pad",
+          "model.init_pad",
           "model.init_qkv_fan",
           "model.init_std",
           "model.norm.deviation",
@@ -472,6 +479,7 @@ std::vector<std::string> TranslateSettings::conditional() {
           "text.learned",
           "text.merges",
           "text.pieces",
+          "text.split_unseen",
           "train.accumulate_by",
           "train.adam.beta1",
           "train.adam.beta2",

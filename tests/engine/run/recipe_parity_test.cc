@@ -1,6 +1,6 @@
-// The recipes of grids/base/ds.toml and joey.toml against PyTorch, from the lines of a corpus on: twenty updates at a
-// small size. The expected numbers are from tools/make_golden_recipes.py, which shares no code with the engine, reads
-// nothing of grids/, and computes in double; what is allowed here is the rounding of float.
+// The recipes of grids/base/ds.toml, joey.toml and ada_*.toml against PyTorch, from the lines of a corpus on: twenty
+// updates at a small size. The expected numbers are from tools/make_golden_recipes.py, which shares no code with the
+// engine, reads nothing of grids/, and computes in double; what is allowed here is the rounding of float.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,6 +33,25 @@ std::vector<std::string> golden_names() {
   return names;
 }
 
+/// The settings of a base file, over those of the file that it names as its own base.
+Settings base_settings(const std::string& name) {
+  Settings own = read_toml_settings(tearless::test::source_root() / "grids/base" / name).values;
+  const auto base = own.find("base");
+  if (base == own.end()) return own;
+  const Settings below = base_settings(base->second.get<std::string>());
+  own.erase(base);
+  return with(below, own);
+}
+
+/// `names`: a file, or several, of which later ones win.
+Settings base_settings(const json& names) {
+  Settings settings;
+  for (const json& name : names.is_array() ? names : json::array({names})) {
+    settings = with(settings, base_settings(name.get<std::string>()));
+  }
+  return settings;
+}
+
 class RecipeParity : public testing::TestWithParam<std::string> {
  protected:
   test::Ended train() {
@@ -43,8 +62,7 @@ class RecipeParity : public testing::TestWithParam<std::string> {
 
   const json golden_ =
       json::parse(test::read_text(tearless::test::source_root() / "tests/golden/recipes" / (GetParam() + ".json")));
-  const Settings base_ =
-      read_toml_settings(tearless::test::source_root() / "grids/base" / golden_.at("base").get<std::string>()).values;
+  const Settings base_ = base_settings(golden_.at("base"));
 
  private:
   test::SmallRuns runs_;

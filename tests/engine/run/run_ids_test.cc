@@ -102,6 +102,8 @@ TEST(RunIds, OfTranslationGolden) {
   // Settings that came later, at the values at which they have no effect.
   Settings neutral = data;
   neutral.insert({{"text.learned", "joint"},
+                  {"text.split_unseen", true},
+                  {"model.init_pad", "random"},
                   {"train.batch.regenerate", "per_pass"},
                   {"train.batch.buffer", 7},
                   {"train.batch.leak_ratio", 0.25},
