@@ -42,7 +42,8 @@ class BaseReader {
       root.erase("base");  // in place: a copied table would lose its line numbers
       add_names(reader.table("names"), file.string(), in_print);
       root.erase("names");
-      add_settings(flatten_toml(root, file.string()), fs::absolute(file).lexically_normal().parent_path(), true, settings);
+      add_settings(flatten_toml(root, file.string()), fs::absolute(file).lexically_normal().parent_path(), true,
+                   settings);
       open_.pop_back();
     }
   }

@@ -1,5 +1,5 @@
-// grids/ada.toml, the tables of "Understanding and Improving Layer Normalization", with runs of the fake engine: published
-// numbers and claimed cells are those of docs/spec, which is read here.
+// grids/ada.toml, the tables of "Understanding and Improving Layer Normalization", with runs of the fake engine:
+// published numbers and claimed cells are those of docs/spec, which is read here.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,9 +69,13 @@ class AdaTables : public RunTest {
 };
 
 TEST_F(AdaTables, HaveThePublishedNumbersOfTheSpecification) {
-  const std::map<std::string, std::string> kNames = {
-      {"none", "none"},          {"layernorm", "layer_norm"},    {"ln_simple", "ln_simple"}, {"detachnorm", "detach_norm"},
-      {"detach_mean", "detach_mean"}, {"detach_var", "detach_var"}, {"adanorm", "ada_norm"}};
+  const std::map<std::string, std::string> kNames = {{"none", "none"},
+                                                     {"layernorm", "layer_norm"},
+                                                     {"ln_simple", "ln_simple"},
+                                                     {"detachnorm", "detach_norm"},
+                                                     {"detach_mean", "detach_mean"},
+                                                     {"detach_var", "detach_var"},
+                                                     {"adanorm", "ada_norm"}};
   std::map<std::string, std::vector<std::optional<double>>> spec;
   for (const auto& [name, row] : rows_of_spec("tables.md", "### Tables 1–4", "* **Table 1**", 9)) {
     const auto kind = kNames.find(name.substr(0, name.find(' ')));

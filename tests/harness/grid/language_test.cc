@@ -431,7 +431,8 @@ TEST_F(Language, CountsHundredsOfThousandsOfConditionalPoints) {
   EXPECT_EQ(load(text).size(), 3 * 100'000 + 7);
 }
 
-// --- defaults of base files -------------------------------------------------------------------------------------------
+// --- defaults of base files
+// -------------------------------------------------------------------------------------------
 
 TEST_F(Language, AnAxisWinsOverTheBaseFilesOfABundle) {
   test::write_text(folder_ / "parser.toml", "lr = 1\nnorm = \"pre\"\nseed = 7\n[train]\nseed = 5\n");
@@ -444,8 +445,8 @@ base  = "parser.toml"
 label = "translation"
 base  = "translation.toml"
 )";
-  const std::vector<std::string> both = {"lr=1 norm=\"none\" seed=7", "lr=1 norm=\"layer\" seed=7", "lr=2 norm=\"none\"",
-                                         "lr=2 norm=\"layer\""};
+  const std::vector<std::string> both = {"lr=1 norm=\"none\" seed=7", "lr=1 norm=\"layer\" seed=7",
+                                         "lr=2 norm=\"none\"", "lr=2 norm=\"layer\""};
   const std::string norms = "[axis]\nnorm = [\"none\", \"layer\"]\n";
   EXPECT_EQ(runs("seeds = 1\n" + tasks + norms), both);
   EXPECT_THAT(runs("seeds = 1\n" + norms + tasks), testing::UnorderedElementsAreArray(both)) << "in either order";
@@ -455,8 +456,9 @@ base  = "translation.toml"
   EXPECT_THAT(error_of([&] { load("seeds = 1\n" + tasks + "set = { norm = \"rms\" }\n" + norms); }),
               HasSubstr("norm is already set by the axis task"))
       << "what a bundle sets itself is no default";
-  EXPECT_THAT(error_of([&] { load("seeds = 1\n" + tasks + "[[axis.size]]\nlabel = \"s\"\nbase = \"translation.toml\"\n"); }),
-              HasSubstr("is already set by the axis task"))
+  EXPECT_THAT(
+      error_of([&] { load("seeds = 1\n" + tasks + "[[axis.size]]\nlabel = \"s\"\nbase = \"translation.toml\"\n"); }),
+      HasSubstr("is already set by the axis task"))
       << "nor are there two defaults";
 }
 
