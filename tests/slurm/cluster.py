@@ -23,6 +23,7 @@ import configuration
 import faults
 import machines
 import packages
+import processes
 
 HERE = pathlib.Path(__file__).resolve()
 
@@ -64,7 +65,7 @@ class Cluster:
 
     def processes(self, machine, containing=""):
         """{pid: command line} of the processes of a machine."""
-        return {pid: line for pid, line in machines.Machines(self.folder).processes(machine).items() if containing in line}
+        return {pid: line for pid, line in machines.Machines(self.folder).processes_of(machine).items() if containing in line}
 
 
 def start(folder, options, visible=(), lives_with=0):
@@ -86,8 +87,8 @@ def start(folder, options, visible=(), lives_with=0):
         keep(folder, unpacked, visible, lives_with, is_up)
     os.close(is_up)
     os.waitpid(child, 0)  # its child is the keeper
-    problem = os.read(up, 1 << 16).decode()  # not to its end: processes of the machines inherit the pipe
-    os.close(up)
+    with open(up) as pipe:
+        problem = pipe.read()
     if problem != "up":
         stop(folder)
         raise RuntimeError(f"the cluster did not start; {folder}/log says more. {problem}")
@@ -98,9 +99,7 @@ def keep(folder, unpacked, visible, lives_with, is_up):
     if os.fork() != 0:
         os._exit(0)
     try:
-        null, log = os.open("/dev/null", os.O_RDONLY), os.open(folder / "log/cluster.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        for old, new in [(null, 0), (log, 1), (log, 2)]:
-            os.dup2(old, new)
+        machines.detach(folder / "log/cluster.log", {is_up})
 
         def when_up():
             for machine in configuration.MACHINES:
@@ -127,7 +126,7 @@ def stop(folder):
         os.kill(keeper, signal.SIGTERM)
         waiting.append(os.pidfd_open(keeper))
     for fd in waiting:
-        machines.wait_for_end(fd)
+        processes.wait_for_end(fd)
 
 
 def execute(folder, machine, command):
@@ -180,7 +179,7 @@ def main():
     elif chosen.command == "exec":
         return execute(chosen.folder, chosen.machine, chosen.words)
     elif chosen.command == "processes":
-        for pid, line in machines.Machines(chosen.folder).processes(chosen.machine).items():
+        for pid, line in machines.Machines(chosen.folder).processes_of(chosen.machine).items():
             print(pid, line)
     elif chosen.command == "why-not":
         reason = why_not()

@@ -28,6 +28,7 @@ class Options:
     slurmd_timeout: int = option(10, "SlurmdTimeout: seconds until a silent node is DOWN")
     grace_time: int = option(4, "GraceTime of the partition low: seconds between warning and end of a job that is preempted")
     over_time_limit: int = option(0, "OverTimeLimit, minutes")
+    requeue_delay: int = option(10, "seconds until a requeued job may start again (Slurm's default is 120: cred_expire of AuthInfo)")
     max_array_size: int = option(1001, "MaxArraySize")
     max_job_count: int = option(10000, "MaxJobCount")
     no_requeue: bool = option(False, "JobRequeue=0: only jobs with --requeue are requeued")
@@ -43,6 +44,7 @@ SlurmctldPort=6817
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
+AuthInfo=cred_expire={options.requeue_delay}
 StateSaveLocation={RUN}/state
 SlurmdSpoolDir=/run/slurmd
 SlurmctldPidFile=/run/slurmctld.pid

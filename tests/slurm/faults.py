@@ -14,6 +14,7 @@ import time
 import configuration
 import kernel
 import machines
+import processes
 
 DAEMONS = {machine: "slurmctld" if machine == configuration.LOGIN else "slurmd" for machine in configuration.MACHINES}
 # Job processes inherit what the daemon has: nothing of the test's environment but this.
@@ -22,17 +23,16 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 SECONDS = 30  # until what should take a moment has failed
 
 
-def on_machine(folder, machine, action):
-    """Calls `action` in a child process on the machine; RuntimeError with what it raised."""
+def in_child(action):
+    """Calls `action`, which enters namespaces, in a process of its own; RuntimeError with what it raised."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         try:
-            machines.Machines(folder).enter(machine)
             action()
         except BaseException as error:
-            os.write(writing, str(error).encode())
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
         os._exit(0)
     os.close(writing)
     with open(reading) as pipe:
@@ -40,6 +40,14 @@ def on_machine(folder, machine, action):
     os.waitpid(child, 0)
     if problem:
         raise RuntimeError(problem)
+
+
+def on_machine(folder, machine, action):
+    def enter_first():
+        machines.Machines(folder).enter(machine)
+        action()
+
+    in_child(enter_first)
 
 
 def slurm(folder, *command, machine=configuration.LOGIN):
@@ -91,7 +99,7 @@ def wait_until_idle(folder):
 def signal_all(folder, machine, number, name=""):
     """Sends a signal to the machine's processes of that name."""
     sent = 0
-    for pid in machines.Machines(folder).processes(machine):
+    for pid in machines.Machines(folder).processes_of(machine):
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
             if not name or pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
                 os.kill(pid, number)
@@ -117,27 +125,18 @@ def crash(folder, machine):
         raise RuntimeError(f"{machine} does not run")
     end = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
-    machines.wait_for_end(end)
+    processes.wait_for_end(end)
 
 
 def boot(folder, machine):
     """MACHINE: start it again after crash, with empty /tmp, /local and /run"""
     group = machines.Machines(folder)
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        os.close(reading)
-        try:
-            group.enter()
-            group.boot(machine)
-        except BaseException as error:
-            os.write(writing, str(error).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading) as pipe:
-        problem = pipe.read()
-    os.wait()
-    if problem:
-        raise RuntimeError(problem)
+
+    def action():
+        group.enter()
+        group.boot(machine)
+
+    in_child(action)
     start_daemons(folder, machine)
 
 
@@ -160,7 +159,7 @@ def preempt(folder, node, seconds="5"):
 def freeze(folder, machine):
     """MACHINE: stop all its processes with SIGSTOP; none is told, and its connections stay open"""
     before = None
-    while before != (before := set(machines.Machines(folder).processes(machine))):  # what was forked meanwhile
+    while before != (before := set(machines.Machines(folder).processes_of(machine))):  # what was forked meanwhile
         signal_all(folder, machine, signal.SIGSTOP)
 
 

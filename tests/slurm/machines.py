@@ -20,44 +20,10 @@ import uuid
 
 import configuration
 import kernel
+import processes
 
 ROOT = "/run"  # where the machines' file system is mounted, for the keeper
 PRIVATE = ["tmp", "local", "run", "dev/shm"]
-
-
-def start_ticks(pid):
-    """Tells a process from a later one with the same pid. None: there is no such process."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def remember(file, pid):
-    partial = file.with_suffix(".part")
-    partial.write_text(f"{pid} {start_ticks(pid)}")
-    partial.rename(file)
-
-
-def recall(file):
-    """The pid of a process that remember() wrote down, None if it has ended."""
-    try:
-        pid, ticks = file.read_text().split()
-    except FileNotFoundError:
-        return None
-    return int(pid) if start_ticks(pid) == ticks and is_alive(pid) else None
-
-
-def wait_for_end(pidfd):
-    select.select([pidfd], [], [])
-    os.close(pidfd)
 
 
 def why_not():
@@ -133,12 +99,20 @@ def become(name, folder, visible):
     os.chdir("/")
 
 
+def detach(log, but=()):
+    """Leaves the caller's standard streams for a log, and closes all other descriptors but these."""
+    null, output = os.open("/dev/null", os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for old, new in [(null, 0), (output, 1), (output, 2)]:
+        os.dup2(old, new)
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd not in but:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
 def reap_forever():
     """What pid 1 has to do."""
-    null = os.open("/dev/null", os.O_RDWR)
-    for fd in range(3):
-        os.dup2(null, fd)
-    os.closerange(3, 1024)
+    detach("/dev/null")
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     while True:
         signal.sigwait([signal.SIGCHLD])
@@ -156,11 +130,11 @@ class Machines:
 
     @property
     def keeper(self):
-        return recall(self.pids / "keeper")
+        return processes.recall(self.pids / "keeper")
 
     def pid(self, name):
         """Of the machine's pid 1, None where it has ended."""
-        return recall(self.pids / name)
+        return processes.recall(self.pids / name)
 
     def keep(self, packages, visible, lives_with, when_up):
         """Makes this process the keeper, calls `when_up`, and returns when the process `lives_with` (0: none) ends or SIGTERM comes."""
@@ -174,7 +148,7 @@ class Machines:
         kernel.make_mounts_private()
         kernel.start_network(configuration.ADDRESSES.values())
         build_root(packages, self.folder / "etc")
-        remember(self.pids / "keeper", os.getpid())
+        processes.remember(self.pids / "keeper", os.getpid())
         for name in configuration.MACHINES:
             self.boot(name)
         when_up()
@@ -190,7 +164,7 @@ class Machines:
         if os.fork() == 0:
             try:
                 os.setsid()
-                os.close(ready)
+                detach(self.folder / "log/cluster.log", {keeper, is_ready})
                 self.monitor(name, keeper, is_ready)
             except BaseException:
                 traceback.print_exc()
@@ -198,7 +172,7 @@ class Machines:
         os.close(is_ready)
         os.close(keeper)
         with open(ready) as pipe:
-            if pipe.read() != "ready":
+            if pipe.read() != "ready":  # its end: machine and monitor have closed it
                 raise RuntimeError(f"machine {name} did not start: see {self.folder}/log/cluster.log")
 
     def monitor(self, name, keeper, is_ready):
@@ -210,7 +184,7 @@ class Machines:
             become(name, self.folder, (self.pids / "visible").read_text().splitlines())
             os.write(is_ready, b"ready")
             reap_forever()
-        remember(self.pids / name, machine)
+        processes.remember(self.pids / name, machine)
         os.close(is_ready)
         select.select([keeper, os.pidfd_open(machine)], [], [])
         with contextlib.suppress(ProcessLookupError):
@@ -229,7 +203,7 @@ class Machines:
         os.chroot(".")
         os.close(root)
 
-    def processes(self, name):
+    def processes_of(self, name):
         """{pid, as seen from outside: its command line} of all processes of a machine but its pid 1."""
         first = self.pid(name)
         if first is None:
@@ -240,6 +214,6 @@ class Machines:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
                 if entry.isdigit() and int(entry) != first and os.readlink(f"/proc/{entry}/ns/pid") == namespace:
                     words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-                    if is_alive(int(entry)):
+                    if processes.is_alive(int(entry)):
                         found[int(entry)] = os.fsdecode(b" ".join(words))
         return found
