@@ -118,6 +118,11 @@ def start_daemon(folder, machine):
     run_daemon(folder, machine, DAEMONS[machine])
 
 
+def freeze_daemon(folder, machine):
+    """MACHINE: stop its slurmd or slurmctld with SIGSTOP; what sbatch asks for meanwhile times out, but is done after thaw"""
+    signal_all(folder, machine, signal.SIGSTOP, DAEMONS[machine])
+
+
 def crash(folder, machine):
     """MACHINE: kill all its processes at once, as a power cut does"""
     pid = machines.Machines(folder).pid(machine)
@@ -164,7 +169,7 @@ def freeze(folder, machine):
 
 
 def thaw(folder, machine):
-    """MACHINE: its processes continue after freeze"""
+    """MACHINE: its processes continue after freeze or freeze-daemon"""
     signal_all(folder, machine, signal.SIGCONT)
 
 
@@ -181,4 +186,4 @@ def show(folder, machine):
 
 
 FAULTS = {function.__name__.replace("_", "-"): function
-          for function in (kill_daemon, start_daemon, crash, boot, drain, resume, preempt, freeze, thaw, hide, show)}
+          for function in (kill_daemon, start_daemon, freeze_daemon, crash, boot, drain, resume, preempt, freeze, thaw, hide, show)}

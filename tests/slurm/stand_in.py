@@ -45,7 +45,7 @@ import stand_in_step
 
 NAMES = ["sbatch", "squeue", "scontrol", "scancel", "sacct", "sinfo"]
 TIMED_OUT = "Socket timed out on send/recv operation"
-ERRORS = {  # of sbatch; the others put their own words before the reason
+ERRORS = {  # of sbatch
     "queue-full": "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"
                   "sbatch: error: Batch job submission failed: Resource temporarily unavailable",
     # Not measured: needs accounting. From the sources of 22.05.
@@ -56,7 +56,7 @@ ERRORS = {  # of sbatch; the others put their own words before the reason
                     "sbatch: error: Batch job submission failed: Invalid partition name specified",
     "no-gres": "sbatch: error: Batch job submission failed: Requested node configuration is not available",
     "no-controller": "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
-    "timed-out": f"sbatch: error: Batch job submission failed: {TIMED_OUT}",
+    "squeue-no-controller": "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
 }
 
 
@@ -434,9 +434,15 @@ def misbehaviour(folder, command, arguments):
     return {}
 
 
-def reason_of(command, text):
-    """How a command says that it failed."""
-    return f"sbatch: error: Batch job submission failed: {text}" if command == "sbatch" else f"slurm_load_jobs error: {text}"
+def timed_out(command, arguments):
+    """What a command says when slurmctld does not answer for MessageTimeout."""
+    if command == "scontrol" and arguments[:1] == ["requeue"]:
+        return Refused(f"Unexpected message received for job {arguments[-1]}")
+    if command == "scancel":
+        return Refused(f"scancel: error: Kill job error on job id {arguments[-1]}: {TIMED_OUT}", 140)
+    words = {"sbatch": "allocation failure" if "--test-only" in arguments else "sbatch: error: Batch job submission failed",
+             "sinfo": "slurm_load_partitions", "scontrol": "slurm_load_ctl_conf error" if "config" in arguments else "slurm_load_jobs error"}
+    return Refused(f"{words.get(command, 'slurm_load_jobs error')}: {TIMED_OUT}")
 
 
 def act(folder, command, arguments):
@@ -452,7 +458,7 @@ def act(folder, command, arguments):
 
     if kind == "hang":
         wait()
-        raise Refused(reason_of(command, TIMED_OUT))
+        raise timed_out(command, arguments)
     if kind == "slow":
         wait()
     if kind == "fail":
@@ -483,7 +489,7 @@ def act(folder, command, arguments):
             time.sleep(0.2)
     if kind == "lose-answer":
         wait()
-        raise Refused(reason_of(command, TIMED_OUT))
+        raise timed_out(command, arguments)
     if kind == "empty":
         return wrong.get("code", 0)
     sys.stdout.write(printed[:len(printed) // 2] if kind == "cut" else printed)
