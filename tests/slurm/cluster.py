@@ -17,7 +17,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import configuration
 import faults
@@ -73,6 +72,8 @@ def start(folder, options, visible=(), lives_with=0):
     folder = pathlib.Path(folder).resolve()
     if folder.is_relative_to("/run"):
         raise RuntimeError("the folder of a cluster cannot be in /run")
+    if folder.exists() and os.listdir(folder):
+        raise RuntimeError(f"{folder} is not empty")
     unpacked = packages.fetch(lambda text: print(f"cluster: {text}", file=sys.stderr))
     for name in ("log", "state", "shared"):
         (folder / name).mkdir(parents=True)
@@ -147,7 +148,8 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     command = commands.add_parser("start", help="start a cluster; returns when its nodes are idle")
     command.add_argument("folder", type=pathlib.Path)
-    command.add_argument("--visible", action="append", default=[], metavar="PATH", help="a folder in /tmp or /dev/shm that all machines see")
+    command.add_argument("--visible", action="append", default=[], metavar="PATH",
+                         help="a folder in /tmp or /dev/shm that all machines see")
     command.add_argument("--lives-with", type=int, default=0, metavar="PID", help="the cluster ends with this process")
     for field in dataclasses.fields(configuration.Options):
         name = "--" + field.name.replace("_", "-")

@@ -26,7 +26,8 @@ class Host:
         (scratch / name).mkdir()
         environment = os.environ | {"LD_PRELOAD": str(LIBRARY.resolve()), "TEARLESS_FAKE_DISK": str(scratch / "shared"),
                                     "TEARLESS_FAKE_DISK_CACHE": str(scratch / name), "TEARLESS_FAKE_DISK_DELAY": str(DELAY)}
-        loop = "import os,sys\nfor line in sys.stdin:\n try: print(eval(line), flush=True)\n except OSError as error: print(error.strerror, flush=True)"
+        loop = ("import os, sys\nfor line in sys.stdin:\n try: print(eval(line), flush=True)\n"
+                " except OSError as error: print(error.strerror, flush=True)")
         self.process = subprocess.Popen([sys.executable, "-c", loop], cwd=scratch / "shared", env=environment, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Stand-ins for sbatch, squeue, scontrol, scancel, sacct and sinfo, which misbehave when a test says so.
 
-    stand_in.py install FOLDER [KEY=VALUE…]   makes FOLDER/bin, to be put first in PATH, and FOLDER/config.json (see CONFIG in stand_in_state.py)
+    stand_in.py install FOLDER [KEY=VALUE…]   makes FOLDER/bin, to be put first in PATH; KEYs are in CONFIG of stand_in_state.py
     stand_in.py preempt FOLDER JOB            ends a running job as if one of another partition needed its node
     stand_in.py stop FOLDER                   ends all jobs
 
-Without a misbehaviour they do what Slurm 22.05.8 without accounting does, on one machine: jobs are processes of this one. Texts and exit
-codes are copied from there, but for those marked as not measured. No root needed.
+Without a misbehaviour they do what Slurm 22.05.8 without accounting does, on one machine: jobs are processes of this one. Texts and
+exit codes are copied from there, but for those marked as not measured. No root needed.
 
 FOLDER/script.json: a list of misbehaviours, which a test writes at any time; an entry {"command": "sbatch", "do": "lose-answer",
 "times": 2} concerns the next two calls of sbatch; without "times" only the next; "skip": 3 lets three calls pass before;
@@ -34,7 +34,6 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -122,8 +121,9 @@ def filled(form, fields):
 
 SBATCH = {  # long option: short one, whether it has a value
     "parsable": ("", False), "test-only": ("", False), "quiet": ("Q", False), "requeue": ("", False), "no-requeue": ("", False),
-    "exclusive": ("", False), "hold": ("H", False), "partition": ("p", True), "account": ("A", True), "qos": ("q", True), "time": ("t", True),
-    "cpus-per-task": ("c", True), "mem": ("", True), "gres": ("", True), "job-name": ("J", True), "output": ("o", True), "error": ("e", True),
+    "exclusive": ("", False), "hold": ("H", False), "partition": ("p", True), "account": ("A", True), "qos": ("q", True),
+    "time": ("t", True), "cpus-per-task": ("c", True), "mem": ("", True), "gres": ("", True), "job-name": ("J", True),
+    "output": ("o", True), "error": ("e", True),
     "array": ("a", True), "comment": ("", True), "signal": ("", True), "open-mode": ("", True), "export": ("", True), "chdir": ("D", True),
     "nodelist": ("w", True), "exclude": ("x", True), "nodes": ("N", True), "ntasks": ("n", True), "constraint": ("C", True),
     "wrap": ("", True), "dependency": ("d", True), "begin": ("b", True), "reservation": ("", True)}
@@ -136,7 +136,8 @@ def options_of(name, arguments, table):
         found, rest = getopt.getopt(arguments, short, [option + ("=" if valued else "") for option, (_, valued) in table.items()])
     except getopt.GetoptError as error:
         option = f"option '--{error.opt}'" if len(error.opt) > 1 else f"option -- '{error.opt}'"
-        raise Refused(f"{name}: unrecognized {option}\nTry \"{name} --help\" for more information", 255 if name == "sbatch" else 1) from None
+        raise Refused(f"{name}: unrecognized {option}\nTry \"{name} --help\" for more information",
+                      255 if name == "sbatch" else 1) from None
     long_of = {f"-{letter}": option for option, (letter, _) in table.items() if letter}
     return {long_of.get(option, option[2:]): value or True for option, value in found}, rest
 
@@ -152,8 +153,8 @@ def sbatch(state, arguments, job_id=None):
     else:
         script, name = sys.stdin.read(), "sbatch"
     if not script.startswith("#!"):
-        raise Refused("sbatch: error: This does not look like a batch script.  The first\nsbatch: error: line must start with #! followed by "
-                      "the path to an interpreter.\nsbatch: error: For instance: #!/bin/sh")
+        raise Refused("sbatch: error: This does not look like a batch script.  The first\nsbatch: error: line must start with #! "
+                      "followed by the path to an interpreter.\nsbatch: error: For instance: #!/bin/sh")
     for line in script.splitlines():
         if line.startswith("#SBATCH "):
             options = options_of("sbatch", shlex.split(line[len("#SBATCH "):], comments=True), SBATCH)[0] | options
@@ -201,8 +202,8 @@ def sbatch(state, arguments, job_id=None):
         "open_mode": options.get("open-mode", ""), "signal": warning, "signal_time": warning_time, "signal_batch": warns_batch,
         "requeue": "no-requeue" not in options, "throttle": throttle, "submission": submission, "submit_dir": os.getcwd(),
         "chdir": os.path.abspath(options.get("chdir", ".")),
-        "state": "PENDING", "reason": "PartitionTimeLimit" if too_long else "None", "held": "hold" in options, "node": "", "submit": time.time(),
-        "begin": 0, "start": 0, "end": 0, "code": 0, "restarts": 0, "forgotten": False}, tasks, job_id)
+        "state": "PENDING", "reason": "PartitionTimeLimit" if too_long else "None", "held": "hold" in options, "node": "",
+        "submit": time.time(), "begin": 0, "start": 0, "end": 0, "code": 0, "restarts": 0, "forgotten": False}, tasks, job_id)
     state.schedule()
     return f"{job_id}\n" if "parsable" in options else "" if "quiet" in options else f"Submitted batch job {job_id}\n"
 
@@ -231,8 +232,8 @@ def exported(text):
     return environment
 
 
-SQUEUE = {"noheader": ("h", False), "array": ("r", False), "me": ("", False), "format": ("o", True), "jobs": ("j", True), "name": ("n", True),
-          "user": ("u", True), "states": ("t", True), "partition": ("p", True), "sort": ("S", True), "all": ("a", False)}
+SQUEUE = {"noheader": ("h", False), "array": ("r", False), "me": ("", False), "format": ("o", True), "jobs": ("j", True),
+          "name": ("n", True), "user": ("u", True), "states": ("t", True), "partition": ("p", True), "sort": ("S", True), "all": ("a", False)}
 
 
 def fields(job):
@@ -241,10 +242,20 @@ def fields(job):
     used = (job["end"] or now) - job["start"] if job["start"] else 0
     return {"i": f"{job['array']}_{job['task']}" if job["task"] is not None else job["id"], "A": job["id"], "F": job["array"],
             "K": job["task"] if job["task"] is not None else "N/A", "T": job["state"], "t": short, "r": job["reason"], "N": job["node"],
-            "k": job["comment"], "j": job["name"], "P": job["partition"], "u": "root", "M": duration(used, short=True), "D": 1, "C": job["cpus"],
-            "l": duration(60 * job["limit"], short=True) if job["limit"] else "UNLIMITED", "S": moment(job["start"] or job["begin"]),
+            "k": job["comment"], "j": job["name"], "P": job["partition"], "u": "root", "M": duration(used, short=True), "D": 1,
+            "C": job["cpus"], "l": duration(60 * job["limit"], short=True) if job["limit"] else "UNLIMITED",
+            "S": moment(job["start"] or job["begin"]),
             "L": duration(60 * job["limit"] - used, short=True), "V": moment(job["submit"]),
             "e": moment(job["end"] or job["start"] and job["start"] + 60 * job["limit"]), "R": job["node"] or f"({job['reason']})"}
+
+
+def is_waiting_element(job):
+    """One of an array that has never started: it has no id of its own."""
+    return job["task"] is not None and job["state"] == "PENDING" and job["id"] == job["array"] and not job["restarts"]
+
+
+def waiting(jobs, array):
+    return ranges(job["task"] for job in jobs if job["array"] == array and is_waiting_element(job))
 
 
 def squeue(state, arguments):
@@ -262,20 +273,19 @@ def squeue(state, arguments):
         if option in options:
             jobs = [job for job in jobs if job[key] in options[option].split(",")]
     form = options.get("format", "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R")
-    titles = dict(zip("iPjutMDRATrNkFKlSLVeC", ["JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)", "JOBID", "STATE",
-                                                "REASON", "NODELIST", "COMMENT", "ARRAY_JOB_ID", "ARRAY_TASK_ID", "TIME_LIMIT", "START_TIME",
-                                                "TIME_LEFT", "SUBMIT_TIME", "END_TIME", "CPUS"]))
+    titles = dict(zip("iPjutMDRATrNkFKlSLVeC", (
+        "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON) JOBID STATE REASON NODELIST COMMENT ARRAY_JOB_ID ARRAY_TASK_ID "
+        "TIME_LIMIT START_TIME TIME_LEFT SUBMIT_TIME END_TIME CPUS").split()))
     lines = [] if "noheader" in options else [filled(form, titles)]
     jobs.sort(key=lambda job: (job["state"] in ("RUNNING", "COMPLETING"), job["state"] != "PENDING", job["array"]))
     together = set()
     for job in jobs:
         shown = fields(job)
-        if job["task"] is not None and job["state"] == "PENDING" and job["id"] == job["array"] and "array" not in options:
+        if is_waiting_element(job) and "array" not in options:
             if job["array"] in together:
                 continue
             together.add(job["array"])
-            tasks = ranges(other["task"] for other in jobs if other["id"] == other["array"] == job["array"] and other["state"] == "PENDING")
-            tasks += f"%{job['throttle']}" if job["throttle"] else ""
+            tasks = waiting(jobs, job["array"]) + (f"%{job['throttle']}" if job["throttle"] else "")
             shown |= {"K": tasks, "i": f"{job['array']}_[{tasks}]"}
         lines.append(filled(form, shown))
     return "".join(f"{line}\n" for line in lines)
@@ -287,15 +297,16 @@ SINFO = {"noheader": ("h", False), "format": ("o", True), "partition": ("p", Tru
 def sinfo(state, arguments):
     options, _ = options_of("sinfo", arguments, SINFO)
     form = options.get("format", "%9P %.5a %.10l %.6D %.6T %N")
-    lines = [] if "noheader" in options else [filled(form, dict(zip("PalDTNGcmE", ["PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST",
-                                                                                  "GRES", "CPUS", "MEMORY", "REASON"])))]
+    titles = dict(zip("PalDTNGcmE", "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST GRES CPUS MEMORY REASON".split()))
+    lines = [] if "noheader" in options else [filled(form, titles)]
     nodes, gres = state.config["nodes"], ",".join(f"{kind}:{number}" for kind, number in state.config["gres"].items())
     for index, (name, limit) in enumerate(state.config["partitions"].items()):
         if name in options.get("partition", name).split(","):
             for node in nodes if "Node" in options else [",".join(nodes)]:
-                lines.append(filled(form, {"P": name + ("" if index else "*"), "a": "up", "l": duration(60 * limit) if limit else "infinite",
-                                           "D": node.count(",") + 1, "T": "idle", "N": node, "G": gres or "(null)", "c": state.config["cpus"],
-                                           "m": state.config["memory"], "E": "none"}))
+                lines.append(filled(form, {
+                    "P": name + ("" if index else "*"), "a": "up", "l": duration(60 * limit) if limit else "infinite",
+                    "D": node.count(",") + 1, "T": "idle", "N": node, "G": gres or "(null)", "c": state.config["cpus"],
+                    "m": state.config["memory"], "E": "none"}))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -313,7 +324,8 @@ def scancel(state, arguments):
                 number = signal_of(options["signal"])[0]
                 stand_in_step.ask(state.folder, job, "signals", f"{'b' if 'batch' in options else 'a'}{number}\n")
         elif job["state"] == "PENDING":
-            job |= {"state": "CANCELLED", "end": time.time()}
+            # One element of an array that has not started leaves no trace.
+            job |= {"state": "CANCELLED", "end": time.time(), "forgotten": is_waiting_element(job) and any("_" in text for text in rest)}
         else:
             finish(state, job, "CANCELLED")
     state.schedule()
@@ -362,6 +374,8 @@ def requeue(state, text):
     if not jobs:
         raise Refused(f"Invalid job id specified for job {text}")
     for job in jobs:
+        if is_waiting_element(job):
+            raise Refused(f"{job['array']}_{waiting(state.known(), job['array'])}: Job is pending execution")
         if job["state"] == "PENDING":
             raise Refused(f"Job is pending execution for job {text}")
         if not job["requeue"]:
@@ -378,7 +392,8 @@ def details(job):
     element = [f"ArrayJobId={job['array']} ArrayTaskId={job['task']}"] if job["task"] is not None else []
     return [" ".join([f"JobId={job['id']}", *element, f"JobName={job['name']}"]), "UserId=root(0) GroupId=root(0) MCS_label=N/A",
             f"JobState={job['state']} Reason={job['reason']} Dependency=(null)",
-            f"Requeue={int(job['requeue'])} Restarts={job['restarts']} BatchFlag=1 Reboot=0 ExitCode={max(job['code'], 0)}:{max(-job['code'], 0)}",
+            f"Requeue={int(job['requeue'])} Restarts={job['restarts']} BatchFlag=1 Reboot=0 "
+            f"ExitCode={max(job['code'], 0)}:{max(-job['code'], 0)}",
             f"SubmitTime={moment(job['submit'])} EligibleTime={moment(job['begin'] or job['submit'])}",
             f"StartTime={moment(job['start'])} EndTime={moment(job['end'])} Deadline=N/A",
             f"Partition={job['partition']} AllocNode:Sid=login:0", f"NodeList={job['node'] or '(null)'}", f"WorkDir={job['chdir']}",
@@ -441,7 +456,7 @@ def timed_out(command, arguments):
     if command == "scancel":
         return Refused(f"scancel: error: Kill job error on job id {arguments[-1]}: {TIMED_OUT}", 140)
     words = {"sbatch": "allocation failure" if "--test-only" in arguments else "sbatch: error: Batch job submission failed",
-             "sinfo": "slurm_load_partitions", "scontrol": "slurm_load_ctl_conf error" if "config" in arguments else "slurm_load_jobs error"}
+             "sinfo": "slurm_load_partitions"} | ({"scontrol": "slurm_load_ctl_conf error"} if "config" in arguments else {})
     return Refused(f"{words.get(command, 'slurm_load_jobs error')}: {TIMED_OUT}")
 
 
@@ -450,7 +465,8 @@ def act(folder, command, arguments):
     with stand_in_state.State(folder) as state:
         wrong = misbehaviour(folder, command, arguments)
         with open(folder / "calls.jsonl", "a") as calls:
-            calls.write(json.dumps({"time": time.time(), "command": command, "arguments": arguments, "misbehaviour": wrong.get("do")}) + "\n")
+            call = {"time": time.time(), "command": command, "arguments": arguments, "misbehaviour": wrong.get("do")}
+            calls.write(json.dumps(call) + "\n")
     kind, seconds = wrong.get("do", ""), wrong.get("seconds")
 
     def wait():
@@ -473,7 +489,7 @@ def act(folder, command, arguments):
             with stand_in_state.State(folder) as state:
                 if kind == "forget":
                     for job in state.jobs:
-                        job["forgotten"] = job["forgotten"] or not wrong.get("ids") or job["array"] in wrong["ids"] or job["id"] in wrong["ids"]
+                        job["forgotten"] = job["forgotten"] or not wrong.get("ids") or bool({job["array"], job["id"]} & set(wrong["ids"]))
                 more = (wrong.get("id", 1),) if kind == "reuse-id" else ()
                 output = COMMANDS[command](state, arguments, *more)
                 last = state.values["last"]

@@ -110,7 +110,8 @@ class State:
                 job["reason"] = "Resources"
             else:
                 # An element gets an id of its own when it starts, the last one that of the array.
-                if any(other["id"] == other["array"] == job["id"] and other["state"] == "PENDING" for other in self.jobs if other is not job):
+                if any(other["id"] == other["array"] == job["id"] and other["state"] == "PENDING"
+                       for other in self.jobs if other is not job):
                     job["id"] = self.new_id()
                 busy = [other["node"] for other in running]
                 job |= {"state": "RUNNING", "reason": "None", "node": min(self.config["nodes"], key=busy.count), "start": time.time()}

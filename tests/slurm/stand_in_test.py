@@ -73,7 +73,8 @@ class StandIns(unittest.TestCase):
         time.sleep(0.2)
         stand_in.preempt(self.folder, "1")
         deadline = time.monotonic() + 10
-        while (seen := [line for line in self.output("1").split("\n") if line != "Terminated"]) != ["start ", "USR1", "TERM", "start 1", ""]:
+        wanted = ["start ", "USR1", "TERM", "start 1", ""]
+        while (seen := [line for line in self.output("1").split("\n") if line != "Terminated"]) != wanted:
             self.assertLess(time.monotonic(), deadline, seen)  # Terminated: bash, of what it started
             time.sleep(0.05)
         self.assertEqual(self.call("scontrol", "requeue", "9").stderr, "Invalid job id specified for job 9\n")
@@ -88,12 +89,12 @@ class StandIns(unittest.TestCase):
 
     def test_RefuseWhatSlurmRefuses(self):
         self.install(full_queue_seconds=0.1, max_job_count=2, enforce_limits=True)
-        for arguments, text in [(["-p", "no"], "sbatch: error: invalid partition specified: no\n"
-                                 "sbatch: error: Batch job submission failed: Invalid partition name specified\n"),
-                                (["--gres=gpu:a:3"], "sbatch: error: Batch job submission failed: Requested node configuration is not available\n"),
-                                (["-t", "61"], "sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds "
-                                 "some limit)\n"),
-                                (["--array=0-1"], f"{stand_in.ERRORS['queue-full']}\n")]:
+        failed = "sbatch: error: Batch job submission failed:"
+        for arguments, text in [
+                (["-p", "no"], f"sbatch: error: invalid partition specified: no\n{failed} Invalid partition name specified\n"),
+                (["--gres=gpu:a:3"], f"{failed} Requested node configuration is not available\n"),
+                (["-t", "61"], f"{failed} Requested time limit is invalid (missing or exceeds some limit)\n"),
+                (["--array=0-1"], f"{stand_in.ERRORS['queue-full']}\n")]:
             done = self.submit("#!/bin/sh\n", *arguments)
             self.assertEqual((done.stdout, done.stderr, done.returncode), ("", text, 1))
         self.assertEqual(self.call("sacct").stderr, "Slurm accounting storage is disabled\n")
