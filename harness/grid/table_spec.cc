@@ -143,12 +143,13 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
   TableReader labels(by_label, "scores." + name, reader.file());
   for (const AxisPoint& point : grid.axes[*spec.scores_axis].points) {
     std::vector<std::string>& scores = spec.scores_of_label[point.label] = labels.texts(point.label);
+    const auto index = static_cast<size_t>(&point - grid.axes[*spec.scores_axis].points.data());
     for (const std::string& score : scores) {
-      spec.named.push_back({score, "scores." + name, labels.location(point.label)});
+      spec.named.push_back(
+          {score, "scores." + name, labels.location(point.label), std::pair(*spec.scores_axis, index)});
       if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
     }
     const auto where = spec.where.find(*spec.scores_axis);
-    const auto index = static_cast<size_t>(&point - grid.axes[*spec.scores_axis].points.data());
     if (scores.empty() && (where == spec.where.end() || where->second[index]))
       fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
   }

@@ -39,6 +39,8 @@ struct TableSpec {
     std::string name;  // or a pattern
     std::string key;   // "select.by"
     std::string location;
+    // Of `scores.AXIS`: the axis and the point whose runs have it.
+    std::optional<std::pair<size_t, size_t>> of_point = {};
   };
 
   /// A row or a column that the grid does not have: a weighted sum of its rows (columns), of each seed, or published

@@ -165,6 +165,7 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
       if (state.errors.empty()) state.errors = errors_of_scores(state.grid, scores_of(plans[k]), state.results.rows);
+      if (state.errors.empty()) state.errors = errors_of_scores_by_label(state.grid, plans[k]);
       if (state.errors.empty()) state.errors = errors_of_metrics(state.grid, metrics_of(plans[k]));
       report_unrecorded(state, globals);
       report_earlier_results_of(state, globals);

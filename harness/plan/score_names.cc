@@ -43,8 +43,8 @@ std::vector<std::string> measured_names_of(const Grid& grid) {
   return names;
 }
 
-std::string sentence_about(const TableSpec::NamedScore& named, const char* what,
-                           const std::vector<std::string>& known) {
+std::string sentence_about(const TableSpec::NamedScore& named, const char* what, const std::vector<std::string>& known,
+                           const std::string& of = "of this grid") {
   std::string nearest = did_you_mean(named.name, known);
   if (nearest.empty()) nearest = did_you_mean(named.name, measured_names());
   if (nearest.empty()) {  // "dev.bleu" is far from "dev.bleu_13a"
@@ -54,8 +54,8 @@ std::string sentence_about(const TableSpec::NamedScore& named, const char* what,
   }
   std::vector<std::string> shown = known;
   std::ranges::sort(shown);
-  return fmt::format("{}: {}: no run of this grid has a {} {}{}; they have: {}", named.location, named.key, what,
-                     named.name, nearest, some_of(shown, kMaxNames));
+  return fmt::format("{}: {}: no run {} has a {} {}{}; they have: {}", named.location, named.key, of, what, named.name,
+                     nearest, some_of(shown, kMaxNames));
 }
 
 // That figures, claims and scores of curves name.
@@ -111,6 +111,29 @@ std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional
   for (const TableSpec::NamedScore& named : known ? metrics_named(grid) : std::vector<TableSpec::NamedScore>()) {
     const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
     if (std::ranges::none_of(*known, meets)) errors.push_back(sentence_about(named, "metric", *known));
+  }
+  return errors;
+}
+
+std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan) {
+  std::vector<std::string> errors;
+  for (const View& view : grid.views) {
+    const auto* table = std::get_if<TableSpec>(&view.spec);
+    for (const TableSpec::NamedScore& named : table ? table->named : std::vector<TableSpec::NamedScore>()) {
+      const auto is_own = [&](const DefinedScore& score) { return patterns_meet(named.name, score.name); };
+      if (!named.of_point || is_measured(named.name) || std::ranges::any_of(grid.defined_scores, is_own)) continue;
+      const auto& [axis, point] = *named.of_point;
+      std::vector<PlannedRun> with_label;
+      std::ranges::copy_if(
+          plan, std::back_inserter(with_label),
+          [&, axis = axis, point = point](const PlannedRun& run) { return run.combination.index[axis] == point; });
+      const std::optional<std::vector<std::string>> known = scores_of(with_label);
+      const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
+      if (!known || std::ranges::any_of(*known, meets)) continue;
+      errors.push_back(
+          sentence_about(named, "score", *known,
+                         fmt::format("with {} = {}", grid.axes[axis].name, grid.axes[axis].points[point].label)));
+    }
   }
   return errors;
 }

@@ -23,6 +23,10 @@ std::optional<std::vector<std::string>> metrics_of(const std::vector<PlannedRun>
 /// run can have. None where the metrics are not known.
 std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known);
 
+/// A sentence for each score that a table names for one label, with `scores.AXIS`, and that no run with this label can
+/// have. None where the scores of these runs are not known.
+std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan);
+
 /// A sentence, with the nearest names, for each score that a view names and that no run can have. Without `known` the
 /// names are those that the runs have which are done; before the first is done there are no mistakes.
 std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,

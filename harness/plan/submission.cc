@@ -147,6 +147,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   const std::optional<std::vector<std::string>> scores = scores_of(plan);
   std::vector<std::string> errors = errors_of(grid, plan);
   if (errors.empty() && scores) errors = errors_of_scores(grid, scores, {});
+  if (errors.empty()) errors = errors_of_scores_by_label(grid, plan);
   if (errors.empty()) errors = errors_of_metrics(grid, metrics_of(plan));
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));

@@ -57,6 +57,29 @@ TEST(ScoreNames, ThatNoRunCanHaveAreMistakesInEveryKeyThatNamesThem) {
       ElementsAre(HasSubstr("published.score: no run of this grid has a score test.acc")));
 }
 
+TEST(ScoreNames, ThatATableTakesOfALabelMustBeOfRunsWithThatLabel) {
+  const test::TempFolder folder;
+  test::write_text(
+      folder / "grid.toml",
+      "[axis]\ntask = [\"parse\", \"read\"]\n[score.loss]\nof = \"train.loss\"\ntake = \"final\"\n[table]\n"
+      "columns = \"task\"\n[table.scores.task]\nparse = [\"test.uas\", \"loss\"]\n"
+      "read = [\"test.uas\", \"measured.seconds_per_update\"]\n");
+  const Grid grid = load_grid(folder / "grid.toml");
+  const auto names = [](std::vector<std::string> all) {
+    return std::make_shared<const std::vector<std::string>>(std::move(all));
+  };
+  std::vector<PlannedRun> plan(2);
+  for (size_t i = 0; i < 2; ++i) plan[i].combination.index = {static_cast<uint32_t>(i)};
+  plan[0].answer.scores = names({"test.uas", "test.las"});
+  plan[1].answer.scores = names({"test.bpc"});
+  EXPECT_THAT(errors_of_scores_by_label(grid, plan),
+              ElementsAre(testing::EndsWith("grid.toml:10: scores.task: no run with task = read has a score test.uas; "
+                                            "they have: test.bpc")));
+  EXPECT_THAT(errors_of_scores(grid, scores_of(plan), {}), IsEmpty()) << "some run has it";
+  plan[1].answer.scores = nullptr;
+  EXPECT_THAT(errors_of_scores_by_label(grid, plan), IsEmpty()) << "not known";
+}
+
 TEST(ScoreNames, OfAMeanAreThoseOfTheRuns) {
   const auto of = [](const std::string& scores) {
     return mistakes("scores = \"both\"\n[score.both]\nof = [" + scores + "]\ntake = \"mean\"\n", kKnown);
