@@ -42,6 +42,7 @@ constexpr TakenOption kTaken[] = {
     {"wrap", '-', kItself},
     {"wait", 'W', kItself},
     {"signal", '-', kItself},
+    {"chdir", 'D', kItself},
     {"open-mode", '-', kItself},
     {"requeue", '-', kItself},
     {"no-requeue", '-', kItself},

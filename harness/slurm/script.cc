@@ -31,16 +31,12 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 10 && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// A word of an #SBATCH line: sbatch takes a backslash as the shell does, also between single quotes.
+// A word of an #SBATCH line, which sbatch takes as a shell does, but that it drops a backslash also between single
+// quotes (measured with 22.05.8).
 std::string directive_word(std::string_view text) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
   std::string word;
-  for (const char c : text) {
-    const bool is_plain = kPlain.find(c) != kPlain.npos || static_cast<unsigned char>(c) >= 0x80;
-    if (!is_plain) word += '\\';
-    word += c;
-  }
-  return word;
+  for (const char c : text) word += c == '\\' ? std::string("\\\\") : std::string(1, c);
+  return shell_word(word);
 }
 
 // A path in which sbatch replaces nothing.
@@ -103,6 +99,7 @@ std::vector<std::string> sbatch_options(const Executor& executor, const Batch& b
   add("--job-name=", job_name(batch.token));
   add("--array=", fmt::format("0-{}", batch.count - 1));
   add("--output=", pattern_of(folder / (batch.token + "-")) + "%a.out");
+  add("--chdir=", folder.string());  // the service's may not be there
   words.insert(words.end(), {"--open-mode=append", "--no-requeue",
                              fmt::format("--signal=B:TERM@{}", std::max(1, static_cast<int>(warning)))});
   return words;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -90,18 +91,19 @@ void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<Cl
 
 void Slurm::note_workers(const std::vector<ClusterWorker>& alive) {
   alive_.clear();
+  std::map<std::string_view, Tracked*> by_token;
   for (Tracked& tracked : tracked_) {
+    by_token[tracked.record.token] = &tracked;
     for (Element& element : tracked.elements) element.has_worker = false;
   }
   for (const ClusterWorker& worker : alive) {
     alive_[worker.job].insert(worker.name);
     const auto job = worker_job(worker.job);
     if (!job) continue;
-    for (Tracked& tracked : tracked_) {
-      if (tracked.record.token != job->token || job->task >= std::ssize(tracked.elements)) continue;
-      Element& element = tracked.elements[static_cast<size_t>(job->task)];
-      element.has_worker = element.had_worker = true;
-    }
+    const auto found = by_token.find(job->token);
+    if (found == by_token.end() || job->task >= std::ssize(found->second->elements)) continue;
+    Element& element = found->second->elements[static_cast<size_t>(job->task)];
+    element.has_worker = element.had_worker = true;
   }
 }
 
@@ -112,10 +114,14 @@ void Slurm::read_list() {
   read_answers_ = list_->answers();
   needs_list_ = false;
   if (jobs_.size() > kMaxRememberedJobs) jobs_.clear();
+  std::map<std::string, std::vector<const SlurmJob*>> by_token;
   for (const SlurmJob& job : list_->jobs()) {
-    if (job.task && !token_in(job.name).empty()) jobs_[key_of(job)] = job;
+    const std::string token = token_in(job.name);
+    if (!job.task || token.empty()) continue;
+    jobs_[key_of(job)] = job;
+    by_token[token].push_back(&job);
   }
-  for (Tracked& tracked : tracked_) find_jobs(tracked);
+  for (Tracked& tracked : tracked_) find_jobs(tracked, by_token[tracked.record.token]);
   for (Tracked& tracked : tracked_) {
     if (!is_over(tracked)) continue;
     tracked.record.state = Submission::State::kOver;
@@ -123,28 +129,31 @@ void Slurm::read_list() {
       remove_submission(folder_, tracked.record.token);
     } else {
       write_submission(folder_, tracked.record);
+      over_.push_back(tracked.record.token);
     }
   }
+  for (; over_.size() > kMaxKeptSubmissions; over_.pop_front()) remove_submission(folder_, over_.front());
   std::erase_if(tracked_, [](const Tracked& tracked) { return tracked.record.state == Submission::State::kOver; });
 }
 
-void Slurm::find_jobs(Tracked& tracked) {
+void Slurm::find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs) {
   const bool is_being_asked = batch_ && batch_->token == tracked.record.token;
   if (is_being_asked || list_->asked_at() <= tracked.answered_at) return;
   const double now = now_();
   std::vector<bool> seen(tracked.elements.size());
   std::string array;
   std::vector<std::string> held;
-  for (const SlurmJob& job : list_->jobs()) {
-    if (!job.task || *job.task >= std::ssize(tracked.elements) || token_in(job.name) != tracked.record.token) continue;
-    const auto task = static_cast<size_t>(*job.task);
+  for (const SlurmJob* const job : jobs) {
+    if (*job->task >= std::ssize(tracked.elements)) continue;
+    const auto task = static_cast<size_t>(*job->task);
     Element& element = tracked.elements[task];
-    element.job = job;
+    element.job = *job;
     seen[task] = true;
-    array = job.array;
-    if (job.state() == JobState::kRunning && element.running_since == 0) element.running_since = now;
-    if (job.state() == JobState::kPending) element.running_since = 0;
-    if (job.state() == JobState::kPending && job.reason == kHeldAfterLaunch) held.push_back(job.id());
+    array = job->array;
+    const JobState state = job->state();
+    if (state == JobState::kRunning && element.running_since == 0) element.running_since = now;
+    if (state == JobState::kPending) element.running_since = 0;
+    if (state == JobState::kPending && job->reason == kHeldAfterLaunch) held.push_back(job->id());
   }
   for (size_t task = 0; task < seen.size(); ++task) {
     Element& element = tracked.elements[task];
@@ -407,7 +416,8 @@ std::string Slurm::why_none() const {
   if (starting > 0) phrases.push_back(fmt::format("{} starting", counted(starting, "worker")));
   if (asked > 0) phrases.push_back(fmt::format("{} asked for", counted(asked, "worker")));
   if (!tracked_.empty() && !list_->fault().empty()) phrases.push_back("squeue: " + list_->fault());
-  return phrases.empty() ? "no worker was asked for yet" : fmt::format("{}", fmt::join(phrases, "; "));
+  if (!phrases.empty()) return fmt::format("{}", fmt::join(phrases, "; "));
+  return tracked_.empty() ? "no worker was asked for yet" : "its workers are there";
 }
 
 }  // namespace tearless::harness

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -79,7 +80,7 @@ class Slurm : public Machines {
 
   void note_workers(const std::vector<ClusterWorker>& alive);
   void read_list();
-  void find_jobs(Tracked& tracked);
+  void find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs);
   void note_lost(Tracked& tracked);
   bool is_over(const Tracked& tracked) const;
   Demand demand_of(const std::map<Needs, int64_t>& waiting) const;
@@ -103,6 +104,7 @@ class Slurm : public Machines {
   std::function<double()> now_;
 
   std::vector<Tracked> tracked_;          // that are not over
+  std::deque<std::string> over_;          // tokens of those that are over and kept, oldest first
   std::map<std::string, SlurmJob> jobs_;  // of workers, by "17_3@1a2b3c4d": what the newest list says, or said of ends
   std::map<std::string, std::set<std::string>> alive_;  // names of the workers that are alive, by the same
   int64_t read_answers_ = 0;                            // of the list

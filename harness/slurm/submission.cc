@@ -49,6 +49,7 @@ constexpr std::string_view kRefusals[] = {
     "Job's account not permitted to use this partition",
     "Access/permission denied",
     "Unspecified error",  // what a site's own check of submissions answers with
+    "Invalid directive found in batch script",
     "unrecognized option",
     "invalid option",
     "Unable to open file",

@@ -54,6 +54,7 @@ TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
             "#SBATCH --job-name=tearless-1a2b3c4d\n"
             "#SBATCH --array=0-3\n"
             "#SBATCH --output=/shared/results/queue/jobs/1a2b3c4d-%a.out\n"
+            "#SBATCH --chdir=/shared/results/queue/jobs\n"
             "#SBATCH --open-mode=append\n"
             "#SBATCH --no-requeue\n"
             "#SBATCH --signal=B:TERM@150\n"
@@ -64,9 +65,9 @@ TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
 
 TEST(BatchScript, LeavesOutWhatTheSectionDoesNotSay) {
   const auto words = sbatch_options({.name = "cpu"}, {.token = "1a2b3c4d"}, "/w");
-  EXPECT_THAT(words,
-              ElementsAre("--cpus-per-task=1", "--job-name=tearless-1a2b3c4d", "--array=0-0",
-                          "--output=/w/1a2b3c4d-%a.out", "--open-mode=append", "--no-requeue", "--signal=B:TERM@150"));
+  EXPECT_THAT(words, ElementsAre("--cpus-per-task=1", "--job-name=tearless-1a2b3c4d", "--array=0-0",
+                                 "--output=/w/1a2b3c4d-%a.out", "--chdir=/w", "--open-mode=append", "--no-requeue",
+                                 "--signal=B:TERM@150"));
   EXPECT_THAT(batch_script({.name = "cpu"}, {.token = "1a2b3c4d"}, "/w", "/w", "/t"), Not(HasSubstr("--until")));
 }
 
@@ -96,7 +97,7 @@ TEST(BatchScript, APathWithBlanksAndQuotesIsOneWord) {
                                 .environment = {{"SLURM_ARRAY_JOB_ID", "17"}, {"SLURM_ARRAY_TASK_ID", "3"}}});
   EXPECT_EQ(ended.output, "[worker][--workspace][" + odd.string() + "][--executor][cpu][--job][17_3@1a2b3c4d]");
   // sbatch reads its words as a shell does, but for "%".
-  const std::string line = script.substr(script.find("#SBATCH --output=") + 8);
+  const std::string line = script.substr(script.find("#SBATCH '--output=") + 8);
   const auto word = test::run({.arguments = {"/bin/sh", "-c", "printf %s " + line.substr(0, line.find('\n'))}});
   std::string doubled = odd.string();
   doubled.insert(doubled.find('%'), "%");

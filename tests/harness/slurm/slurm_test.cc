@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/sealed_json.h"
+#include "base/time.h"
 #include "tests/harness/slurm/stand_ins.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -354,6 +356,44 @@ TEST_F(SlurmTest, WhileNoListAnswersNothingIsSubmittedTwice) {
   for (int i = 0; i < 100; ++i) after(31);
   EXPECT_THAT(cluster_.submissions(), SizeIs(1));
   EXPECT_THAT(slurm_->why_none(), HasSubstr("Unable to contact slurm controller"));
+}
+
+TEST_F(SlurmTest, OfSubmissionsThatAreOverTheLastAreKept) {
+  executor_.workers = 1;
+  begin();
+  waiting_[kTwoThreads] = 1000;
+  for (int i = 0; i < 70; ++i) {
+    after(31);
+    run_all();
+    make_workers();
+    after(31);
+    end_jobs("TIMEOUT");
+    alive_.clear();
+    after(31);
+  }
+  EXPECT_THAT(cluster_.submissions(), SizeIs(testing::Ge(70)));
+  EXPECT_THAT(files(), SizeIs(testing::AllOf(testing::Ge(100), testing::Le(104)))) << "a record and a script each";
+}
+
+// Time on a busy machine is no measure; a square of 1,000 would be seen all the same.
+TEST_F(SlurmTest, AThousandSubmissionsOfAThousandWorkersAreQuick) {
+  make_folders(folder_ / "queue/jobs");
+  for (int i = 0; i < 1000; ++i) {
+    const std::string token = fmt::format("{:08x}", i);
+    replace_unsynced(
+        folder_ / "queue/jobs" / (token + ".json"),
+        sealed({{"executor", "cpu"}, {"gres", ""}, {"count", 1}, {"state", "known"}, {"job", "9"}, {"at", ""}}));
+    cluster_.jobs.push_back(
+        {.array = "9", .task = 0, .word = "RUNNING", .node = "n1", .name = job_name(token), .reason = "None"});
+  }
+  executor_.workers = 1000;
+  begin();
+  make_workers();
+  waiting_[kTwoThreads] = 10'000;
+  const double before = steady_seconds();
+  for (int i = 0; i < 100; ++i) after(1);
+  EXPECT_LT(steady_seconds() - before, 50) << "of 500 ticks";
+  EXPECT_THAT(cluster_.submissions(), IsEmpty());
 }
 
 TEST_F(SlurmTest, AnotherServiceTakesOverWhatWasSubmitted) {
