@@ -32,8 +32,8 @@ class Machines {
     FailureClass failure;  // kOutOfMemory: of the whole job; whose fault that is, is known only if it had one attempt
     std::string reason;    // one phrase: "its job 17_3 was preempted (PREEMPTED) on n2"
   };
-  /// How the job of a silent worker ended. Nullopt if that is not known, which never means that it has ended: ask
-  /// again.
+  /// How the job of a worker ended that has been silent for a minute. Nullopt if that is not known, which never means
+  /// that it has ended: ask again, each second or two.
   virtual std::optional<Fate> fate_of(const ClusterWorker& worker) = 0;
 
   /// Why runs with these needs can never be trained there, one phrase; "" if they can.

@@ -277,9 +277,8 @@ void Slurm::begin(const std::string& gres, int64_t count) {
 
 void Slurm::on_test(const Said& said) {
   const Outcome outcome = outcome_of_test(said);
-  if (outcome.kind == Outcome::Kind::kRefused || outcome.kind == Outcome::Kind::kLimit || said.timed_out) {
-    return take_back(outcome);
-  }
+  const bool is_refused = outcome.kind == Outcome::Kind::kRefused || outcome.kind == Outcome::Kind::kLimit;
+  if (is_refused || is_silence(said)) return take_back(outcome);
   tested_.insert(batch_->gres);
   call_sbatch();
 }
@@ -318,7 +317,7 @@ void Slurm::take_back(const Outcome& outcome) {
   } else if (outcome.kind == Outcome::Kind::kUnknown) {
     rest(kRestAfterSilence, fmt::format("sbatch does not answer: {}", outcome.sentence));
   } else {
-    rest(kRestAfterRefusal, fmt::format("sbatch refused: {}", outcome.sentence));
+    rest(kRestAfterRefusal, "sbatch: " + outcome.sentence);
   }
   // The name of a host that Slurm does not know: a worker's, which is not always its node's.
   if (outcome.sentence.find("Invalid node name") != std::string::npos) left_out_.clear();

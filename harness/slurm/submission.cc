@@ -59,6 +59,13 @@ constexpr std::string_view kLimits[] = {
     "Slurm temporarily unable to accept job", "Maximum number of jobs",
 };
 
+constexpr std::string_view kSilences[] = {
+    "Socket timed out",
+    "Unable to contact slurm controller",
+    "Zero Bytes were transmitted or received",
+    "Connection refused",
+};
+
 template <size_t count>
 bool has_one_of(std::string_view text, const std::string_view (&sentences)[count]) {
   return std::ranges::any_of(sentences, [&](std::string_view sentence) { return text.find(sentence) != text.npos; });
@@ -163,6 +170,8 @@ void clear_submissions(const fs::path& folder, size_t kept) {
   std::ranges::sort(over, std::ranges::greater(), &Submission::at);
   for (size_t i = kept; i < over.size(); ++i) remove_submission(folder, over[i].token);
 }
+
+bool is_silence(const Said& said) { return said.timed_out || (said.code != 0 && has_one_of(said.errors, kSilences)); }
 
 Outcome outcome_of(const Said& said) {
   const bool is_submitted = said.code == 0 && !said.timed_out;

@@ -59,6 +59,9 @@ struct Outcome {
   std::string sentence = {};  // else: Slurm's, one phrase
 };
 
+/// True if slurmctld has not answered: what was asked may have been done.
+bool is_silence(const Said& said);
+
 /// Of `sbatch --parsable`.
 Outcome outcome_of(const Said& said);
 

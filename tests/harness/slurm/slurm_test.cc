@@ -279,7 +279,7 @@ TEST_F(SlurmTest, WhatSlurmRefusesIsSaidAndTriedAgainInFiveMinutes) {
   after(1);
   EXPECT_THAT(cluster_.submissions(), IsEmpty());
   EXPECT_THAT(files(), IsEmpty());
-  EXPECT_EQ(slurm_->why_none(), "sbatch refused: Invalid partition name specified");
+  EXPECT_EQ(slurm_->why_none(), "sbatch: Invalid partition name specified");
   after(290);
   EXPECT_THAT(cluster_.calls, SizeIs(1));
   cluster_.test = {.code = 0};
@@ -292,6 +292,17 @@ TEST_F(SlurmTest, WithoutSbatchOneSentenceSaysSo) {
   cluster_.test = {.code = 127, .errors = "Slurm's sbatch is not on PATH of this machine", .missing = true};
   after(1);
   EXPECT_THAT(slurm_->why_none(), HasSubstr("Slurm's sbatch is not on PATH of this machine"));
+}
+
+TEST_F(SlurmTest, WhileSlurmctldIsSilentNothingIsSubmitted) {
+  waiting_[kTwoThreads] = 1;
+  cluster_.test = {.code = 1, .errors = "allocation failure: Unable to contact slurm controller (connect failure)\n"};
+  after(1);
+  EXPECT_EQ(slurm_->why_none(), "sbatch does not answer: Unable to contact slurm controller (connect failure)");
+  EXPECT_THAT(files(), IsEmpty());
+  cluster_.test = {.code = 1, .errors = "allocation failure: Nodes are busy\n"};
+  after(61);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(1)) << "that is a word for now";
 }
 
 TEST_F(SlurmTest, HalfAsManyAfterALimit) {
@@ -786,7 +797,7 @@ TEST_F(RefusingTest, APartitionThatDoesNotExistIsSaidBeforeAnythingIsSubmitted) 
   EXPECT_EQ(refusal_by_test(commands, Workspace(folder_.path()), executor_),
             "invalid partition specified: nosuch; Invalid partition name specified");
   EXPECT_EQ(refusal_by_test(commands, Workspace(folder_.path()), {.name = "cpu", .partition = "low"}), "");
-  EXPECT_TRUE(eventually([&] { return slurm_->why_none().starts_with("sbatch refused: "); }));
+  EXPECT_TRUE(eventually([&] { return slurm_->why_none().starts_with("sbatch: "); }));
   EXPECT_THAT(slurm_->why_none(), HasSubstr("invalid partition specified: nosuch"));
   EXPECT_THAT(stand_ins_.jobs(), IsEmpty());
 }
