@@ -21,7 +21,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 constexpr const char* kScores =
-    "test.bleu,dev.bleu,atat.test.multi_bleu,test.bpc,long.test.bpc,test.accuracy,test.uas_no_punct";
+    "test.bleu,dev.bleu,atat.test.multi_bleu,test.bpc,long.test.bpc,test.accuracy,dev.accuracy,test.uas_no_punct";
 constexpr const char* kTasks[] = {"En-De", "De-En", "En-Vi", "enwik8", "RT", "SST-5", "MNIST", "PTB"};
 
 /// The cells of a row of a table in Markdown, without blanks at their ends.
@@ -138,7 +138,8 @@ TEST_F(AdaTables, HaveThePublishedNumbersOfTheSpecification) {
 TEST_F(AdaTables, HaveTheRunsOfAdaSmall) {
   const auto ids_of = [&](const std::string& grid) {
     std::set<std::string> ids;
-    for (const json& run : json::parse(asked({"plan", grid, "--json"}).output).at("runs")) ids.insert(run.at("id"));
+    const json plan = json::parse(asked({"plan", grid, "--json"}).output);
+    for (const json& run : plan.at("runs")) ids.insert(run.at("id"));
     return ids;
   };
   const std::set<std::string> all = ids_of("grids/ada.toml"), small = ids_of("grids/ada_small.toml");
