@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
+#include "harness/plan/grid_state.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/score_names.h"
 #include "harness/results/result_set.h"
@@ -104,6 +105,7 @@ void require_seen_scores(const Store& store, const Submission& submission) {
   } catch (const UserError&) {  // a damaged result: the service says so, and trains the others
     return;
   }
+  if (!have_all_labels(submission.grid, rows)) return;
   if (const auto errors = errors_of_scores(submission.grid, std::nullopt, rows); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
@@ -146,9 +148,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
   const std::optional<std::vector<std::string>> scores = scores_of(plan);
   std::vector<std::string> errors = errors_of(grid, plan);
-  if (errors.empty() && scores) errors = errors_of_scores(grid, scores, {});
-  if (errors.empty()) errors = errors_of_scores_by_label(grid, plan);
-  if (errors.empty()) errors = errors_of_metrics(grid, metrics_of(plan));
+  if (errors.empty()) errors = errors_of_names(grid, plan, rows_of(plan));
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }

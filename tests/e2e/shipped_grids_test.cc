@@ -90,6 +90,22 @@ TEST(ShippedGrids, AScoreThatTheTaskOfItsColumnLacksIsRefused) {
   }
 }
 
+// The tables name scores of other tasks.
+TEST(ShippedGrids, OneTaskOfSeveralCanBeSubmitted) {
+  const test::TempFolder folder;
+  const fs::path grid = test::source_root() / "grids/ada.toml";
+  const auto tearless = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {test::program("tearless"), "--workspace", folder / "results"});
+    const test::Finished finished = test::run(
+        {.arguments = arguments, .environment = {{"TEARLESS_ENGINE", test::program("tearless-engine").string()}}});
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    return finished.output;
+  };
+  EXPECT_THAT(tearless({"plan", grid, "--only", "task=MNIST"}), HasSubstr("35"));
+  tearless({"submit", grid, "--only", "task=MNIST"});
+  EXPECT_THAT(tearless({"table", "last"}), HasSubstr("99.35"));
+}
+
 TEST(ShippedGrids, TheDemoHasItsCorpusInTheRepository) {
   const json plan = plan_of(test::source_root() / "grids/demo.toml");
   EXPECT_EQ(plan.at("counts").at("to_run"), 16);
