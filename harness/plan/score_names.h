@@ -25,8 +25,8 @@ std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::
 std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
                                           const std::vector<Row>& rows);
 
-/// Whether each label of each axis has a row. With --only, and in a sweep that was submitted so, runs that are not there
-/// may have the scores that the others lack.
+/// Whether each label of each axis has a row. With --only, and in a sweep that was submitted so, runs that are not
+/// there may have the scores that the others lack.
 bool have_all_labels(const Grid& grid, const std::vector<Row>& rows);
 
 /// What views name and no run of a plan can have: scores, and metrics of figures, claims and scores of curves. `rows`
