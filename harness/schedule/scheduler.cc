@@ -285,6 +285,16 @@ std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>
   return reasons;
 }
 
+std::string Scheduler::why_idle(const std::string& sweep) const {
+  const Job* next = nullptr;
+  jobs_.each_queued([&](const std::string& id) {
+    const Job* job = jobs_.find(id);
+    if (!next && job->first_active()->record.id == sweep) next = job;
+  });
+  const auto refusal = next ? launcher_.refusal_of(next->run.needs) : std::nullopt;
+  return refusal ? refusal->why : "";
+}
+
 std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int64_t>& before) const {
   if (stopping_) return "no run is started any more";
   std::string why;
