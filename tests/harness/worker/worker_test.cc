@@ -73,6 +73,7 @@ class WorkerTest : public ServedRunTest {
 TEST_F(WorkerTest, OneWorkerTrainsAGridAsThisMachineWould) {
   ok({"submit", "grid.toml", "--executor", "workers"});
   EXPECT_THAT(ok({"explain", "last", "1"}).output, HasSubstr("no worker is there; start one: tearless worker"));
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("\n  waiting: no worker is there; start one: tearless worker"));
   const test::Finished worker = test::run(worker_command());
   EXPECT_EQ(worker.code, 0) << worker.errors;
   EXPECT_THAT(worker.output, HasSubstr("ends: idle"));
