@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -35,7 +36,8 @@ double seconds_in(const std::string& text) {
 }
 
 int train(const Options& options, const Globals& globals) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads its output may leave
+  std::signal(SIGPIPE, SIG_IGN);             // whoever reads its output may leave
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output of a batch job is a file, which people read as it grows
   const Workspace workspace(globals.workspace);
   if (!std::filesystem::is_directory(workspace.root())) {
     fail("there is no workspace {} on this machine; name one with --workspace", workspace.root().string());
