@@ -288,7 +288,7 @@ TEST_F(WorkFolderTest, OldFoldersGoOnceNothingNeedsThem) {
   clear_old_work(run_, 3);
   EXPECT_FALSE(fs::exists(run_.attempt(1) / "work.n1-1"));
   EXPECT_TRUE(fs::exists(run_.attempt(2) / "work.n1-1")) << "it has not ended";
-  EXPECT_TRUE(fs::exists(run_.attempt(3) / "work.n1-1")) << "from it the next attempt goes on";
+  EXPECT_TRUE(fs::exists(run_.attempt(3) / "work.n1-1")) << "the next attempt continues from it";
   EXPECT_EQ(grant_end_of(run_, 3).failure, FailureClass::kLost);
   EXPECT_EQ(grant_end_of(run_, 3).reason, "silence");
   end_grant(run_, 2);

@@ -192,7 +192,7 @@ TEST_F(WorkerLauncherTest, AnEndWithoutAResultIsAsTheSupervisorRecordedIt) {
   later();
   EXPECT_TRUE(ended_.contains(run(1).id()));
   EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kCrashed);
-  EXPECT_TRUE(fs::exists(work_of(run(1), 1).root())) << "from its state the next attempt goes on";
+  EXPECT_TRUE(fs::exists(work_of(run(1), 1).root())) << "the next attempt continues from its state";
   start(1);
   EXPECT_EQ(read_grant(run(1), 2)->from, 1);
 }
