@@ -72,7 +72,8 @@ std::optional<Grant> read_grant(const RunDirectory& run, int64_t attempt) {
 }
 
 bool claim_grant(const RunDirectory& run, int64_t attempt, std::string_view who) {
-  const fs::path folder = run.attempt(attempt), own = folder / fmt::format("claim.{}", who), taken = folder / "claimed";
+  const fs::path folder = run.attempt(attempt), own = folder / fmt::format("claim.{}", who),
+                 taken = folder / kClaimedFile;
   if (const std::string claimant = claimant_of(run, attempt); !claimant.empty()) return claimant == who;
   write_atomically(own, who);
   sys::link(own.c_str(), taken.c_str());
@@ -84,13 +85,13 @@ bool claim_grant(const RunDirectory& run, int64_t attempt, std::string_view who)
 }
 
 std::string claimant_of(const RunDirectory& run, int64_t attempt) {
-  return read_if_there(run.attempt(attempt) / "claimed").value_or("");
+  return read_if_there(run.attempt(attempt) / kClaimedFile).value_or("");
 }
 
 int64_t newest_state_before(const RunDirectory& run, int64_t number) {
   std::optional<int64_t> newest;
   for (int64_t attempt = number - 1; attempt > 0; --attempt) {
-    const RunDirectory work(run.attempt(attempt) / kWorkFolder / run.id());
+    const RunDirectory work = work_of(run, attempt);
     const bool has_work = is_there(work.root());
     const bool was_here = run.has_begun(attempt) && !is_there(run.attempt(attempt) / kGrantFile);
     if (!has_work && !was_here) continue;

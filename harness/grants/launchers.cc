@@ -33,7 +33,7 @@ void Launchers::start(const Launch& launch) {
   if (&launcher == local_.get()) {
     const RunDirectory run(launch.folder);
     const int64_t from = newest_state_before(run, run.newest_attempt() + 1);
-    if (from > 0) copy_state(RunDirectory(run.attempt(from) / kWorkFolder / run.id()), run);
+    if (from > 0) copy_state(work_of(run, from), run);
   }
   launcher.start(launch);
   owners_[launch.id] = &launcher;

@@ -45,7 +45,7 @@ void publish_tree(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 bool publish(const RunDirectory& run, int64_t attempt) {
-  const RunDirectory work(run.attempt(attempt) / kWorkFolder / run.id());
+  const RunDirectory work = work_of(run, attempt);
   if (attempt != run.newest_attempt() || !fs::exists(work.root())) return false;
   const std::optional<Verdict> verdict = verdict_of_done(work);
   if (!verdict || !has_result(verdict->state)) return false;
@@ -73,11 +73,18 @@ void end_grant(const RunDirectory& run, int64_t attempt, FailureClass failure, c
 void clear_old_work(const RunDirectory& run, int64_t from) {
   const bool has_result = fs::exists(run.done());
   for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
-    const fs::path folder = run.attempt(attempt), work = folder / kWorkFolder, old = folder / "work.old";
+    const fs::path folder = run.attempt(attempt);
     if (!fs::exists(folder / kEndedFile) || (!has_result && attempt >= from)) continue;
-    // Renamed first: who looks for the state must not find half of it.
-    if (fs::exists(work)) rename_file(work, old);
-    remove_recursively(old);
+    std::vector<fs::path> folders;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.is_directory()) folders.push_back(entry.path());
+    }
+    for (const fs::path& work : folders) {
+      // Renamed first: who looks for the state must not find half of it.
+      const fs::path old = folder / ("old." + work.filename().string());
+      rename_file(work, old);
+      remove_recursively(old);
+    }
   }
 }
 

@@ -108,10 +108,11 @@ bool is_temporary(const std::string& name) {
 }
 
 bool stays_behind(const fs::path& entry) {
-  constexpr std::array<std::string_view, 5> kOwn = {"run.toml", "local.toml", "lock", "attempts", "DONE"};
+  constexpr std::array<std::string_view, 5> kAttemptsOwn = {"run.toml", "local.toml", "lock", "attempts", "DONE"};
   const std::string name = entry.filename();
   std::error_code gone;
-  return std::ranges::find(kOwn, name) != kOwn.end() || is_temporary(name) || fs::is_symlink(entry, gone);
+  return std::ranges::find(kAttemptsOwn, name) != kAttemptsOwn.end() || is_temporary(name) ||
+         fs::is_symlink(entry, gone);
 }
 
 void put_file(const fs::path& from, const fs::path& to, bool link) {
@@ -170,19 +171,18 @@ std::string unseen_origin(const Workspace& workspace, const Grant& grant) {
 RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, std::string_view who,
                               const fs::path& lock) {
   const RunDirectory run = workspace.run(grant.id);
-  const fs::path attempt = run.attempt(grant.attempt), work = attempt / kWorkFolder;
-  const fs::path fresh = work.string() + fmt::format(".{}", who);
+  const fs::path attempt = run.attempt(grant.attempt), fresh = attempt / fmt::format("making.{}", who),
+                 work = attempt / fmt::format("work.{}", who);
   const RunDirectory inside(fresh / grant.id);
   remove_recursively(fresh);
   make_folders_unsynced(inside.attempts());
-  const RunDirectory source = grant.from == 0 ? run : RunDirectory(run.attempt(grant.from) / kWorkFolder / grant.id);
-  copy_state(source, inside);
+  copy_state(grant.from == 0 ? run : work_of(run, grant.from), inside);
   replace_unsynced(inside.settings(), grant.settings);
   replace_unsynced(inside.local(), absolute_paths_in(grant.local, run.root()));
   link_to(fs::absolute(lock), inside.lock());
   link_to("../../..", inside.attempt(grant.attempt));
   for (const auto& [id, done] : grant.origins) link_to(fs::path("../../../..") / id, fresh / id);
-  rename_file(fresh, work);  // fails if another process had the number, too
+  rename_file(fresh, work);
   return RunDirectory(work / grant.id);
 }
 

@@ -1,14 +1,16 @@
-// The folder in which a worker makes one attempt: attempts/<n>/work/<id>, a run directory in itself, so that an attempt
-// which was replaced can go on writing and harms nobody (fencing by the attempt's number).
+// The folder in which a worker makes one attempt: attempts/<n>/work.<worker>/<id>, a run directory in itself, so that
+// an attempt which was replaced can go on writing and harms nobody (fencing by the attempt's number and the worker's
+// name: even where a run was deleted and its numbers begin again, no two processes have one path).
 //
-//   runs/<id>/attempts/3/work/<id>/
+//   runs/<id>/attempts/3/work.<worker>/<id>/
 //     run.toml local.toml    from the grant
 //     lock        → a file on a disk of the machine that trains: flock means nothing across machines
 //     attempts/3  → ../../..   runs/<id>/attempts/3: log, start.json, exit.json and the others lie where all readers
 //     look checkpoints/ metrics.jsonl …   a copy of the run's newest state
-//   runs/<id>/attempts/3/work/<of> → ../../../../<of>   each run from which it derives, where its program looks
+//   runs/<id>/attempts/3/work.<worker>/<of> → ../../../../<of>   each run from which it derives, where its program
+//   looks
 //
-// Trap: attempts/3 leads back to a folder above it. Whoever walks run folders must not follow symbolic links.
+// Trap: attempts/3 leads back to a folder above it. Whoever visits all that is in a run folder must not follow links.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +23,8 @@
 
 namespace tearless::harness {
 
-/// Makes the folder, complete or not at all: it is made as work.<who> and renamed. `who`: the worker. `lock`: the file
+/// Makes the folder, complete or not at all: it is made as making.<who> and renamed. `who`: the worker that has claimed
+/// the grant. `lock`: the file
 /// to lock. UserError, one sentence, if that fails.
 RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, std::string_view who,
                               const std::filesystem::path& lock);

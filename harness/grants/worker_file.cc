@@ -69,7 +69,7 @@ void WorkerFile::say(const std::string& line) {
     unwritten_.clear();
   } catch (const MachineError&) {
     // Some of it may have been written: that line is lost, and its repetition is whole.
-    if (!unwritten_.starts_with('\n')) unwritten_.insert(0, "\n");
+    if (!unwritten_.starts_with('\n')) unwritten_ = fmt::format("\n{}", unwritten_);
   }
 }
 

@@ -90,12 +90,15 @@ void WorkerLauncher::read_workers() {
     if (!news.bye.empty()) worker.bye = news.bye;
     for (const auto& [id, number] : news.claims) {
       const auto found = attempts_.find(id);
-      if (found != attempts_.end() && found->second.number == number) note_claim(found->second, name);
+      if (found != attempts_.end() && found->second.number == number && is_of(found->second, name)) {
+        note_claim(found->second, name);
+      }
     }
     for (AttemptReport& report : news.ends) {
       if (given_up_.erase({report.id, report.attempt}) > 0) changed_ = true;
       const auto found = attempts_.find(report.id);
       if (found == attempts_.end() || found->second.number != report.attempt) continue;
+      if (!is_of(found->second, name)) continue;
       note_claim(found->second, name);
       found->second.report = std::move(report);
       found->second.reported_at = now_();
@@ -118,6 +121,13 @@ void WorkerLauncher::forget_workers() {
     std::erase_if(given_up_, [&](const auto& entry) { return entry.second.first == name; });
     changed_ = true;
   }
+}
+
+// Not of a lost worker, whose run was deleted and has numbers from 1 again. A claim may be seen later than the line
+// that tells of it.
+bool WorkerLauncher::is_of(const Attempt& attempt, const std::string& worker) {
+  const std::string claimant = attempt.worker.empty() ? claimant_of(attempt.run, attempt.number) : attempt.worker;
+  return claimant.empty() || claimant == worker;
 }
 
 bool WorkerLauncher::is_alive(const Worker& worker) const {
@@ -243,7 +253,7 @@ bool WorkerLauncher::is_gone(const Attempt& attempt) const {
 std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
   const fs::path folder = attempt.run.attempt(attempt.number);
   for (const auto& [name, hash] : attempt.report->files) {
-    const fs::path file = name == "DONE" ? folder / kWorkFolder / attempt.run.id() / name : folder / name;
+    const fs::path file = name == "DONE" ? work_of(attempt.run, attempt.number).done() : folder / name;
     try {
       if (sha256_of_file(file) == hash) continue;
     } catch (const UserError&) {  // not there yet

@@ -71,6 +71,7 @@ class WorkerLauncher : public Launcher {
   void forget_workers();
   void look_for_claims();
   void note_claim(Attempt& attempt, const std::string& worker);
+  static bool is_of(const Attempt& attempt, const std::string& worker);
   bool is_alive(const Worker& worker) const;
   bool is_gone(const Attempt& attempt) const;
   bool fits(const WorkerFacts& worker, const Needs& needs) const;

@@ -72,9 +72,14 @@ bool stands_for_no_number(const std::string& word) {
 
 }  // namespace
 
+RunDirectory work_of(const RunDirectory& run, int64_t attempt) {
+  const std::string worker = bytes_from(run.attempt(attempt) / kClaimedFile, 0);
+  return RunDirectory(run.attempt(attempt) / ("work." + fs::path(worker).filename().string()) / run.id());
+}
+
 RunDirectory folder_of(const RunDirectory& run, int64_t attempt) {
   std::error_code unreadable;
-  RunDirectory work(run.attempt(attempt) / kWorkFolder / run.id());
+  RunDirectory work = work_of(run, attempt);
   const bool is_there = fs::is_directory(work.root(), unreadable) && !fs::exists(run.done(), unreadable);
   return is_there ? work : run;
 }

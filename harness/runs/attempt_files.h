@@ -50,11 +50,15 @@ struct MetricLine {
 
 /// Files of an attempt that was granted to a machine (docs/run_directory.md): the harness's own.
 inline constexpr const char* kGrantFile = "grant.json";
+inline constexpr const char* kClaimedFile = "claimed";
 inline constexpr const char* kEndedFile = "ended.json";
-inline constexpr const char* kWorkFolder = "work";
 
-/// The run directory in which the attempt works, or would: attempts/<n>/work/<id> if that is there and the run has no
-/// result yet, else the run's own. Metrics, checkpoints and gradient norms are there.
+/// The run directory of an attempt on another machine, attempts/<n>/work.<worker>/<id>; the worker is the one that has
+/// claimed it. It may not be there.
+RunDirectory work_of(const RunDirectory& run, int64_t attempt);
+
+/// The run directory in which the attempt works, or would: work_of() it if that is there and the run has no result yet,
+/// else the run's own. Metrics, checkpoints and gradient norms are there.
 RunDirectory folder_of(const RunDirectory& run, int64_t attempt);
 
 /// What the service has found out about the end of a granted attempt, if no supervisor recorded it (ended.json).

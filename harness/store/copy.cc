@@ -80,7 +80,7 @@ void copy_results(const RunDirectory& run, const fs::path& to) {
   for (fs::recursive_directory_iterator at(run.root()), end; at != end; ++at) {
     const fs::directory_entry& entry = *at;
     const fs::path name = entry.path().lexically_relative(run.root());
-    if (*name.begin() == "attempts" && name.filename() == kWorkFolder) at.disable_recursion_pending();
+    if (*name.begin() == "attempts" && at.depth() == 2) at.disable_recursion_pending();  // work folders
     if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
     if (is_of_results(name, has_result)) {
       make_folders_unsynced((to / name).parent_path());

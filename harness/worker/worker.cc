@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/print.h"
@@ -58,6 +59,7 @@ class Worker {
   }
 
   void run() {
+    fault::begin(fault::kWorker);
     signals_.async_wait([this](boost::system::error_code error, int) {
       if (!error) end("asked");
     });
@@ -259,7 +261,8 @@ class Worker {
     const RunDirectory run = options_.workspace.run(id);
     AttemptReport report{.id = id, .attempt = mine.attempt, .fault = fault};
     const fs::path attempt = run.attempt(mine.attempt);
-    for (const fs::path& file : {attempt / "start.json", attempt / "exit.json", attempt / kWorkFolder / id / "DONE"}) {
+    for (const fs::path& file :
+         {attempt / "start.json", attempt / "exit.json", attempt / fmt::format("work.{}", facts_.name) / id / "DONE"}) {
       std::error_code unreadable;
       if (fs::exists(file, unreadable)) report.files[file.filename()] = sha256_of_file(file);
     }

@@ -31,8 +31,9 @@ class GrantTest : public testing::Test {
   int64_t work(int64_t step) const {
     const int64_t number = run_.make_attempt();
     test::write_text(run_.attempt(number) / "grant.json", "{}");
-    fs::create_directories(run_.attempt(number) / "work" / run_.id());
-    if (step > 0) fs::create_directories(RunDirectory(run_.attempt(number) / "work" / run_.id()).checkpoint(step));
+    test::write_text(run_.attempt(number) / "claimed", "n1-1");
+    fs::create_directories(work_of(run_, number).root());
+    if (step > 0) fs::create_directories(work_of(run_, number).checkpoint(step));
     return number;
   }
   // One on the service's machine.
@@ -148,7 +149,8 @@ TEST_F(GrantTest, TheNewestStateIsWhereTheNewestCheckpointWasMade) {
 }
 
 TEST_F(GrantTest, AnUnfinishedWorkFolderIsNoSource) {
-  fs::create_directories(run_.attempt(1) / "work.n1-1" / run_.id() / "checkpoints/step-3");
+  test::write_text(run_.attempt(1) / "claimed", "n1-1");
+  fs::create_directories(run_.attempt(1) / "making.n1-1" / run_.id() / "checkpoints/step-3");
   EXPECT_EQ(newest_state(), 0);
 }
 

@@ -68,6 +68,7 @@ class WorkFolderTest : public testing::Test {
             .needs = {}};
   }
   RunDirectory make(const Grant& grant) const {
+    EXPECT_TRUE(claim_grant(run_, grant.attempt, "n1-1"));
     return make_work_folder(workspace_, grant, "n1-1", folder_ / "node" / std::to_string(grant.attempt));
   }
   // As a program that ends its run: results, a checkpoint, DONE.
@@ -91,14 +92,14 @@ class WorkFolderTest : public testing::Test {
 TEST_F(WorkFolderTest, IsARunDirectoryWhoseAttemptIsTheRuns) {
   run_.make_attempt();
   const RunDirectory work = make(grant());
-  EXPECT_EQ(work.root(), run_.attempt(2) / "work" / run_.id());
+  EXPECT_EQ(work.root(), run_.attempt(2) / "work.n1-1" / run_.id());
   EXPECT_EQ(work.id(), run_.id());
   EXPECT_EQ(work.newest_attempt(), 2);
   EXPECT_EQ(test::read_text(work.settings()), settings_);
   EXPECT_EQ(test::read_text(work.local()), "threads = 1\n");
   write_start(work, 2, nlohmann::json::object());
   EXPECT_TRUE(fs::exists(run_.attempt(2) / "start.json")) << "where log, explain and verdicts look";
-  EXPECT_FALSE(fs::exists(run_.attempt(2) / "work.n1-1"));
+  EXPECT_FALSE(fs::exists(run_.attempt(2) / "making.n1-1"));
 }
 
 TEST_F(WorkFolderTest, ItsLockIsOnADiskOfTheMachine) {
@@ -112,11 +113,18 @@ TEST_F(WorkFolderTest, ItsLockIsOnADiskOfTheMachine) {
   EXPECT_FALSE(has_process(run_)) << "the run's own lock is free";
 }
 
-TEST_F(WorkFolderTest, ANumberThatWasClaimedTwiceHasOneFolder) {
-  const Grant both = grant();
-  test::write_text(make(both).root() / "mine", "mine");
-  EXPECT_THROW(make_work_folder(workspace_, both, "n2-2", folder_ / "lock"), UserError);
-  EXPECT_TRUE(fs::exists(run_.attempt(1) / "work" / run_.id() / "mine"));
+TEST_F(WorkFolderTest, NoTwoWorkersHaveOnePathEvenWhereNumbersBeginAgain) {
+  const Grant lost = grant();
+  const RunDirectory old = make(lost);
+  remove_recursively(run_.root());  // `rm -r`, while a lost worker lives
+  make_folders(run_.root());
+  Grant next = grant();
+  ASSERT_EQ(next.attempt, 1);
+  ASSERT_TRUE(claim_grant(run_, 1, "n2-2"));
+  const RunDirectory work = make_work_folder(workspace_, next, "n2-2", folder_ / "lock");
+  EXPECT_FALSE(fs::exists(old.root())) << "whatever the lost one writes fails";
+  EXPECT_THROW(write_atomically(old.done(), "{}"), UserError);
+  EXPECT_EQ(folder_of(run_, 1).root(), work.root());
 }
 
 TEST_F(WorkFolderTest, EachRunOfAChainOfDerivationsIsBeside) {
@@ -244,6 +252,7 @@ TEST_F(WorkFolderTest, DoneComesLastAndAKillAnywhereIsMadeGood) {
     Grant one = grant();
     one.attempt = run.make_attempt();
     write_grant(run, one);
+    ASSERT_TRUE(claim_grant(run, 1, "n1-1"));
     const RunDirectory work = make_work_folder(workspace, one, "n1-1", folder / "lock");
     finish(work);
     test::Faults faults(folder.path());
@@ -266,7 +275,7 @@ TEST_F(WorkFolderTest, DoneComesLastAndAKillAnywhereIsMadeGood) {
     }
     clear_old_work(run, 0);
     EXPECT_EQ(verdict_of_done(run)->state, RunState::kDone) << kill_at;
-    EXPECT_FALSE(fs::exists(run.attempt(1) / "work") || fs::exists(run.attempt(1) / "work.old")) << kill_at;
+    for (const auto& entry : fs::directory_iterator(run.attempt(1))) EXPECT_FALSE(entry.is_directory()) << kill_at;
     EXPECT_EQ(test::read_text(run.checkpoint(12) / "state.bin"), "state") << kill_at;
   }
   EXPECT_GT(points, 20);
@@ -277,16 +286,16 @@ TEST_F(WorkFolderTest, OldFoldersGoOnceNothingNeedsThem) {
   end_grant(run_, 1);
   end_grant(run_, 3, FailureClass::kLost, "silence");
   clear_old_work(run_, 3);
-  EXPECT_FALSE(fs::exists(run_.attempt(1) / "work"));
-  EXPECT_TRUE(fs::exists(run_.attempt(2) / "work")) << "it has not ended";
-  EXPECT_TRUE(fs::exists(run_.attempt(3) / "work")) << "from it the next attempt goes on";
+  EXPECT_FALSE(fs::exists(run_.attempt(1) / "work.n1-1"));
+  EXPECT_TRUE(fs::exists(run_.attempt(2) / "work.n1-1")) << "it has not ended";
+  EXPECT_TRUE(fs::exists(run_.attempt(3) / "work.n1-1")) << "the next attempt continues from it";
   EXPECT_EQ(grant_end_of(run_, 3).failure, FailureClass::kLost);
   EXPECT_EQ(grant_end_of(run_, 3).reason, "silence");
   end_grant(run_, 2);
   test::write_text(run_.done(), "{}");
   clear_old_work(run_, 0);
-  EXPECT_FALSE(fs::exists(run_.attempt(2) / "work"));
-  EXPECT_FALSE(fs::exists(run_.attempt(3) / "work"));
+  EXPECT_FALSE(fs::exists(run_.attempt(2) / "work.n1-1"));
+  EXPECT_FALSE(fs::exists(run_.attempt(3) / "work.n1-1"));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class WorkerLauncherTest : public testing::Test {
     const int64_t attempt = run(number).newest_attempt();
     AttemptReport report{.id = run(number).id(), .attempt = attempt, .fault = fault};
     const fs::path folder = run(number).attempt(attempt);
-    for (const fs::path& file : {folder / "exit.json", folder / "work" / run(number).id() / "DONE"}) {
+    for (const fs::path& file : {folder / "exit.json", work_of(run(number), attempt).done()}) {
       if (fs::exists(file)) report.files[file.filename()] = sha256_of_file(file);
     }
     workers_.at(name)->ended(report);
@@ -177,7 +177,7 @@ TEST_F(WorkerLauncherTest, AResultIsPublishedBeforeItsEndIsTold) {
   ASSERT_TRUE(ended_.contains(run(1).id()));
   EXPECT_EQ(ended_.at(run(1).id()).fault, "");
   EXPECT_FALSE(ended_.at(run(1).id()).never_began);
-  EXPECT_FALSE(fs::exists(run(1).attempt(1) / "work")) << "nothing needs it any more";
+  EXPECT_FALSE(fs::exists(work_of(run(1), 1).root())) << "nothing needs it any more";
   ended_.clear();
   later();
   EXPECT_THAT(ended_, IsEmpty()) << "once";
@@ -192,7 +192,7 @@ TEST_F(WorkerLauncherTest, AnEndWithoutAResultIsAsTheSupervisorRecordedIt) {
   later();
   EXPECT_TRUE(ended_.contains(run(1).id()));
   EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kCrashed);
-  EXPECT_TRUE(fs::exists(run(1).attempt(1) / "work")) << "from its state the next attempt goes on";
+  EXPECT_TRUE(fs::exists(work_of(run(1), 1).root())) << "the next attempt continues from its state";
   start(1);
   EXPECT_EQ(read_grant(run(1), 2)->from, 1);
 }
@@ -302,6 +302,20 @@ TEST_F(WorkerLauncherTest, AResultThatASilentWorkerHasLeftIsTaken) {
   EXPECT_TRUE(ended_.contains(run(1).id()));
   EXPECT_TRUE(fs::exists(run(1).done()));
   EXPECT_EQ(grant_end_of(run(1), 1).failure, FailureClass::kNone);
+}
+
+TEST_F(WorkerLauncherTest, ALostWorkerOfADeletedRunIsNotHeardAboutTheNewOne) {
+  worker("n1-1");
+  worker("n2-2");
+  start(1);
+  claim(1, "n2-2");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  report(1, "n1-1");
+  later();
+  EXPECT_THAT(ended_, IsEmpty());
+  workers_.at("n2-2")->claimed(run(1).id(), 1);
+  later();
+  EXPECT_EQ(launcher_->where(run(1).id()), "on worker n2-2");
 }
 
 TEST_F(WorkerLauncherTest, AClaimThatItsWorkerDidNotLiveToTellIsFound) {
@@ -435,7 +449,8 @@ TEST(Launchers, OnThisMachineARunGoesOnFromWhereAWorkerLeftIt) {
   std::vector<std::string> story;
   Launchers both(std::make_unique<Noted>(story, "local"), [&] { return std::make_unique<Noted>(story, "far"); });
   const RunDirectory run(folder / "a");
-  const RunDirectory work(run.attempt(run.make_attempt()) / "work/a");
+  test::write_text(run.attempt(run.make_attempt()) / "claimed", "n1-1");
+  const RunDirectory work = work_of(run, 1);
   make_folders(work.checkpoint(3));
   test::write_text(work.metrics(), "x");
   both.start({.id = "a", .folder = run.root(), .needs = {}, .program = {}});

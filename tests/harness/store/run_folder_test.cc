@@ -124,9 +124,11 @@ TEST_F(RunFolderTest, WhatTheServiceFoundOutGoesBeforeTheExitAndDoneBeforeBoth) 
 
 class WorkFolderTest : public RunFolderTest {
  protected:
-  // As a worker makes it: attempts/3/work/<id>, in which attempts/3 leads back.
+  // As a worker makes it, in which attempts/3 leads back.
   RunDirectory make_work(int64_t attempt) {
-    const RunDirectory work(run_.attempt(attempt) / "work" / run_.id());
+    fs::create_directories(run_.attempt(attempt));
+    test::write_text(run_.attempt(attempt) / "claimed", "n1-1");
+    const RunDirectory work = work_of(run_, attempt);
     fs::create_directories(work.attempts());
     fs::create_directory_symlink("../../..", work.attempt(attempt));
     fs::create_symlink("/nowhere", work.lock());
@@ -171,22 +173,22 @@ TEST_F(WorkFolderTest, IsCopiedWithoutItsLinks) {
   test::write_text(work.metrics(), kMetrics);
   const RunDirectory other = make_run("b = 1\n");
   test::write_text(other.root() / "large", "large");
-  fs::create_directory_symlink("../../../../" + other.id(), run_.attempt(3) / "work" / other.id());
+  fs::create_directory_symlink("../../../../" + other.id(), run_.attempt(3) / "work.n1-1" / other.id());
   const test::TempFolder place;
   EXPECT_EQ(copy_workspace(workspace_, place / "copy").runs, 2);
   const RunDirectory copy = Workspace(place / "copy").run(run_.id());
   EXPECT_EQ(test::read_text(folder_of(copy, 3).metrics()), kMetrics);
   EXPECT_FALSE(fs::exists(folder_of(copy, 3).attempt(3)));
-  EXPECT_FALSE(fs::exists(copy.attempt(3) / "work" / other.id()));
+  EXPECT_FALSE(fs::exists(copy.attempt(3) / "work.n1-1" / other.id()));
   EXPECT_TRUE(fs::exists(Workspace(place / "copy").run(other.id()).root() / "large"));
 
   copy_workspace(workspace_, place / "results", {.results_only = true});
   const RunDirectory results = Workspace(place / "results").run(run_.id());
   EXPECT_EQ(test::read_text(results.metrics()), kMetrics) << "in the run's own folder";
-  EXPECT_FALSE(fs::exists(results.attempt(3) / "work"));
+  EXPECT_FALSE(fs::exists(results.attempt(3) / "work.n1-1"));
   EXPECT_TRUE(fs::exists(results.attempt(3) / "ended.json"));
 
-  EXPECT_EQ(bytes_in(run_.attempt(3) / "work"), static_cast<int64_t>(std::string(kMetrics).size() + 6));
+  EXPECT_EQ(bytes_in(run_.attempt(3) / "work.n1-1"), static_cast<int64_t>(std::string(kMetrics).size() + 6));
   remove_recursively(run_.root());
   EXPECT_TRUE(fs::exists(other.root() / "large")) << "nothing behind the link is deleted";
 }

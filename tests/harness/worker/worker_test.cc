@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "harness/grants/board.h"
+#include "harness/grants/grant.h"
+#include "harness/grants/places.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::worker_test {
@@ -54,7 +57,8 @@ class WorkerTest : public ServedRunTest {
     ok({"verify"});
     for (const auto& entry : fs::directory_iterator(folder_ / "results/runs")) {
       for (const auto& attempt : fs::directory_iterator(entry.path() / "attempts")) {
-        EXPECT_FALSE(fs::exists(attempt.path() / "work")) << attempt.path();
+        for (const auto& file : fs::directory_iterator(attempt.path()))
+          EXPECT_FALSE(file.is_directory()) << file.path();
       }
     }
   }
@@ -115,34 +119,84 @@ TEST_F(WorkerTest, WhoseTimeIsNearlyOverTakesNothing) {
   EXPECT_EQ(test::run(worker_command("4", {"--until", "soon"})).code, 2);
 }
 
-// Ten minutes of silence pass on the service's clock.
-TEST_F(WorkerTest, AfterAKillOfAWorkerItsRunsGoOnElsewhere) {
-  write_slow_grid(80);
-  test::Command daemon = command({"daemon", "--workspace", "results"});
-  daemon.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
-  daemon.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
-  test::write_text(folder_ / "clock", "0");
-  test::Background service(daemon);
-  ASSERT_TRUE(test::eventually([&] { return is_served("results"); }));
-  ok({"submit", "grid.toml", "--executor", "workers"});
+// A daemon whose clock the test puts forward.
+class SilentWorkerTest : public WorkerTest {
+ protected:
+  SilentWorkerTest() {
+    write_slow_grid(80);
+    test::write_text(folder_ / "clock", "0");
+    test::Command daemon = command({"daemon", "--workspace", "results"});
+    daemon.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+    daemon.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+    service_ = std::make_unique<test::Background>(daemon);
+    EXPECT_TRUE(test::eventually([&] { return is_served("results"); }));
+    ok({"submit", "grid.toml", "--executor", "workers"});
+  }
+  ~SilentWorkerTest() override {
+    tearless({"stop"});
+    service_->wait();
+  }
+
+  // Ten minutes of silence, again and again: the service may hear what a worker said last only after the first.
+  void wait_until_given_up() {
+    ASSERT_TRUE(test::eventually([&] {
+      test::write_text(folder_ / "clock", std::to_string(clock_ += 700));
+      return ok({"explain", "last", "1"}).output.find("gives no sign of life") != std::string::npos;
+    }));
+  }
+
+  std::vector<pid_t> living_programs() const {
+    std::vector<pid_t> programs;
+    for (const RunDirectory& run : runs()) {
+      const pid_t program = run.newest_begun_attempt() > 0 ? engine_of(run) : 0;
+      if (program > 0) programs.push_back(program);
+    }
+    return programs;
+  }
+
+  std::unique_ptr<test::Background> service_;
+  int64_t clock_ = 0;
+};
+
+TEST_F(SilentWorkerTest, AfterAKillOfAWorkerItsRunsGoOnElsewhere) {
   {
     test::Background first(worker_command());
     ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+    const std::vector<pid_t> programs = living_programs();
+    ASSERT_FALSE(programs.empty());
     first.signal(SIGKILL);
     first.wait();
+    for (const pid_t program : programs) {
+      EXPECT_TRUE(test::eventually([&] { return ::kill(program, 0) != 0; })) << "what it started ends with it";
+    }
   }
-  // Again and again: the service may hear what the worker said last only after the first ten minutes.
-  int64_t clock = 0;
-  ASSERT_TRUE(test::eventually([&] {
-    test::write_text(folder_ / "clock", std::to_string(clock += 700));
-    return ok({"explain", "last", "1"}).output.find("gives no sign of life") != std::string::npos;
-  }));
+  wait_until_given_up();
   test::Background second(worker_command());
   EXPECT_EQ(second.wait().code, 0);
   ok({"wait", "last"});
   expect_the_results_of_a_local_sweep();
-  ok({"stop"});
-  service.wait();
+}
+
+// A machine that was cut off, and comes back while another one trains its runs.
+TEST_F(SilentWorkerTest, TwoLiveCopiesOfARunLeaveOneResult) {
+  test::Background first(worker_command("60"));
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  first.signal(SIGSTOP);
+  const std::vector<pid_t> programs = living_programs();
+  ASSERT_FALSE(programs.empty());
+  for (const pid_t program : programs) ::kill(program, SIGSTOP);
+  wait_until_given_up();
+  test::Background second(worker_command());
+  ASSERT_TRUE(test::eventually([&] {
+    return std::ranges::any_of(runs(), [](const RunDirectory& run) { return run.newest_begun_attempt() > 1; });
+  }));
+  for (const pid_t program : programs) ::kill(program, SIGCONT);
+  EXPECT_EQ(second.wait().code, 0);
+  first.signal(SIGCONT);
+  ok({"wait", "last"});
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait().code, 0);
+  expect_the_results_of_a_local_sweep();
 }
 
 TEST_F(WorkerTest, TheNextServiceGoesOnWithTheWorkers) {
@@ -188,6 +242,46 @@ TEST_F(WorkerTest, TheExecutorStaysWithTheSweepUntilAnotherIsNamed) {
   ok({"submit", "grid.toml", "--executor", "none"});
   ok({"wait", "last"});
   EXPECT_EQ(rows().at(0).at("state"), "done");
+}
+
+// It would train for nobody: its folder may be a private copy of another machine's.
+TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
+  const std::string settings = "a = 1\n";
+  const RunDirectory run = workspace().run(run_id(settings));
+  make_folders(workers_of(workspace()));
+  write_grant(
+      run,
+      {.id = run.id(), .attempt = run.make_attempt(), .settings = settings, .local = "", .program = {}, .needs = {}});
+  write_board(board_of(workspace()), {.seen = {"another"}, .grants = {{.id = run.id(), .attempt = 1}}});
+  test::Command lonely = worker_command("0");
+  lonely.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+  lonely.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+  test::write_text(folder_ / "clock", "0");
+  test::Background worker(lonely);
+  for (int64_t clock = 0; !worker.has_ended() && clock < 100'000; clock += 700) {
+    test::write_text(folder_ / "clock", std::to_string(clock));
+    ::usleep(200'000);
+  }
+  const test::Finished ended = worker.wait();
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("no service has seen"));
+  EXPECT_EQ(claimant_of(run, 1), "");
+}
+
+TEST_F(WorkerTest, SaysWhereThereIsNoBoard) {
+  fs::create_directories(folder_ / "results");
+  test::Command lost = worker_command();
+  lost.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+  lost.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+  test::write_text(folder_ / "clock", "0");
+  test::Background worker(lost);
+  for (int64_t clock = 0; !worker.has_ended() && clock < 100'000; clock += 130) {
+    test::write_text(folder_ / "clock", std::to_string(clock));
+    ::usleep(200'000);
+  }
+  const test::Finished ended = worker.wait();
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("does not see"), HasSubstr("results/queue/board")));
 }
 
 TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
