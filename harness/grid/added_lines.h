@@ -2,9 +2,9 @@
 // harness/grid.
 #pragma once
 
+#include "base/table_reader.h"
 #include "harness/grid/grid.h"
 #include "harness/grid/layout.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 

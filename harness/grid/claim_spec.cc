@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "harness/grid/table_reader.h"
+#include "base/table_reader.h"
 
 namespace tearless::harness {
 namespace {

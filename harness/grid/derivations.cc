@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/conditions.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/claim_spec.h"
 #include "harness/grid/layout.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 #include "harness/grid/where.h"
 
 namespace tearless::harness {

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/table_reader.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/grid/computed.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/table_reader.h"
 #include "base/toml.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

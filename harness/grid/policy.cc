@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/memory_size.h"
+#include "base/table_reader.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "harness/grid/table_reader.h"
+#include "base/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/table_reader.h"
 #include "base/toml.h"
 #include "harness/grid/grid.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "harness/grid/table_reader.h"
+#include "base/table_reader.h"
 
 namespace tearless::harness {
 namespace {

@@ -14,10 +14,13 @@
 #include "harness/grid/show.h"
 #include "harness/grid/significance.h"
 
+namespace tearless {
+class TableReader;
+}
+
 namespace tearless::harness {
 
 struct Grid;
-class TableReader;
 
 /// The layout of the table and the content of its cells.
 struct TableSpec {

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/table_reader.h"
 #include "harness/grid/sections.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {

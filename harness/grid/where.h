@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/table_reader.h"
 #include "harness/grid/grid.h"
-#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 

@@ -1,5 +1,5 @@
-// Reads one TOML table of a grid file: returns values by key, checks their types, and finally reports keys that were
-// never requested. Internal to harness/grid.
+// Reads one TOML table of a file: returns values by key, checks their types, and finally reports keys that were never
+// requested. Slow to compile, as toml.h.
 //
 //   TableReader reader(table, "[table]", file);
 //   const auto caption = reader.text("caption");
@@ -14,7 +14,7 @@
 
 #include "base/toml.h"
 
-namespace tearless::harness {
+namespace tearless {
 
 class TableReader {
  public:
@@ -61,4 +61,4 @@ class TableReader {
 /// The entries of a table in the order of the file (toml++ sorts them by key).
 std::vector<std::pair<std::string, const toml::node*>> in_written_order(const toml::table& table);
 
-}  // namespace tearless::harness
+}  // namespace tearless

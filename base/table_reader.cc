@@ -1,4 +1,4 @@
-#include "harness/grid/table_reader.h"
+#include "base/table_reader.h"
 
 #include <fmt/ranges.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/nearest.h"
 
-namespace tearless::harness {
+namespace tearless {
 
 std::string TableReader::location(const toml::node& node) const {
   return fmt::format("{}:{}", file_, node.source().begin.line);
@@ -116,4 +116,4 @@ std::vector<std::pair<std::string, const toml::node*>> in_written_order(const to
   return ordered;
 }
 
-}  // namespace tearless::harness
+}  // namespace tearless

@@ -1,0 +1,79 @@
+// Executors: whose machines train the runs of a sweep. `workers` is built in: workers that people start. The others are
+// sections of executors.toml:
+//
+//   [a100]
+//   kind = "slurm"
+//   partition = "gpu"
+//   gres = "gpu:a100:1"
+//   time = "12:00:00"
+//   cpus = 8
+//   memory = "32GiB"
+//   workers = 8                     # the most at the same time
+//   account = "nlp"
+//   options = ["--qos=normal"]      # further words for sbatch
+//   setup = ["module load cuda"]    # lines of the batch script before the worker
+//   [[a100.instead]]                # of runs that need more memory of a GPU
+//   memory_above = "38GiB"
+//   gres = "gpu:a100_80:1"
+//
+// A grid never names one, so a sweep is the same everywhere. What sections mean to sbatch: script.h.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/runs/needs.h"
+
+namespace tearless::harness {
+
+inline constexpr const char* kBuiltInExecutor = "workers";
+
+struct Executor {
+  enum class Kind { kWorkers, kSlurm };
+  struct Instead {
+    int64_t memory_above = 0;  // bytes
+    std::string gres;
+  };
+
+  std::string name = {};
+  Kind kind = Kind::kSlurm;
+  std::string partition = {}, account = {}, gres = {};  // "": sbatch's default
+  std::string time = {};                                // as Slurm spells it; "": the partition's
+  std::optional<double> seconds = {};                   // the same; unset: none, or no limit
+  int64_t cpus = 1;                                     // of a worker
+  std::optional<int64_t> memory_bytes = {};             // of a worker; unset: Slurm's default
+  int64_t workers = 1;                                  // at most, at the same time
+  std::vector<std::string> options = {};                // each begins with "-"
+  std::vector<std::string> setup = {};                  // lines of shell
+  std::vector<Instead> instead = {};                    // by memory_above, ascending
+};
+
+/// $XDG_CONFIG_HOME/tearless/executors.toml (~/.config if that is not set). UserError if neither it nor HOME is set.
+std::filesystem::path default_executor_file();
+
+/// The sections of a file, by name. UserError with file:line for what is wrong in it, or if it cannot be read.
+std::map<std::string, Executor> read_executors(const std::filesystem::path& file);
+
+/// The executor of this name. UserError, one sentence that names the file and its sections, if there is none.
+Executor find_executor(const std::string& name, const std::filesystem::path& file);
+
+/// What a sweep keeps of its executor: the service may have another HOME. from_json: nlohmann::json::exception if a
+/// member is missing or of another type.
+void to_json(nlohmann::json& json, const Executor& executor);
+void from_json(const nlohmann::json& json, Executor& executor);
+
+/// The gres for runs with these needs; "" for none.
+std::string gres_for(const Executor& executor, const Needs& needs);
+
+/// How many runs with these needs an allocation trains at once, at least 1.
+int64_t runs_at_once(const Executor& executor, const Needs& needs);
+
+/// Why it never trains runs with these needs, one phrase; "" if it does.
+std::string never_fits(const Executor& executor, const Needs& needs);
+
+}  // namespace tearless::harness

@@ -1,0 +1,49 @@
+// What the launcher of workers asks of a cluster: that there are workers while runs wait, and why one of them is gone.
+// The built-in executor `workers` has no such thing: people start its workers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/runs/needs.h"
+#include "harness/runs/states.h"
+
+namespace tearless::harness {
+
+/// A worker, as far as a cluster has to know it.
+struct ClusterWorker {
+  std::string name;  // no two processes have one
+  std::string host;
+  std::string job;  // what its `--job` says: "17_3@1a2b3c4d" (script.h), "" for one that a person has started
+};
+
+class Machines {
+ public:
+  virtual ~Machines() = default;
+
+  /// Called every second or two: what waits, by needs, and the workers of this executor that are alive. Asks for more
+  /// workers, or for fewer. MachineError if the disk is full: it may be called again.
+  virtual void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) = 0;
+
+  struct Fate {
+    FailureClass failure;  // kOutOfMemory: of the whole job; whose fault that is, is known only if it had one attempt
+    std::string reason;    // one phrase: "its job 17_3 was preempted (PREEMPTED) on n2"
+  };
+  /// How the job of a silent worker ended. Nullopt if that is not known, which never means that it has ended: ask
+  /// again.
+  virtual std::optional<Fate> fate_of(const ClusterWorker& worker) = 0;
+
+  /// Why runs with these needs can never be trained there, one phrase; "" if they can.
+  virtual std::string never_fits(const Needs& needs) const = 0;
+
+  /// Why there are no more workers, one phrase: "2 jobs pending (Priority)".
+  virtual std::string why_none() const = 0;
+
+  /// No further worker on this host until then, in seconds of the launcher's clock.
+  virtual void leave_out(const std::string& host, double until) = 0;
+};
+
+}  // namespace tearless::harness

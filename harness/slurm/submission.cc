@@ -1,0 +1,179 @@
+#include "harness/slurm/submission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "base/files.h"
+#include "base/sealed_json.h"
+#include "base/time.h"
+#include "base/words.h"
+#include "harness/slurm/script.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kStates[] = {"asked", "known", "over"};  // as Submission::State
+
+// Slurm's sentences (slurm_errno.c), as far as they say that nothing was submitted.
+constexpr std::string_view kRefusals[] = {
+    "Invalid partition name specified",
+    "invalid partition specified",
+    "Invalid account",
+    "Invalid qos",
+    "Invalid generic resource (gres) specification",
+    "Invalid Trackable RESource (TRES) specification",
+    "Requested node configuration is not available",
+    "Requested node config is not available",
+    "Requested time limit is invalid",
+    "Requested partition configuration not available",
+    "Invalid feature specification",
+    "Invalid node name specified",
+    "Invalid license specification",
+    "Invalid wckey specification",
+    "Requested reservation is invalid",
+    "Memory required by task is not available",
+    "Memory specification can not be satisfied",
+    "Node count specification invalid",
+    "More processors requested than permitted",
+    "Job's QOS not permitted to use this partition",
+    "User's group not permitted to use this partition",
+    "Job's account not permitted to use this partition",
+    "Access/permission denied",
+    "Unspecified error",  // what a site's own check of submissions answers with
+    "Invalid directive found in batch script",
+    "unrecognized option",
+    "invalid option",
+    "Unable to open file",
+};
+constexpr std::string_view kLimits[] = {
+    "Job violates accounting/QOS policy",     "Invalid job array specification", "Resource temporarily unavailable",
+    "Slurm temporarily unable to accept job", "Maximum number of jobs",
+};
+
+template <size_t count>
+bool has_one_of(std::string_view text, const std::string_view (&sentences)[count]) {
+  return std::ranges::any_of(sentences, [&](std::string_view sentence) { return text.find(sentence) != text.npos; });
+}
+
+// The id that --parsable prints, "17" or "17;cluster"; "" if it is none.
+std::string printed_id(const Said& said) {
+  const auto lines = split_lines(said.output);
+  const std::string_view id = lines.empty() ? "" : lines[0].substr(0, lines[0].find(';'));
+  const bool is_id = !id.empty() && id.size() <= 10 && id.find_first_not_of("0123456789") == id.npos;
+  return is_id ? std::string(id) : "";
+}
+
+Outcome outcome_of_failure(const Said& said) {
+  if (said.missing) return {.kind = Outcome::Kind::kRefused, .sentence = said.errors};
+  Outcome outcome{.sentence = complaint_of(said)};
+  if (said.timed_out) return outcome;
+  if (has_one_of(said.errors, kLimits)) {
+    outcome.kind = Outcome::Kind::kLimit;
+  } else if (has_one_of(said.errors, kRefusals)) {
+    outcome.kind = Outcome::Kind::kRefused;
+  }
+  return outcome;
+}
+
+// What is in the name of a submission's file before its ending: "1a2b3c4d" of 1a2b3c4d-3.out.
+std::string token_of_file(const fs::path& file) {
+  const std::string token = file.stem().string().substr(0, file.stem().string().find('-'));
+  return token_in(job_name(token));
+}
+
+std::optional<Submission> read_submission(const fs::path& file) {
+  const std::optional<nlohmann::json> json = read_sealed(file);
+  if (!json) return std::nullopt;
+  try {
+    const auto state = std::ranges::find(kStates, json->at("state").get<std::string>());
+    if (state == std::end(kStates)) return std::nullopt;
+    return Submission{.token = file.stem().string(),
+                      .executor = json->at("executor"),
+                      .gres = json->at("gres"),
+                      .count = json->at("count"),
+                      .state = static_cast<Submission::State>(state - std::begin(kStates)),
+                      .job = json->at("job"),
+                      .at = json->at("at")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+std::string new_token() { return fmt::format("{:08x}", std::random_device{}()); }
+
+void write_submission(const fs::path& folder, const Submission& submission) {
+  write_atomically(folder / (submission.token + ".json"),
+                   sealed({{"executor", submission.executor},
+                           {"gres", submission.gres},
+                           {"count", submission.count},
+                           {"state", kStates[static_cast<size_t>(submission.state)]},
+                           {"job", submission.job},
+                           {"at", submission.at}}));
+}
+
+std::vector<Submission> read_submissions(const fs::path& folder, const std::string& executor) {
+  std::vector<Submission> submissions;
+  for (const fs::path& file : files_in(folder)) {
+    if (file.extension() != ".json" || token_of_file(file).empty()) continue;
+    const auto submission = read_submission(file);
+    if (submission && submission->executor == executor) submissions.push_back(*submission);
+  }
+  return submissions;
+}
+
+void remove_submission(const fs::path& folder, const std::string& token) {
+  remove_file(folder / (token + ".json"));  // first: without it the others are nobody's
+  for (const fs::path& file : files_in(folder)) {
+    if (token_of_file(file) == token) remove_file(file);
+  }
+}
+
+void clear_submissions(const fs::path& folder, size_t kept) {
+  std::vector<Submission> over;
+  std::set<std::string> nobodys;
+  for (const fs::path& file : files_in(folder)) {
+    const std::string token = token_of_file(file);
+    if (token.empty()) continue;
+    std::error_code unknown;
+    if (!fs::exists(folder / (token + ".json"), unknown) && !unknown) nobodys.insert(token);
+    if (file.extension() != ".json") continue;
+    const auto submission = read_submission(file);
+    if (submission && submission->state == Submission::State::kOver) over.push_back(*submission);
+  }
+  for (const std::string& token : nobodys) remove_submission(folder, token);
+  std::ranges::sort(over, std::ranges::greater(), &Submission::at);
+  for (size_t i = kept; i < over.size(); ++i) remove_submission(folder, over[i].token);
+}
+
+Outcome outcome_of(const Said& said) {
+  const bool is_submitted = said.code == 0 && !said.timed_out;
+  if (!is_submitted) return outcome_of_failure(said);
+  if (const std::string id = printed_id(said); !id.empty()) return {.kind = Outcome::Kind::kSubmitted, .job = id};
+  return {.sentence = "sbatch's answer is not understood"};
+}
+
+Outcome outcome_of_test(const Said& said) {
+  if (said.code == 0 && !said.timed_out) return {.kind = Outcome::Kind::kSubmitted};
+  return outcome_of_failure(said);
+}
+
+}  // namespace tearless::harness
