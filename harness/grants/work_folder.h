@@ -2,13 +2,12 @@
 // an attempt which was replaced can go on writing and harms nobody (fencing by the attempt's number and the worker's
 // name: even where a run was deleted and its numbers begin again, no two processes have one path).
 //
-//   runs/<id>/attempts/3/work.<worker>/<id>/
-//     run.toml local.toml    from the grant
+//   work.<worker>/<id>/           in runs/<id>/attempts/3/
+//     run.toml local.toml         from the grant
 //     lock        → a file on a disk of the machine that trains: flock means nothing across machines
-//     attempts/3  → ../../..   runs/<id>/attempts/3: log, start.json, exit.json and the others lie where all readers
-//     look checkpoints/ metrics.jsonl …   a copy of the run's newest state
-//   runs/<id>/attempts/3/work.<worker>/<of> → ../../../../<of>   each run from which it derives, where its program
-//   looks
+//     attempts/3  → ../../..      runs/<id>/attempts/3: log, start.json and exit.json lie where all readers look
+//     checkpoints/ metrics.jsonl  a copy of the run's newest state
+//   work.<worker>/<of>  → ../../../../<of>   each run from which it derives, where its program looks
 //
 // Trap: attempts/3 leads back to a folder above it. Whoever visits all that is in a run folder must not follow links.
 #pragma once

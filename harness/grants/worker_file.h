@@ -78,7 +78,7 @@ class WorkerTail {
   explicit WorkerTail(std::filesystem::path file) : file_(std::move(file)) {}
 
   /// What was appended since the last call. An incomplete last line is read later; a line that is not understood is
-  /// passed over. A file that has become shorter (a stale size) is read on when it is longer again.
+  /// skipped. A file that has become shorter (a stale size) is read on when it is longer again.
   WorkerNews read();
 
  private:

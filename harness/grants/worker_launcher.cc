@@ -30,7 +30,7 @@ constexpr double kLookOnNetwork = 5;     // between two looks at the files of an
 constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
 
 // Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
-constexpr int64_t kMostOfAKind = 64, kMostOpen = 256;
+constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
 
 // A claim is a hard link.
 bool has_links(const fs::path& folder) {
@@ -183,8 +183,8 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
   }
   const auto claims = last_claims_.find(needs);
   const int64_t wanted =
-      std::clamp(claims == last_claims_.end() ? 0 : 2 * claims->second, fitting, std::max(fitting, kMostOfAKind));
-  if (of_kind >= wanted || open >= kMostOpen)
+      std::clamp(claims == last_claims_.end() ? 0 : 2 * claims->second, fitting, std::max(fitting, kMaxOfAKind));
+  if (of_kind >= wanted || open >= kMaxOpen)
     return Refusal{.why = "the workers have enough to take", .others_may_pass = true};
   return std::nullopt;
 }

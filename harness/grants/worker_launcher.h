@@ -10,7 +10,7 @@
 //      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, and
 //      finds the order to stop on the board when it looks again.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
-// goes on from what the files say.
+// continues from what the files say.
 //
 // What workers exist is known by their files alone. No clock but the launcher's own is read: silence is counted since
 // it has seen the file grow.

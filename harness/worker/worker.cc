@@ -124,11 +124,11 @@ class Worker {
       return;
     }
     is_looking_ = false;
-    looks_again_ ? look_at_once() : look_in(kLook);
+    looks_again_ ? look_soon() : look_in(kLook);
   }
 
   // Instead of at the next look.
-  void look_at_once() {
+  void look_soon() {
     looks_again_ = true;
     if (!is_looking_) look_in(std::chrono::seconds(0));
   }
@@ -183,7 +183,7 @@ class Worker {
       }
     }
     for (const std::string& id : unstarted) report_end(id, "");
-    look_at_once();
+    look_soon();
   }
 
   void note_stops(const Board& board) {
@@ -268,7 +268,7 @@ class Worker {
     }
     if (!mine.lock.empty()) remove_file(mine.lock);
     file_->ended(report);
-    look_at_once();
+    look_soon();
   }
 
   WorkerOptions options_;

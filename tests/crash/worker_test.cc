@@ -34,7 +34,7 @@ constexpr WorkerVictims kWorkerVictims[] = {
     {"who is there", fault::kCallingProcess}, {"all", fault::kEverybody},
     {"the service", fault::kDaemon},          {"the workers", fault::kWorker},
     {"the supervisors", fault::kSupervisor},  {"the programs", fault::kProgram}};
-constexpr int kMostRounds = 10;
+constexpr int kMaxRounds = 10;
 
 class WorkerScript {
  public:
@@ -44,11 +44,11 @@ class WorkerScript {
   test::Faults& faults() { return faults_; }
 
   void play() {
-    for (int tries = 0; tries < kMostRounds && !is_submitted_; ++tries) {
+    for (int tries = 0; tries < kMaxRounds && !is_submitted_; ++tries) {
       start_daemon();
       is_submitted_ = run({"submit", "grid.toml", "--executor", "workers"}).code == 0;
     }
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       std::vector<std::unique_ptr<test::Background>> workers;
       for (int i = 0; i < 2; ++i) {
         workers.push_back(std::make_unique<test::Background>(command({"worker", "--jobs", "1", "--idle", "3"})));
@@ -62,7 +62,7 @@ class WorkerScript {
   }
 
   void check(const std::string& where) {
-    for (int tries = 0; tries < kMostRounds && run({"stop"}).code != 0; ++tries) start_daemon();
+    for (int tries = 0; tries < kMaxRounds && run({"stop"}).code != 0; ++tries) start_daemon();
     test::eventually([&] { return faults_.alive().empty(); });
     EXPECT_THAT(faults_.alive(), testing::IsEmpty()) << where;
     EXPECT_EQ(difference(sweep_.result(), undisturbed(Engine::kFake)), "") << where << "\n" << log_;
@@ -96,7 +96,7 @@ class WorkerScript {
     return finished;
   }
   void start_daemon() {
-    for (int tries = 0; tries < kMostRounds; ++tries) {
+    for (int tries = 0; tries < kMaxRounds; ++tries) {
       if (run({"daemon", "--background"}).code == 0) return;
     }
     ADD_FAILURE() << "no daemon starts\n" << log_;

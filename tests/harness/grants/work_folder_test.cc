@@ -240,6 +240,22 @@ TEST_F(WorkFolderTest, AResultWhoseFilesAreNotSeenWholeIsNotPublished) {
   EXPECT_THAT(names_in(run_.root()), UnorderedElementsAre("attempts", "run.toml"));
 }
 
+TEST_F(WorkFolderTest, WhereLinksFailFilesAreCopied) {
+  test::write_text(folder_ / "from", "bytes");
+  test::Faults faults(folder_.path());
+  faults.fail(fault::kRename, EPERM, 1, 1);  // the link; what follows is a rename
+  const pid_t child = ::fork();
+  if (child == 0) {
+    faults.begin_here();
+    put_file(folder_ / "from", folder_ / "to", /*link=*/true);
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(faults.hits(), 1);
+  EXPECT_EQ(test::read_text(folder_ / "to"), "bytes");
+  EXPECT_NE(inode_of(folder_ / "to"), inode_of(folder_ / "from"));
+}
+
 // At each point the process is killed, and the next one publishes again. The first round counts them.
 TEST_F(WorkFolderTest, DoneComesLastAndAKillAnywhereIsMadeGood) {
   int64_t points = 0;
