@@ -22,8 +22,16 @@ inline constexpr const char* kPlanVariable = "TEARLESS_FAULTS";
 
 /// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program,
 /// kDaemon `tearless daemon`, kHarness any other command of tearless, kStarting a spawned process that has not called
-/// begin() yet. (8 is kCallingProcess.)
-enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kDaemon = 16, kStarting = 32, kEverybody = 55 };
+/// begin() yet, kWorker `tearless worker`. (8 is kCallingProcess.)
+enum Role : uint32_t {
+  kHarness = 1,
+  kSupervisor = 2,
+  kProgram = 4,
+  kDaemon = 16,
+  kStarting = 32,
+  kWorker = 64,
+  kEverybody = 119
+};
 
 /// The kind of a call, one bit each, so that a plan can count some kinds and ignore others.
 enum Kind : uint32_t {

@@ -44,6 +44,8 @@ int fsync(int fd) {
 
 int ftruncate(int fd, off_t size) { return fails(fault::kCut, "") ? -1 : ::ftruncate(fd, size); }
 int rename(const char* from, const char* to) { return fails(fault::kRename, to) ? -1 : ::rename(from, to); }
+int link(const char* from, const char* to) { return fails(fault::kRename, to) ? -1 : ::link(from, to); }
+int symlink(const char* target, const char* path) { return fails(fault::kRename, path) ? -1 : ::symlink(target, path); }
 int unlink(const char* path) { return fails(fault::kRemove, path) ? -1 : ::unlink(path); }
 int rmdir(const char* path) { return fails(fault::kRemove, path) ? -1 : ::rmdir(path); }
 int mkdir(const char* path, mode_t mode) { return fails(fault::kMakeFolder, path) ? -1 : ::mkdir(path, mode); }

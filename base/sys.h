@@ -18,6 +18,8 @@ ssize_t write(int fd, const void* bytes, size_t size);
 int fsync(int fd);
 int ftruncate(int fd, off_t size);
 int rename(const char* from, const char* to);
+int link(const char* from, const char* to);
+int symlink(const char* target, const char* path);
 int unlink(const char* path);
 int rmdir(const char* path);
 int mkdir(const char* path, mode_t mode = 0777);

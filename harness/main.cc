@@ -58,6 +58,8 @@ const std::vector<Command> kCommands = [] {
        /*has_json=*/false},
       {"watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch, kFolder,
        /*has_json=*/false},
+      {"worker", "train runs of a workspace on this machine, for a service elsewhere", command_worker, kFolder,
+       /*has_json=*/false},
       {"wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
       {"stop", "end the service; its runs continue, unless --now", command_stop, kFolder, /*has_json=*/false},
       {"status", "show the state of a workspace's sweeps", command_status, kFolderOrArchive},

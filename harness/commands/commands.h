@@ -22,6 +22,7 @@ Action command_submit(CLI::App& app, const Globals& globals);
 Action command_daemon(CLI::App& app, const Globals& globals);
 Action command_watch(CLI::App& app, const Globals& globals);
 Action command_wait(CLI::App& app, const Globals& globals);
+Action command_worker(CLI::App& app, const Globals& globals);
 Action command_request(CLI::App& app, const Globals& globals);  ///< of that row of request_kinds()
 Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);

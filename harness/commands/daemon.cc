@@ -20,6 +20,8 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
+#include "harness/grants/launchers.h"
+#include "harness/grants/worker_launcher.h"
 #include "harness/launch/local_launcher.h"
 #include "harness/launch/local_options.h"
 #include "harness/service/client.h"
@@ -44,13 +46,16 @@ struct DaemonOptions {
   ServiceFlags service;
 };
 
-std::unique_ptr<Launcher> local_launcher(boost::asio::io_context& io, Store& store, const LocalLimits& limits) {
+std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store, const Workspace& workspace,
+                                      const LocalLimits& limits) {
   LocalLauncher::Options options = local_options(limits);
   options.peaks = store.memory_peaks();
   options.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
     store.put_memory_peak(resource_class, bytes);
   };
-  return std::make_unique<LocalLauncher>(io, std::move(options));
+  return std::make_unique<Launchers>(std::make_unique<LocalLauncher>(io, std::move(options)), [workspace] {
+    return std::make_unique<WorkerLauncher>(workspace, steady_seconds);
+  });
 }
 
 // Else finished runs would be trained again, and running attempts would not be found.
@@ -141,8 +146,8 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     if (!store) fail("another tearless works in {}; try again", workspace.root().string());
   }
   Log log(workspace, options.detached);
-  const auto launcher = [&options](boost::asio::io_context& io, Store& open) {
-    return local_launcher(io, open, options.service.limits);
+  const auto launcher = [&](boost::asio::io_context& io, Store& open) {
+    return launcher_of(io, open, workspace, options.service.limits);
   };
   Serving serving{.launcher = launcher,
                   .options = {.stays = !options.until_idle,

@@ -146,6 +146,8 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
     lines.push_back(fmt::format("  {}{}", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason));
+  } else if (facts && !facts->reason.empty()) {
+    lines.push_back("  waiting: " + facts->reason);
   }
   for (const std::string& line : reason_lines(listed)) lines.push_back("  " + line);
   if (running.empty()) return;

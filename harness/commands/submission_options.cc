@@ -9,6 +9,7 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
+#include "harness/grants/worker_launcher.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/environment.h"
@@ -99,6 +100,9 @@ void SubmissionFlags::add_to(CLI::App& app) {
       "--memory", memory,
       "memory that each run needs, of its GPU or of the machine, such as 8GiB (default: the grid's [policy], "
       "else an estimate at first, then what was measured)");
+  app.add_option("--executor", executor,
+                 "whose machines train the runs: workers (docs/slurm.md) or none, which is this machine (default: its "
+                 "previous executor, else none)");
 }
 
 std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
@@ -117,6 +121,10 @@ SubmissionOptions SubmissionFlags::options() const {
                             .smoke = smoke,
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
+  if (!executor.empty() && executor != kNoExecutor && executor != kWorkers) {
+    fail("--executor \"{}\" is not known; name {} or {}", executor, kWorkers, kNoExecutor);
+  }
+  options.executor = executor;
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);

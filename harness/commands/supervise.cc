@@ -19,6 +19,7 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
     int grace_seconds = 30;
     int launcher = 0;
     bool ends_with_launcher = false;
+    int64_t attempt = 0;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "the run directory")->required();
@@ -27,6 +28,8 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
   app.add_option("--launcher", options->launcher, "the parent process: once it has ended, nothing begins")
       ->check(whole_number_from(0));
   app.add_flag("--ends-with-launcher", options->ends_with_launcher, "end when the parent ends");
+  app.add_option("--attempt", options->attempt, "its number, whose folder is there (default: the next one)")
+      ->check(whole_number_from(1));
   return [options, &globals]() -> int {
     const nlohmann::json stamp = nlohmann::json::parse(options->stamp, nullptr, /*allow_exceptions=*/false);
     if (!stamp.is_object()) fail("--stamp is not a JSON object: {}", options->stamp);
@@ -36,7 +39,8 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
                         .stamp = stamp,
                         .grace_seconds = options->grace_seconds,
                         .launcher = options->launcher,
-                        .ends_with_launcher = options->ends_with_launcher});
+                        .ends_with_launcher = options->ends_with_launcher,
+                        .attempt = options->attempt});
     } catch (const UserError& error) {
       std::fprintf(stderr, "tearless supervise: %s\n", error.what());
       return kNotRecorded;

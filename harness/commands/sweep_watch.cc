@@ -51,7 +51,9 @@ void SweepWatch::say_new_events() {
 
 void SweepWatch::show(const SweepFacts& facts) {
   const std::string time = duration_text(steady_seconds() - began_);
-  screen_.draw(frame_of(facts.attempts, screen_.columns(), fmt::format("{} · {} so far", summary_of(facts), time)));
+  const std::string waits = facts.reason.empty() ? "" : "; " + facts.reason;
+  screen_.draw(
+      frame_of(facts.attempts, screen_.columns(), fmt::format("{} · {} so far{}", summary_of(facts), time, waits)));
 }
 
 // Looks once, shows what is new, and does what Ctrl-C asks for.

@@ -107,6 +107,10 @@ void LocalLauncher::start(const Launch& launch) {
                       std::to_string(launch.program.grace_seconds), "--launcher", std::to_string(::getpid())},
         .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
         .own_session = true};
+    if (launch.attempt > 0) {
+      request.arguments.insert(request.arguments.end(), {"--attempt", std::to_string(launch.attempt)});
+    }
+    if (options_.ends_attempts) request.arguments.emplace_back("--ends-with-launcher");
     if (const auto& environment = launch.program.environment) {
       request.environment = changes_for(*environment, own_variables());
     }
@@ -121,7 +125,7 @@ void LocalLauncher::start(const Launch& launch) {
 bool LocalLauncher::adopt(const std::string& id, const fs::path& folder, const Needs& needs) {
   const RunDirectory run(folder);
   const pid_t supervisor = living_supervisor(run);  // found even if its lock file was removed
-  if (supervisor == 0 && !is_alive(run)) return false;
+  if (supervisor == 0 && !has_process(run)) return false;
   reserve_for_adopted(id, run, needs);
   if (supervisor > 0) {
     watch_process(id, {.run = run, .pid = supervisor});
@@ -220,7 +224,7 @@ void LocalLauncher::await_end(const std::string& id) {
     if (was_child && WIFEXITED(status)) ending.exit_code = WEXITSTATUS(status);
     ending.pidfd.reset();
     // The program of a killed supervisor is killed slightly later. It inherited the lock, so wait for that.
-    if (is_alive(ending.run)) return watch_lock(id, std::move(ending));
+    if (has_process(ending.run)) return watch_lock(id, std::move(ending));
     ended(id);
   });
 }
@@ -243,7 +247,7 @@ void LocalLauncher::check_lock(const std::string& id) {
       looking.timer.reset();
       return watch_process(id, std::move(looking));
     }
-    if (is_alive(looking.run)) return check_lock(id);
+    if (has_process(looking.run)) return check_lock(id);
     ended(id);
   });
 }
@@ -251,7 +255,7 @@ void LocalLauncher::check_lock(const std::string& id) {
 void LocalLauncher::ended(const std::string& id) {
   const Watch watch = std::move(watches_.extract(id).mapped());
   release(id, watch.run);
-  on_end(id, fault_of(watch.exit_code, watch.run));
+  on_end(id, {.fault = fault_of(watch.exit_code, watch.run)});
 }
 
 void LocalLauncher::release(const std::string& id, const RunDirectory& run) {

@@ -42,6 +42,7 @@ class LocalLauncher : public Launcher {
     Capacity capacity = {};                            // of this machine
     std::unique_ptr<DeviceMonitor> monitor = nullptr;  // as Resources takes it, like `pin` and `peaks`
     bool pin = false;
+    bool ends_attempts = false;  // they end with this process, whatever ends it
     std::map<std::string, int64_t> peaks = {};
     // Gets the peak of a run's resource class, if one is known, whenever a run has ended.
     std::function<void(const std::string& resource_class, int64_t bytes)> on_peak = {};

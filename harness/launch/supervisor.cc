@@ -256,7 +256,7 @@ int supervise(const Supervision& supervision) {
   // cancelled, and must not begin.
   if (supervision.launcher != 0 && ::getppid() != supervision.launcher) return kNoAttempt;
   lock->share_with_children();
-  const int64_t number = run.make_attempt();
+  const int64_t number = supervision.attempt > 0 ? supervision.attempt : run.make_attempt();
   const fs::path attempt = run.attempt(number);
   remove_temporaries(run);
   json stamp = with_values(supervision.stamp);

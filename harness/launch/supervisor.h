@@ -27,11 +27,12 @@ struct Supervision {
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
   pid_t launcher = 0;             // our parent; 0: started by hand
   bool ends_with_launcher = false;
+  int64_t attempt = 0;  // its number, whose folder is there; 0: the next one
 };
 
 /// Runs one attempt:
 ///   1. takes the run's lock (if it is held, or the launcher ended before it was taken, returns kNoAttempt);
-///   2. makes attempts/<n>, removes temporary files of those before it, and writes start.json;
+///   2. makes attempts/<n>, unless that is there, removes temporary files of those before it, and writes start.json;
 ///   3. runs `PROGRAM train DIR` to its end, with its output in log.txt. The program inherits the lock;
 ///   4. ends what the program has left running, by SIGTERM and then SIGKILL, and names it in log.txt;
 ///   5. writes exit.json, whose code is the program's.

@@ -96,16 +96,6 @@ std::optional<std::vector<std::string>> names_in(const std::vector<PlannedRun>& 
   return std::vector(all.begin(), all.end());
 }
 
-}  // namespace
-
-std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan) {
-  return names_in(plan, &CheckAnswer::scores);
-}
-
-std::optional<std::vector<std::string>> metrics_of(const std::vector<PlannedRun>& plan) {
-  return names_in(plan, &CheckAnswer::metrics);
-}
-
 std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known) {
   std::vector<std::string> errors;
   for (const TableSpec::NamedScore& named : known ? metrics_named(grid) : std::vector<TableSpec::NamedScore>()) {
@@ -113,6 +103,12 @@ std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional
     if (std::ranges::none_of(*known, meets)) errors.push_back(sentence_about(named, "metric", *known));
   }
   return errors;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan) {
+  return names_in(plan, &CheckAnswer::scores);
 }
 
 std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan) {
@@ -174,6 +170,26 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
     names.insert(names.end(), own.begin(), own.end());
     errors.push_back(sentence_about(named, "score", names));
   }
+  return errors;
+}
+
+bool have_all_labels(const Grid& grid, const std::vector<Row>& rows) {
+  std::set<std::pair<std::string, std::string>> labels;
+  for (const Row& row : rows) labels.insert(row.run.coordinates.begin(), row.run.coordinates.end());
+  return std::ranges::all_of(grid.axes, [&](const Axis& axis) {
+    return std::ranges::all_of(axis.points, [&](const AxisPoint& point) {
+      return point.label == kAbsentLabel || labels.contains({axis.name, point.label});
+    });
+  });
+}
+
+std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<PlannedRun>& plan,
+                                         const std::vector<Row>& rows) {
+  const bool is_whole = have_all_labels(grid, rows);
+  std::vector<std::string> errors;
+  if (is_whole) errors = errors_of_scores(grid, scores_of(plan), rows);
+  if (errors.empty()) errors = errors_of_scores_by_label(grid, plan);
+  if (errors.empty() && is_whole) errors = errors_of_metrics(grid, names_in(plan, &CheckAnswer::metrics));
   return errors;
 }
 

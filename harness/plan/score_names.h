@@ -16,13 +16,6 @@ namespace tearless::harness {
 /// answered; unset if it did not say them of every run.
 std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan);
 
-/// Likewise of all metrics.
-std::optional<std::vector<std::string>> metrics_of(const std::vector<PlannedRun>& plan);
-
-/// A sentence, with the nearest names, for each metric that a figure, a claim or a score of a curve names and that no
-/// run can have. None where the metrics are not known.
-std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known);
-
 /// A sentence for each score that a table names for one label, with `scores.AXIS`, and that no run with this label can
 /// have. None where the scores of these runs are not known.
 std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan);
@@ -31,5 +24,14 @@ std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::
 /// names are those that the runs have which are done; before the first is done there are no mistakes.
 std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
                                           const std::vector<Row>& rows);
+
+/// Whether each label of each axis has a row. With --only, and in a sweep that was submitted so, runs that are not
+/// there may have the scores that the others lack.
+bool have_all_labels(const Grid& grid, const std::vector<Row>& rows);
+
+/// What views name and no run of a plan can have: scores, and metrics of figures, claims and scores of curves. `rows`
+/// are those of the plan. Where they lack labels, only what a table takes of one label is looked at.
+std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<PlannedRun>& plan,
+                                         const std::vector<Row>& rows);
 
 }  // namespace tearless::harness

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
+#include "harness/plan/grid_state.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/score_names.h"
 #include "harness/results/result_set.h"
@@ -30,6 +31,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   policy.grace_seconds = first(asked.grace_seconds, of_grid.grace_seconds).value_or(policy.grace_seconds);
   policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
   policy.tries = of_grid.tries;
+  policy.executor = asked.executor;
   policy.environment = submitted_environment(own_variables(), of_grid.environment);
   return policy;
 }
@@ -81,6 +83,14 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
+// "" for a sweep that is new, or whose folder is damaged.
+std::string executor_before(const Workspace& workspace, const std::string& sweep) {
+  const nlohmann::json about = read_sealed(workspace.sweep(sweep) / "sweep.json").value_or(nlohmann::json::object());
+  const nlohmann::json policy = about.value("policy", nlohmann::json::object());
+  const nlohmann::json executor = policy.value("executor", nlohmann::json());
+  return executor.is_string() ? executor.get<std::string>() : "";
+}
+
 // A name that means something else already could not be typed.
 void require_free_name(const Store& store, const Sweep& sweep) {
   if (sweep.name.empty()) return;
@@ -104,6 +114,7 @@ void require_seen_scores(const Store& store, const Submission& submission) {
   } catch (const UserError&) {  // a damaged result: the service says so, and trains the others
     return;
   }
+  if (!have_all_labels(submission.grid, rows)) return;
   if (const auto errors = errors_of_scores(submission.grid, std::nullopt, rows); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
@@ -146,9 +157,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
   const std::optional<std::vector<std::string>> scores = scores_of(plan);
   std::vector<std::string> errors = errors_of(grid, plan);
-  if (errors.empty() && scores) errors = errors_of_scores(grid, scores, {});
-  if (errors.empty()) errors = errors_of_scores_by_label(grid, plan);
-  if (errors.empty()) errors = errors_of_metrics(grid, metrics_of(plan));
+  if (errors.empty()) errors = errors_of_names(grid, plan, rows_of(plan));
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
@@ -190,6 +199,9 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
+  std::string& executor = sweep.policy.executor;
+  if (executor.empty()) executor = executor_before(workspace, sweep.id);
+  if (executor == kNoExecutor) executor.clear();
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);

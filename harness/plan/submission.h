@@ -37,7 +37,11 @@ struct SubmissionOptions {
   std::optional<double> stall_minutes = {};
   std::optional<int> grace_seconds = {};
   std::optional<int64_t> memory_bytes = {};
+  std::string executor = {};  // of the policy; "": the one that the sweep had
 };
+
+/// The word for this machine where an executor is named.
+inline constexpr const char* kNoExecutor = "none";
 
 /// Plans the grid's runs with the training program that Program::find() finds for `engine`. Writes nothing. UserError,
 /// with a line for each mistake, if the program refuses a run.
@@ -46,9 +50,9 @@ Submission prepare_submission(const std::filesystem::path& grid_file, const std:
 
 /// UserError if a view names a score that none of the grid's runs has, as far as those that are done show, and for a
 /// name that another sweep has or a run's id begins with.
-/// Takes the name that the sweep had if it is to have no other. Copies the training program to the workspace
-/// (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads it. Does
-/// not touch the database.
+/// Takes the name and the executor that the sweep had if it is to have no others. Copies the training program to the
+/// workspace (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads
+/// it. Does not touch the database.
 void write_submission(const Workspace& workspace, Submission& submission);
 
 }  // namespace tearless::harness

@@ -54,7 +54,7 @@ int64_t checkpoint_after(const RunDirectory& run, int64_t attempt) {
   for (int64_t next = attempt + 1, newest = run.newest_attempt(); next <= newest; ++next) {
     if (run.has_begun(next)) return field<int64_t>(record_in(run.attempt(next) / "start.json"), "checkpoint", 0);
   }
-  return run.newest_checkpoint();
+  return folder_of(run, attempt).newest_checkpoint();
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -71,6 +71,28 @@ bool stands_for_no_number(const std::string& word) {
 }
 
 }  // namespace
+
+RunDirectory work_of(const RunDirectory& run, int64_t attempt) {
+  const std::string worker = bytes_from(run.attempt(attempt) / kClaimedFile, 0);
+  return RunDirectory(run.attempt(attempt) / ("work." + fs::path(worker).filename().string()) / run.id());
+}
+
+RunDirectory folder_of(const RunDirectory& run, int64_t attempt) {
+  std::error_code unreadable;
+  RunDirectory work = work_of(run, attempt);
+  const bool is_there = fs::is_directory(work.root(), unreadable) && !fs::exists(run.done(), unreadable);
+  return is_there ? work : run;
+}
+
+GrantEnd grant_end_of(const RunDirectory& run, int64_t attempt) {
+  const json end = record_in(run.attempt(attempt) / kEndedFile);
+  try {
+    return {.failure = failure_named(field<std::string>(end, "class", "")),
+            .reason = field<std::string>(end, "reason", "")};
+  } catch (const std::logic_error&) {  // of a later version
+    return {};
+  }
+}
 
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
   return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "cuda_device", "");

@@ -15,6 +15,7 @@
 #include "base/run_directory.h"
 #include "harness/runs/environment.h"
 #include "harness/runs/lost_work.h"
+#include "harness/runs/states.h"
 
 namespace tearless::harness {
 
@@ -46,6 +47,26 @@ struct MetricLine {
   std::string name;
   double value = 0;
 };
+
+/// Files of an attempt that was granted to a machine (docs/run_directory.md): the harness's own.
+inline constexpr const char* kGrantFile = "grant.json";
+inline constexpr const char* kClaimedFile = "claimed";
+inline constexpr const char* kEndedFile = "ended.json";
+
+/// The run directory of an attempt on another machine, attempts/<n>/work.<worker>/<id>; the worker is the one that has
+/// claimed it. It may not be there.
+RunDirectory work_of(const RunDirectory& run, int64_t attempt);
+
+/// The run directory in which the attempt works, or would: work_of() it if that is there and the run has no result yet,
+/// else the run's own. Metrics, checkpoints and gradient norms are there.
+RunDirectory folder_of(const RunDirectory& run, int64_t attempt);
+
+/// What the service has found out about the end of a granted attempt, if no supervisor recorded it (ended.json).
+struct GrantEnd {
+  FailureClass failure = FailureClass::kNone;
+  std::string reason = {};
+};
+GrantEnd grant_end_of(const RunDirectory& run, int64_t attempt);
 
 /// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);

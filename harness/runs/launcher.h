@@ -1,7 +1,6 @@
 // The interface through which the scheduler starts and stops attempts, and the question whether an attempt is alive. A
 // launcher owns its capacity: the scheduler knows runs and their order, the launcher knows what may run now, and where.
-// The one implementation runs attempts as processes of this machine (launch/local_launcher.h); another one could submit
-// them to a cluster's queue, and would let a run start as soon as the queue takes it.
+// One implementation runs attempts as processes of this machine (launch/local_launcher.h).
 #pragma once
 
 #include <filesystem>
@@ -31,6 +30,7 @@ struct Launch {
   std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
   Needs needs;
   TrainingProgram program;
+  int64_t attempt = 0;  // its number, whose folder is made; 0: it takes the next one
 };
 
 enum class Stop {
@@ -39,10 +39,17 @@ enum class Stop {
   kAtOnce,     // it is killed
 };
 
-/// True while an attempt of the run is alive: a process holds its lock, or its supervisor runs although the lock file
-/// was removed. Needs no launcher, so that commands can ask without a service; a launcher whose attempts run elsewhere
-/// adds here how to tell that they live.
-bool is_alive(const RunDirectory& run);
+/// True while a process of this machine works on the run: it holds the lock, or supervises the newest attempt although
+/// the lock file was removed.
+bool has_process(const RunDirectory& run);
+
+/// True if the newest attempt was granted to a machine (docs/run_directory.md), and the service has not finished with
+/// it. Whether that machine is alive only the service can tell.
+bool is_granted(const RunDirectory& run);
+
+/// True while an attempt of the run may be alive, on any machine. Needs no launcher, so that commands can ask without a
+/// service.
+inline bool is_alive(const RunDirectory& run) { return has_process(run) || is_granted(run); }
 
 class Launcher {
  public:
@@ -50,8 +57,9 @@ class Launcher {
 
   /// Why a run cannot be started.
   struct Refusal {
-    std::string why;        // one phrase
-    bool for_good = false;  // it lacks what this launcher never has; else the run may be asked about again
+    std::string why;               // one phrase
+    bool for_good = false;         // it lacks what this launcher never has; else the run may be asked about again
+    bool others_may_pass = false;  // nothing that others leave would make it fit: it never blocks them
   };
   /// Nullopt if a run with these needs can be started now. Asked often: must not be slow.
   virtual std::optional<Refusal> refusal_of(const Needs& needs) const = 0;
@@ -78,13 +86,20 @@ class Launcher {
   /// The GPUs that it shares out by itself; none if something else does, such as a cluster's queue.
   virtual std::vector<DeviceFacts> devices() const { return {}; }
 
+  /// Seconds between two looks at the files of an attempt: more where each look is a request to another machine.
+  virtual double look_every(const std::string& /*id*/) const { return 0; }
+
   /// Called every second or two. May call on_end.
   virtual void poll() = 0;
 
+  /// What the files in the run's folder do not say of an attempt's end.
+  struct End {
+    std::string fault = {};    // why no attempt began, or why its end is not in its folder, one sentence; or ""
+    bool never_began = false;  // it was taken back before anybody had begun it: that is no end
+  };
   /// Set by the scheduler. Called once for each attempt that was started or adopted, when nothing of it runs any more
-  /// and what it had reserved is free. `fault`: why no attempt began or why its end is not in its folder, one sentence;
-  /// "" if the launcher knows no more than the files in the run's folder say.
-  std::function<void(const std::string& id, const std::string& fault)> on_end;
+  /// and what it had reserved is free.
+  std::function<void(const std::string& id, const End& end)> on_end;
 };
 
 }  // namespace tearless::harness

@@ -8,6 +8,7 @@
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/progress.h"
 
 namespace tearless::harness {
@@ -43,7 +44,7 @@ std::optional<WorkDone> work_after(const RunDirectory& run, int64_t attempt) {
     const std::optional<Start> start = start_of(run, next);
     return start ? std::optional(start->found) : std::nullopt;
   }
-  return work_done(run);
+  return work_done(folder_of(run, attempt));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ struct Needs {
   std::string resource_class = {};  // runs with the same text need the same memory and are equally fast; "": unknown
   std::optional<int64_t> memory_bytes = {};  // of the GPU for a run on "cuda", else of the machine; unset: not known
   bool declared = false;                     // memory_bytes is what the user said; else the training program's estimate
-  bool alone = false;  // nothing else on the machine meanwhile; for a run on "cuda", nothing else on its GPU
+  bool alone = false;         // nothing else on the machine meanwhile; for a run on "cuda", nothing else on its GPU
+  std::string executor = {};  // whose machines train it; "": this machine
   auto operator<=>(const Needs&) const = default;
 };
 

@@ -146,6 +146,9 @@ Verdict verdict_of(const RunDirectory& run, int64_t attempt) {
 }
 
 Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt) {
+  if (const GrantEnd end = grant_end_of(run, attempt); end.failure != FailureClass::kNone) {
+    return failed(end.failure, end.reason);
+  }
   const AttemptRecord record = read_attempt(run, attempt);
   if (!record.code)
     return failed(FailureClass::kLost, "the machine or the supervisor failed before it recorded the end");

@@ -1,7 +1,8 @@
 // Determines how an attempt ended, from the files in its run directory and from nothing else:
 //   1. A DONE means that the run has its result.
-//   2. Otherwise ended_by() (verdict.cc) says who ended the program, from exit.json.
-//   3. kEndRules (verdict.cc) turns that, the exit code and the state of the disk into a FailureClass.
+//   2. Otherwise ended.json, if the service gave up an attempt on another machine, has class and reason.
+//   3. Otherwise ended_by() (verdict.cc) says who ended the program, from exit.json.
+//   4. kEndRules (verdict.cc) turns that, the exit code and the state of the disk into a FailureClass.
 // What happens next (retry, pause …) is decided in harness/schedule/.
 #pragma once
 
@@ -30,7 +31,8 @@ struct Verdict {
 /// is a failure of class kSettings.
 std::optional<Verdict> verdict_of_done(const RunDirectory& run);
 
-/// The verdict on the newest attempt. DONE takes precedence over exit.json; without either, the class is kLost.
+/// The verdict on the newest attempt. DONE takes precedence over ended.json and exit.json; without any of them, the
+/// class is kLost.
 /// REQUIRES: the attempt has ended.
 Verdict verdict_of(const RunDirectory& run, int64_t attempt);
 

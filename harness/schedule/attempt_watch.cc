@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "base/sealed_json.h"
-#include "harness/runs/attempt_files.h"
 #include "harness/store/record.h"
 
 namespace tearless::harness {
@@ -29,11 +28,12 @@ void AttemptWatch::poll(Store& store, const Workspace& workspace, double now) {
   if (attempt == 0) return;
   if (attempt != recorded_) record_start(store, workspace, progress.id, attempt);
   recorded_ = attempt;
-  progress.take(record_new_metrics(store, workspace, progress.id), now);
+  const RunDirectory folder = folder_of(run_, attempt);
+  progress.take(record_new_metrics(store, progress.id, folder), now);
   const auto measured = read_sealed(run_.attempt(attempt) / "measured.json").value_or(nlohmann::json::object());
   const auto speed = measured.find("tokens_per_second");
   if (speed != measured.end() && speed->is_number() && *speed > 0) progress.tokens_per_second = speed->get<double>();
-  signs_.note(size_or_zero(run_.metrics()), size_or_zero(run_.attempt(attempt) / "log.txt"), now);
+  signs_.note(size_or_zero(folder.metrics()), size_or_zero(run_.attempt(attempt) / "log.txt"), now);
 }
 
 // While a program trains it reports again and again, so that a gap much longer than all before means that it hangs.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/run_directory.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/progress.h"
 #include "harness/schedule/signs_of_life.h"
 #include "harness/store/store.h"
@@ -17,7 +18,7 @@ class AttemptWatch {
   AttemptWatch(RunDirectory run, int64_t attempts_before, double now)
       : run_(std::move(run)),
         attempts_before_(attempts_before),
-        checkpoint_before_(run_.newest_checkpoint()),
+        checkpoint_before_(folder_of(run_, attempts_before).newest_checkpoint()),
         since_(now),
         signs_(now) {
     progress.id = run_.id();
@@ -33,7 +34,9 @@ class AttemptWatch {
   bool hangs(double stall_seconds, double now) const;
 
   /// It has written a checkpoint.
-  bool made_progress() const { return run_.newest_checkpoint() > checkpoint_before_; }
+  bool made_progress() const {
+    return folder_of(run_, run_.newest_begun_attempt()).newest_checkpoint() > checkpoint_before_;
+  }
   /// Seconds since its start.
   double age(double now) const { return now - since_; }
 

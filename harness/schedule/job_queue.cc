@@ -1,7 +1,7 @@
 #include "harness/schedule/job_queue.h"
 
+#include <map>
 #include <set>
-#include <vector>
 
 namespace tearless::harness {
 
@@ -22,19 +22,28 @@ bool JobQueue::erase(const std::string& id) {
   return true;
 }
 
-std::optional<std::string> JobQueue::take(double now, const std::function<bool(const Needs&)>& fits) {
-  std::set<const Kind*> asked;  // none of these fits
-  std::vector<Kind*> skipped;
+std::optional<std::string> JobQueue::take(double now, const RefusalOf& refusal_of) {
+  std::set<const Kind*> asked;    // none of these fits
+  std::set<std::string> blocked;  // executors
+  std::map<Kind*, std::string> skipped;
   for (const auto& [place, waiting] : jobs_) {
-    if (waiting.not_before > now) continue;
+    if (waiting.not_before > now || blocked.contains(waiting.needs.executor)) continue;
     Kind& kind = kinds_.at(waiting.needs);
     if (!asked.insert(&kind).second) continue;
-    if (!fits(waiting.needs)) {
-      if (kind.skipped_since && now - *kind.skipped_since >= kPatience) return std::nullopt;
-      skipped.push_back(&kind);
+    if (const auto refusal = refusal_of(waiting.needs)) {
+      if (refusal->others_may_pass) {
+        kind.skipped_since.reset();
+      } else if (kind.skipped_since && now - *kind.skipped_since >= kPatience) {
+        blocked.insert(waiting.needs.executor);
+      } else {
+        skipped.emplace(&kind, waiting.needs.executor);
+      }
+      if (asked.size() == kinds_.size()) return std::nullopt;  // the others are like one of these
       continue;
     }
-    for (Kind* earlier : skipped) earlier->skipped_since = earlier->skipped_since.value_or(now);
+    for (const auto& [earlier, executor] : skipped) {
+      if (executor == waiting.needs.executor) earlier->skipped_since = earlier->skipped_since.value_or(now);
+    }
     kind.skipped_since.reset();
     const std::string taken = place.second;
     erase(taken);

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "harness/runs/needs.h"
+#include "harness/runs/launcher.h"
 
 namespace tearless::harness {
 
@@ -31,8 +31,8 @@ struct JobOrder {
 
 class JobQueue {
  public:
-  /// A job that was skipped for this many seconds, because it does not fit while smaller ones do, blocks the others
-  /// until it fits.
+  /// A job that was skipped for this many seconds, because it does not fit while smaller ones do, blocks the others of
+  /// its executor until it fits.
   static constexpr double kPatience = 600;
 
   /// Adds a job that may be started from the time `not_before` on; 0: at any time. REQUIRES: !contains(id).
@@ -49,9 +49,10 @@ class JobQueue {
     for (const auto& [place, waiting] : jobs_) visit(place.second);
   }
 
+  using RefusalOf = std::function<std::optional<Launcher::Refusal>(const Needs&)>;
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
-  /// fit. `fits` is called at most once per distinct Needs. Nullopt if no job may be started.
-  std::optional<std::string> take(double now, const std::function<bool(const Needs&)>& fits);
+  /// are not refused. `refusal_of` is called at most once per distinct Needs. Nullopt if no job may be started.
+  std::optional<std::string> take(double now, const RefusalOf& refusal_of);
 
  private:
   using Place = std::pair<JobOrder, std::string>;  // order, id

@@ -32,6 +32,7 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
   job.run.data = record.data;
   job.run.needs = record.needs;
   job.run.needs.alone = alone;
+  job.run.needs.executor = sweep.record.policy.executor;
   const int64_t declared = sweep.record.policy.memory_bytes;
   job.run.needs.declared = declared > 0;
   if (declared > 0) job.run.needs.memory_bytes = declared;

@@ -83,8 +83,8 @@ class Jobs {
   void enqueue_all(const ActiveSweep& sweep);
 
   /// As JobQueue::take().
-  std::optional<std::string> take(double now, const std::function<bool(const Needs&)>& fits) {
-    return queue_.take(now, fits);
+  std::optional<std::string> take(double now, const JobQueue::RefusalOf& refusal_of) {
+    return queue_.take(now, refusal_of);
   }
 
  private:

@@ -27,7 +27,7 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
       now_(std::move(now)),
       listener_(std::move(listener)),
       jobs_([this](const std::string& id) { return running_.contains(id); }) {
-  launcher_.on_end = [this](const std::string& id, const std::string& fault) { ended(id, fault); };
+  launcher_.on_end = [this](const std::string& id, const Launcher::End& end) { ended(id, end); };
 }
 
 // --- what earlier processes or a user left behind -------------------------------------------------------------------
@@ -48,7 +48,7 @@ void Scheduler::adopt_or_conclude(const std::string& id) {
   const int64_t newest = run.newest_begun_attempt();
   const Running over{.watch = AttemptWatch(run, newest, now_()), .requested = requested_end_of(record.reason)};
   if (newest > 0 && !end_is_recorded(id, newest)) return conclude(id, newest, verdict_of(run, newest), over);
-  not_started(id, over, "");
+  not_started(id, over, {});
 }
 
 bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
@@ -283,6 +283,16 @@ std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>
     ++before[job.first_active()->record.id];
   });
   return reasons;
+}
+
+std::string Scheduler::why_idle(const std::string& sweep) const {
+  const Job* next = nullptr;
+  jobs_.each_queued([&](const std::string& id) {
+    const Job* job = jobs_.find(id);
+    if (!next && job->first_active()->record.id == sweep) next = job;
+  });
+  const auto refusal = next ? launcher_.refusal_of(next->run.needs) : std::nullopt;
+  return refusal ? refusal->why : "";
 }
 
 std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int64_t>& before) const {

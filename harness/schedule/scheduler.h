@@ -163,6 +163,8 @@ class Scheduler {
   /// Why queued runs are not running, and what goes before them, or where running ones run and why there, one phrase
   /// each; "" for any other run.
   std::map<std::string, std::string> why(const std::vector<std::string>& ids) const;
+  /// Why the next run of a sweep of which nothing runs does not start, one phrase; "" if it may.
+  std::string why_idle(const std::string& sweep) const;
 
  private:
   struct RequestedEnd {
@@ -175,6 +177,7 @@ class Scheduler {
     std::optional<RequestedEnd> requested = {};  // what follows the stop, unless the attempt brings a result
     FileStamps data_before = {};                 // of its input files, at the start
     SweepPolicy policy = {.stall_seconds = 0};   // of the sweep that named it last
+    std::optional<double> looked_at = {};        // time of the last look at its files
   };
 
   // What an earlier process left (scheduler.cc).
@@ -213,8 +216,8 @@ class Scheduler {
   void launch(const std::string& id);
   bool write_settings(const std::string& id, const Job& job);
   void ask_to_stop(const std::string& id, Running& running, Stop why);
-  void ended(const std::string& id, const std::string& fault);
-  void not_started(const std::string& id, const Running& running, const std::string& fault);
+  void ended(const std::string& id, const Launcher::End& end);
+  void not_started(const std::string& id, const Running& running, const Launcher::End& end);
   void conclude(const std::string& id, int64_t attempt, const Verdict& verdict, const Running& running);
   void queue_again(const std::string& id, const Verdict& verdict, const Running& running);
   void note_end_in_sweeps(const Job& job, const Verdict& verdict, bool again);

@@ -54,7 +54,7 @@ Scheduler::Running& Scheduler::watch(const std::string& id, int64_t attempts_bef
 // Starts queued runs while the launcher takes them. Runs that it does not take yet are skipped, not waited for.
 void Scheduler::fill() {
   while (may_start_ && !stopping_) {
-    const auto next = jobs_.take(now_(), [&](const Needs& needs) { return !launcher_.refusal_of(needs); });
+    const auto next = jobs_.take(now_(), [&](const Needs& needs) { return launcher_.refusal_of(needs); });
     if (!next) break;
     launch(*next);
   }
@@ -118,11 +118,12 @@ bool Scheduler::write_settings(const std::string& id, const Job& job) {
 
 // --- end of attempts -----------------------------------------------------------------------------------------------
 
-void Scheduler::ended(const std::string& id, const std::string& fault) {
+void Scheduler::ended(const std::string& id, const Launcher::End& end) {
   const Running attempt = std::move(running_.extract(id).mapped());
   const int64_t number = attempt.watch.number();
+  const std::string& fault = end.fault;
   if (number == 0) {
-    not_started(id, attempt, fault);
+    not_started(id, attempt, end);
   } else {
     Verdict verdict = verdict_of(workspace_.run(id), number);
     if (verdict.failure == FailureClass::kLost && !fault.empty()) {
@@ -139,7 +140,14 @@ void Scheduler::ended(const std::string& id, const std::string& fault) {
 }
 
 // No attempt began. This is not counted as a try.
-void Scheduler::not_started(const std::string& id, const Running& attempt, const std::string& fault) {
+void Scheduler::not_started(const std::string& id, const Running& attempt, const Launcher::End& end) {
+  const std::string& fault = end.fault;
+  if (end.never_began) {  // it waits as before
+    store_.move(id, RunState::kRunning, RunState::kQueued, store_.known_run(id).failure);
+    if (attempt.requested) return put_aside(id, attempt.requested->state, attempt.requested->reason);
+    if (jobs_.find(id)) jobs_.enqueue(id);
+    return notify("queued again", id, "nobody had begun it");
+  }
   const Verdict lost{.failure = FailureClass::kLost, .reason = "it was never started", .step = {}};
   store_.move(id, RunState::kRunning, RunState::kQueued, lost.failure, fault.empty() ? lost.reason : fault);
   if (attempt.requested) return put_aside(id, attempt.requested->state, attempt.requested->reason);
@@ -280,6 +288,8 @@ void Scheduler::try_data_again(const std::string& id) {
 void Scheduler::tick() {
   store_.in_transaction([&] {
     for (auto& [id, attempt] : running_) {
+      if (attempt.looked_at && now_() - *attempt.looked_at < launcher_.look_every(id)) continue;
+      attempt.looked_at = now_();
       attempt.watch.poll(store_, workspace_, now_());
       if (!attempt.stop && attempt.watch.hangs(attempt.policy.stall_seconds, now_())) {
         ask_to_stop(id, attempt, Stop::kStalled);

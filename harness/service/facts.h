@@ -28,8 +28,8 @@ namespace tearless::harness {
 struct SweepFacts {
   std::string id;
   std::string title;
-  std::string state;  // name_of(SweepState)
-  std::string reason;
+  std::string state;   // name_of(SweepState)
+  std::string reason;  // why it is paused, or, if it is active, why nothing of it runs; ""
   int64_t priority = 0;
   int64_t total = 0, waiting = 0, running = 0, held = 0;  // runs, as SweepCounts
   std::optional<double> seconds_left;

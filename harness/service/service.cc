@@ -233,10 +233,11 @@ ServiceFacts Service::facts() const {
     const SweepCounts counts = scheduler_.counts(id);
     const std::string paused = scheduler_.paused(id);
     const Scheduler::TimeLeft left = scheduler_.time_left(id);
+    const bool is_idle = paused.empty() && counts.running == 0 && counts.waiting > 0;
     facts.sweeps.push_back({.id = id,
                             .title = title,
                             .state = paused.empty() ? "active" : "paused",
-                            .reason = paused,
+                            .reason = is_idle ? scheduler_.why_idle(id) : paused,
                             .priority = scheduler_.priority(id),
                             .total = counts.total,
                             .waiting = counts.waiting,

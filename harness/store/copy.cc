@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/omitted.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/launcher.h"
 #include "harness/store/archive.h"
 #include "harness/store/program_copies.h"
@@ -40,14 +41,16 @@ void write_copy_of(const fs::path& from, const fs::path& to) {
   (is_program ? write_program_unsynced : replace_unsynced)(to, read_file(from));
 }
 
-// All but locks, which are a process's and not a copy's.
-void copy_folder(const fs::path& from, const fs::path& to) {
+// All but locks, which are a process's and not a copy's. Symbolic links are followed, but not below attempts/: there
+// they lead from a work folder back to folders above it.
+void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = true) {
   if (!fs::exists(from)) return;
   make_folders_unsynced(to);
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
+    if (entry.is_symlink() && !follow_links) continue;
     if (entry.is_directory()) {
-      copy_folder(entry.path(), to / name);
+      copy_folder(entry.path(), to / name, follow_links && name != "attempts");
     } else if (entry.is_regular_file() && name != "lock") {
       write_copy_of(entry.path(), to / name);
     }
@@ -62,7 +65,8 @@ bool is_of_results(const fs::path& name, bool has_result) {
   };
   const std::string folder = name.begin()->string();
   if (folder == "attempts") {
-    return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic"}) || (file == "log.txt" && !has_result);
+    return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic", kEndedFile}) ||
+           (file == "log.txt" && !has_result);
   }
   if (folder == "outputs") return name.extension() == ".stats";
   return name == file &&
@@ -73,8 +77,10 @@ void copy_results(const RunDirectory& run, const fs::path& to) {
   make_folders_unsynced(to);
   const bool has_result = fs::exists(run.done());
   Omitted omitted = read_omitted(run);
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run.root())) {
+  for (fs::recursive_directory_iterator at(run.root()), end; at != end; ++at) {
+    const fs::directory_entry& entry = *at;
     const fs::path name = entry.path().lexically_relative(run.root());
+    if (*name.begin() == "attempts" && at.depth() == 2) at.disable_recursion_pending();  // work folders
     if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
     if (is_of_results(name, has_result)) {
       make_folders_unsynced((to / name).parent_path());
@@ -82,6 +88,11 @@ void copy_results(const RunDirectory& run, const fs::path& to) {
     } else {
       omitted[name.string()] = {.sha256 = sha256_of_file(entry.path()),
                                 .bytes = static_cast<int64_t>(entry.file_size())};
+    }
+  }
+  if (const RunDirectory work = folder_of(run, run.newest_begun_attempt()); work.root() != run.root()) {
+    for (const fs::path& file : {work.metrics(), work.gradient_norms()}) {
+      if (fs::exists(file)) write_copy_of(file, to / file.filename());
     }
   }
   write_omitted(run, omitted, to);

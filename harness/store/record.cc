@@ -5,9 +5,9 @@
 
 namespace tearless::harness {
 
-std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& workspace, const std::string& id) {
+std::vector<MetricLine> record_new_metrics(Store& store, const std::string& id, const RunDirectory& folder) {
   const int64_t reached = store.metrics_bytes(id);
-  MetricsRead read = read_metrics(workspace.run(id), reached);
+  MetricsRead read = read_metrics(folder, reached);
   if (read.to != reached) {
     store.in_transaction([&] { store.put_metrics(id, read.from, read.lines, read.to); });
   }
@@ -29,7 +29,7 @@ void record_end(Store& store, const Workspace& workspace, const std::string& id,
       if (verdict.state == RunState::kFailed) record.lost = lost_work_of(run, attempt);
       store.put_attempt(id, record);
     }
-    const MetricsRead metrics = read_metrics(run, attempt > 1 ? 0 : store.metrics_bytes(id));
+    const MetricsRead metrics = read_metrics(folder_of(run, attempt), attempt > 1 ? 0 : store.metrics_bytes(id));
     store.put_metrics(id, metrics.from, metrics.lines, metrics.to);
     if (has_result(verdict.state)) {
       std::optional<std::string> scores = read_if_there(run.scores());

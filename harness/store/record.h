@@ -9,9 +9,9 @@
 
 namespace tearless::harness {
 
-/// Records the lines that metrics.jsonl has gained since the last call, and returns them. If the file was truncated, it
-/// is read from the beginning again.
-std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& workspace, const std::string& id);
+/// Records the lines that metrics.jsonl in `folder` (folder_of() its attempt) has gained since the last call, and
+/// returns them. If the file was truncated, it is read from the beginning again.
+std::vector<MetricLine> record_new_metrics(Store& store, const std::string& id, const RunDirectory& folder);
 
 /// Records that an attempt has begun.
 void record_start(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt);

@@ -103,6 +103,7 @@ nlohmann::json to_json(const SweepPolicy& policy) {
                          {"memory_bytes", policy.memory_bytes},
                          {"tries", policy.tries}};
   if (policy.environment) json["environment"] = *policy.environment;
+  if (!policy.executor.empty()) json["executor"] = policy.executor;
   return json;
 }
 
@@ -113,6 +114,7 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   json.at("memory_bytes").get_to(policy.memory_bytes);
   json.at("tries").get_to(policy.tries);
   if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
+  policy.executor = json.value("executor", "");
   return policy;
 }
 

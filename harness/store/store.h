@@ -40,6 +40,7 @@ struct SweepPolicy {
   int64_t memory_bytes = 0;     // that a run needs, of the GPU for a run on "cuda"; 0: the program's estimate counts
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
   std::optional<SubmittedEnvironment> environment = {};  // unset, of a sweep of an older build: runs have the service's
+  std::string executor = {};                             // whose machines train its runs; "": the service's machine
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.

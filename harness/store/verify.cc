@@ -334,7 +334,8 @@ class Verification {
       return std::tie(a.position, a.step, a.name, a.value) == std::tie(b.position, b.step, b.name, b.value);
     };
     try {
-      return std::ranges::equal(read_metrics(run, 0).lines, store_->metrics_of(run.id()), equal);
+      const RunDirectory folder = folder_of(run, run.newest_begun_attempt());
+      return std::ranges::equal(read_metrics(folder, 0).lines, store_->metrics_of(run.id()), equal);
     } catch (const UserError&) {  // they are not what was recorded
       return false;
     }

@@ -120,7 +120,7 @@ TEST(Arrows, LibrariesStayInTheirRooms) {
   const Rule rules[] = {
       {"sqlite3.h", "harness/store"},
       {"SQLiteCpp/", "harness/store"},
-      {"boost/asio", "harness/(children|launch|service)"},
+      {"boost/asio", "harness/(children|launch|service|worker)"},
       {"boost/process", "harness/children"},
       {"sentencepiece", "engine/data"},
       {"utf8proc", "engine/score"},

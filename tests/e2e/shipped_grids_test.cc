@@ -70,6 +70,42 @@ TEST(ShippedGrids, TransformersWithoutTearsHasEightyOneRunsASeed) {
   EXPECT_THAT(plan.at("shared"), testing::Contains(json{{"parts", {"table2", "table3", "figures_1_2"}}, {"runs", 6}}));
 }
 
+// The tasks of grids/ada_standins.toml have scores of their own: what a parser reports, a language model does not.
+TEST(ShippedGrids, AScoreThatTheTaskOfItsColumnLacksIsRefused) {
+  const test::TempFolder folder;
+  fs::copy(test::source_root() / "grids", folder / "grids", fs::copy_options::recursive);
+  const fs::path grid = folder / "grids/ada_standins.toml";
+  std::string text = test::read_text(grid);
+  const std::string good = "\"text8\" = [\"test.bpc\", \"dev.bpc\"]";
+  ASSERT_NE(text.find(good), std::string::npos);
+  text.replace(text.find(good), good.size(), "\"text8\" = [\"test.las\", \"dev.bpc\"]");
+  test::write_text(grid, text);
+  for (const std::string command : {"plan", "table", "submit"}) {
+    const test::Finished refused =
+        test::run({.arguments = {test::program("tearless"), "--workspace", folder / "results", command, grid},
+                   .environment = {{"TEARLESS_ENGINE", test::program("tearless-engine")}}});
+    EXPECT_NE(refused.code, 0) << command;
+    EXPECT_THAT(refused.output + refused.errors, HasSubstr("scores.task: no run with task = text8 has a score test.las "
+                                                           "(did you mean \"test.loss\"?); they have: dev.bpc"));
+  }
+}
+
+// The tables name scores of other tasks.
+TEST(ShippedGrids, OneTaskOfSeveralCanBeSubmitted) {
+  const test::TempFolder folder;
+  const fs::path grid = test::source_root() / "grids/ada.toml";
+  const auto tearless = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {test::program("tearless"), "--workspace", folder / "results"});
+    const test::Finished finished = test::run(
+        {.arguments = arguments, .environment = {{"TEARLESS_ENGINE", test::program("tearless-engine").string()}}});
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    return finished.output;
+  };
+  EXPECT_THAT(tearless({"plan", grid, "--only", "task=MNIST"}), HasSubstr("35"));
+  tearless({"submit", grid, "--only", "task=MNIST"});
+  EXPECT_THAT(tearless({"table", "last"}), HasSubstr("99.35"));
+}
+
 TEST(ShippedGrids, TheDemoHasItsCorpusInTheRepository) {
   const json plan = plan_of(test::source_root() / "grids/demo.toml");
   EXPECT_EQ(plan.at("counts").at("to_run"), 16);

@@ -111,11 +111,14 @@ TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
 
 TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {
   const Committed tearless("joey");
-  EXPECT_THAT(tearless({"verify"}), HasSubstr("15 runs and 1 sweep: no differences"));
-  const std::string name = "joey_small";
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("20 runs and 2 sweeps: no differences"));
+  const fs::path pictures = test::source_root() / "results/joey";
+  const std::string name = "joey_small", whole = "joey_end_small";
   tearless.expect_tables(name, layout_of(name), "joey.md");
-  tearless.expect_figures(name, layout_of(name), test::source_root() / "results/joey",
-                          {"joey_small_ppl", "joey_small_bleu"});
+  tearless.expect_figures(name, layout_of(name), pictures, {"joey_small_ppl", "joey_small_bleu"});
+  EXPECT_THAT(test::read_text(test::source_root() / "results/joey.md"),
+              HasSubstr(tearless.as_markdown("table", whole, layout_of(whole))));
+  tearless.expect_figures(whole, layout_of("joey"), pictures, {"joey_ppl", "joey_bleu"});
 }
 
 TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {

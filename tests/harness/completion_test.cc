@@ -68,8 +68,8 @@ TEST_F(CompletionTest, TheHelpOfEveryCommandNamesTheWorkspaceAndJsonWhereItHasOn
   for (const std::string& name : commands()) {
     const std::string help = tearless({name, "--help"}).output;
     EXPECT_THAT(help, HasSubstr("\n  --workspace ")) << name;
-    const std::vector<std::string> without_json = {"run",  "watch", "plot", "figure", "daemon",
-                                                   "wait", "stop",  "log",  "rebuild"};
+    const std::vector<std::string> without_json = {"run",  "watch", "plot", "figure",  "daemon",
+                                                   "wait", "stop",  "log",  "rebuild", "worker"};
     const bool has_json = std::find(without_json.begin(), without_json.end(), name) == without_json.end();
     EXPECT_EQ(help.find("\n  --json ") != std::string::npos, has_json) << name;
   }

@@ -32,7 +32,7 @@ class StandIns(unittest.TestCase):
         self.bin = stand_in.install(self.folder, **{"kill_wait": 0.5, "requeue_delay": 0.3, "grace_time": 0.3} | config)
         self.addCleanup(stand_in.stop, self.folder)
 
-    def call(self, name, *arguments, timeout=20):
+    def call(self, name, *arguments, timeout=60):
         return subprocess.run([self.bin / name, *arguments], cwd=self.folder.parent, env={"PATH": os.environ["PATH"], "OWN": "value"},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=timeout)
 
@@ -48,7 +48,7 @@ class StandIns(unittest.TestCase):
         return {line.split("|")[0]: line.split("|")[4] for line in self.call(*QUEUE).stdout.splitlines()}
 
     def wait_for(self, states):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while (seen := self.states()) != states:
             self.assertLess(time.monotonic(), deadline, seen)
 
@@ -57,10 +57,11 @@ class StandIns(unittest.TestCase):
 
     def test_RunAnArrayAsSlurmDoes(self):
         self.install(slots=2)
-        done = self.submit('#!/bin/sh\necho $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $OWN; sleep 0.3; exit $SLURM_ARRAY_TASK_ID\n',
+        done = self.submit('#!/bin/sh\necho $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $OWN; while ! [ -e go ]; do sleep 0.05; done; exit $SLURM_ARRAY_TASK_ID\n',
                            "--array=0-2", "--comment=a b|c")
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("1\n", "", 0))
         self.assertIn("1_2|1|1|2|PENDING|Resources||a b|c\n", self.call(*QUEUE).stdout)
+        (self.folder.parent / "go").touch()
         self.wait_for({"1_0": "COMPLETED", "1_1": "FAILED", "1_2": "FAILED"})
         self.assertEqual([self.output(f"1_{task}") for task in range(3)], ["1 0 value\n", "1 1 value\n", "1 2 value\n"])
 
@@ -72,7 +73,7 @@ class StandIns(unittest.TestCase):
         self.wait_for({"1": "RUNNING"})
         time.sleep(0.2)
         stand_in.preempt(self.folder, "1")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         wanted = ["start ", "USR1", "TERM", "start 1", ""]
         while (seen := [line for line in self.output("1").split("\n") if line != "Terminated"]) != wanted:
             self.assertLess(time.monotonic(), deadline, seen)  # Terminated: bash, of what it started
@@ -82,6 +83,7 @@ class StandIns(unittest.TestCase):
         self.wait_for({"1": "CANCELLED"})
 
     def test_RequeueAllElementsOfAnArrayByItsId(self):
+        self.install(requeue_delay=1000)
         self.submit("#!/bin/sh\nexec sleep 1000\n", "--array=0-1")
         self.wait_for({"1_0": "RUNNING", "1_1": "RUNNING"})
         self.assertEqual(self.call("scontrol", "requeue", "1").returncode, 0)

@@ -40,7 +40,7 @@ class LocalLauncherTest : public testing::Test {
     open({.cores = {0, 1}});
   }
 
-  void open(Capacity capacity, bool pin = false) {
+  void open(Capacity capacity, bool pin = false, bool ends_attempts = false) {
     std::unique_ptr<DeviceMonitor> monitor;
     if (gpus_ > 0) monitor = std::make_unique<DeclaredDevices>(std::to_string(gpus_) + " x 24GiB", "--devices");
     if (monitor) capacity.devices = monitor->devices();
@@ -49,11 +49,12 @@ class LocalLauncherTest : public testing::Test {
                                     .capacity = std::move(capacity),
                                     .monitor = std::move(monitor),
                                     .pin = pin,
+                                    .ends_attempts = ends_attempts,
                                     .on_peak = [this](const std::string& resource_class,
                                                       int64_t bytes) { peaks_[resource_class] = bytes; },
                                     .now = [this] { return now_; }});
-    launcher_->on_end = [this](const std::string& id, const std::string& fault) {
-      ended_[id] = fault;
+    launcher_->on_end = [this](const std::string& id, const Launcher::End& end) {
+      ended_[id] = end.fault;
       refusal_at_end_ = why_not({});
     };
   }
@@ -160,6 +161,22 @@ TEST_F(LocalLauncherTest, TellsTheSupervisorWhereItsProgramRuns) {
   start("c");
   end("c");
   EXPECT_THAT(test::read_text(run("c").root() / "arguments"), testing::Not(HasSubstr("\"cores\":[0")));
+}
+
+TEST_F(LocalLauncherTest, TellsTheSupervisorOfAnAttemptThatWasMadeItsNumber) {
+  start("a");
+  end("a");
+  EXPECT_THAT(test::read_text(run("a").root() / "arguments"),
+              testing::Not(testing::AnyOf(HasSubstr("--attempt"), HasSubstr("--ends-with-launcher"))));
+  open({.cores = {0, 1}}, /*pin=*/false, /*ends_attempts=*/true);
+  make_folders(run("b").root());
+  launcher_->start({.id = "b",
+                    .folder = run("b").root(),
+                    .needs = {},
+                    .program = {.path = "/bin/false", .stamp = nlohmann::json::object()},
+                    .attempt = 7});
+  end("b");
+  EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("--attempt 7 --ends-with-launcher"));
 }
 
 TEST_F(LocalLauncherTest, WhatDoesNotReactIsKilledWhenItsGraceTimeIsOver) {

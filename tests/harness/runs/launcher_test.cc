@@ -54,6 +54,20 @@ TEST(IsAlive, WhileASupervisorRunsWhoseLockFileWasRemoved) {
   EXPECT_FALSE(is_alive(run));
 }
 
+TEST(IsAlive, WhileItsNewestAttemptIsGrantedAndNotEnded) {
+  const test::TempFolder folder;
+  const RunDirectory run(folder.path());
+  test::write_text(run.attempt(run.make_attempt()) / "grant.json", "{}");
+  EXPECT_TRUE(is_alive(run)) << "a worker of another machine may have it";
+  EXPECT_FALSE(has_process(run));
+  test::write_text(run.attempt(1) / "ended.json", "{}");
+  EXPECT_FALSE(is_alive(run));
+  test::write_text(run.attempt(run.make_attempt()) / "grant.json", "{}");
+  EXPECT_TRUE(is_alive(run));
+  run.make_attempt();
+  EXPECT_FALSE(is_alive(run)) << "a newer attempt makes it worthless";
+}
+
 TEST(IsAlive, NotOnceThisProcessHasSupervisedTheAttempt) {
   const test::TempFolder folder;
   const RunDirectory run(folder.path());

@@ -107,7 +107,7 @@ size_t sweep_with(const std::string& id) {
 }
 
 // How an attempt ends: the rows of kEnds.
-enum class End {
+enum class Ending {
   kDone,
   kDiverged,
   kSettings,
@@ -122,6 +122,7 @@ enum class End {
   // Before start.json:
   kNeverBegan,
   kFault,
+  kTakenBack,
 };
 struct EndRow {
   const char* name;
@@ -140,8 +141,9 @@ constexpr EndRow kEnds[] = {{"done"},
                             {"without trace"},
                             {"unrecorded"},
                             {"not begun"},
-                            {"with a fault"}};
-const EndRow& row_of(End end) { return kEnds[static_cast<size_t>(end)]; }
+                            {"with a fault"},
+                            {"taken back"}};
+const EndRow& row_of(Ending end) { return kEnds[static_cast<size_t>(end)]; }
 
 // A supervisor and its program. It lives on when the service ends.
 struct Process {
@@ -416,51 +418,53 @@ class Trial : public Launcher {
     note(checkpoint ? "writes a checkpoint" : "writes metrics", run);
   }
 
-  static End chosen_end(const Process& process, uint32_t number) {
+  static Ending chosen_end(const Process& process, uint32_t number) {
     if (process.attempt == 0) {
-      return process.killed || number % 8 > 1 ? End::kNeverBegan : End::kFault;
+      const std::array others = {Ending::kFault, Ending::kFault, Ending::kTakenBack, Ending::kTakenBack};
+      return process.killed || number % 8 >= others.size() ? Ending::kNeverBegan : others.at(number % 8);
     }
-    if (process.killed) return End::kNoTrace;
-    return number % 16 >= 11 ? End::kDone : static_cast<End>(number % 16);
+    if (process.killed) return Ending::kNoTrace;
+    return number % 16 >= 11 ? Ending::kDone : static_cast<Ending>(number % 16);
   }
 
   // Writes what it leaves, ends the process and returns what its launcher knows.
-  std::string end_process(size_t run, End how, uint32_t number) {
+  std::string end_process(size_t run, Ending how, uint32_t number) {
     const RunDirectory folder = workspace_.run(id_of_run(run));
     const auto node = processes_.extract(run);
     const Process& process = node.mapped();
     KnownRun& it = runs_[run];
-    if (process.attempt == 0 && how == End::kNeverBegan && number % 2 == 0) it.newest_attempt = folder.make_attempt();
+    if (process.attempt == 0 && how == Ending::kNeverBegan && number % 2 == 0)
+      it.newest_attempt = folder.make_attempt();
     if (process.attempt > 0) {
       it.attempts.push_back(process.attempt);
       it.may_fail = process.asked == "stall" || (row_of(how).may_fail && process.asked.empty());
       leave_files(folder, process, how, number);
     }
-    if (how == End::kDone || how == End::kDiverged) {
-      it.brought = how == End::kDone ? RunState::kDone : RunState::kDiverged;
+    if (how == Ending::kDone || how == Ending::kDiverged) {
+      it.brought = how == Ending::kDone ? RunState::kDone : RunState::kDiverged;
     }
-    it.ran_out = it.ran_out || how == End::kOutOfMemory;
+    it.ran_out = it.ran_out || how == Ending::kOutOfMemory;
     it.starts_by = now_ + kMaxDelay;
     note(fmt::format("ends: {}", row_of(how).name), run);
-    return how == End::kFault || how == End::kUnrecorded ? "a fault" : "";
+    return how == Ending::kFault || how == Ending::kUnrecorded ? "a fault" : "";
   }
 
-  static void leave_files(const RunDirectory& folder, const Process& process, End how, uint32_t number) {
-    if (how == End::kNoTrace || how == End::kUnrecorded) return;
-    if (how == End::kDone) {
+  static void leave_files(const RunDirectory& folder, const Process& process, Ending how, uint32_t number) {
+    if (how == Ending::kNoTrace || how == Ending::kUnrecorded) return;
+    if (how == Ending::kDone) {
       test::write_text(folder.scores(), R"({"test.bleu": 20})");
       write_done(folder, "done", 10, "max_updates", {"scores.json"});
     }
-    if (how == End::kDiverged) write_done(folder, "diverged", 4, "loss is not finite", {});
+    if (how == Ending::kDiverged) write_done(folder, "diverged", 4, "loss is not finite", {});
     const fs::path attempt = folder.attempt(process.attempt);
     test::write_text(attempt / "log.txt", number % 32 < 16 ? "out of beans" : "out of rice");
     test::write_text(attempt / "exit.json",
                      sealed({{"code", row_of(how).code}, {"signal", row_of(how).signal}, {"asked", process.asked}}));
   }
 
-  void end_attempt(size_t run, End how, uint32_t number) {
+  void end_attempt(size_t run, Ending how, uint32_t number) {
     const std::string fault = end_process(run, how, number);
-    on_end(id_of_run(run), fault);
+    on_end(id_of_run(run), {.fault = fault, .never_began = how == Ending::kTakenBack});
   }
 
   // What becomes of the processes while there is no service.
@@ -769,7 +773,7 @@ class Trial : public Launcher {
       for (const size_t run : alive()) {
         Process& process = processes_.at(run);
         if (process.attempt == 0 && !process.killed) begin_attempt(run, process);
-        end_attempt(run, process.killed ? chosen_end(process, 0) : End::kDone, 0);
+        end_attempt(run, process.killed ? chosen_end(process, 0) : Ending::kDone, 0);
       }
       for (uint32_t sweep = 0; sweep < kSweeps.size(); ++sweep) resume({.a = sweep});  // an end may have paused it
       now_ += kMaxDelay + 1;

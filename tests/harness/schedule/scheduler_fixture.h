@@ -190,7 +190,7 @@ class SchedulerTest : public testing::Test {
   // It ends, and its supervisor writes nothing.
   void vanish(int number, const std::string& fault = "") {
     ASSERT_EQ(launcher_.alive.erase(id_of(number)), 1u);
-    launcher_.on_end(id_of(number), fault);
+    launcher_.on_end(id_of(number), {.fault = fault});
   }
   void write_checkpoint(int number, int64_t step) const {
     make_folders(workspace_.run(id_of(number)).checkpoint(step));

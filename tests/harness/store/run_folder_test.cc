@@ -5,9 +5,11 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/run_directory.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
+#include "harness/store/copy.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
@@ -102,6 +104,93 @@ TEST_F(RunFolderTest, AResultThatWasChangedByHandIsNotTaken) {
 TEST_F(RunFolderTest, ADamagedDoneIsReported) {
   test::write_text(run_.done(), "{\"outcome\": \"do");
   EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kSettings);
+}
+
+// --- attempts that were granted to another machine
+
+TEST_F(RunFolderTest, WhatTheServiceFoundOutGoesBeforeTheExitAndDoneBeforeBoth) {
+  end_attempt(run_, 1, 1, 0, "last words");
+  test::write_text(run_.attempt(1) / "ended.json", R"({"class": "", "reason": ""})");
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kCrashed) << "nothing that the supervisor did not record";
+  test::write_text(run_.attempt(1) / "ended.json", R"({"class": "stopped", "reason": "preempted on n2"})");
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kStopped);
+  EXPECT_EQ(verdict_of(run_, 1).reason, "preempted on n2");
+  test::write_text(run_.attempt(1) / "ended.json", R"({"class": "of a later version", "reason": ""})");
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kCrashed);
+  test::write_text(run_.attempt(1) / "ended.json", R"({"class": "lost", "reason": ""})");
+  finish(run_);
+  EXPECT_EQ(verdict_of(run_, 1).state, RunState::kDone);
+}
+
+class WorkFolderTest : public RunFolderTest {
+ protected:
+  // As a worker makes it, in which attempts/3 leads back.
+  RunDirectory make_work(int64_t attempt) {
+    fs::create_directories(run_.attempt(attempt));
+    test::write_text(run_.attempt(attempt) / "claimed", "n1-1");
+    const RunDirectory work = work_of(run_, attempt);
+    fs::create_directories(work.attempts());
+    fs::create_directory_symlink("../../..", work.attempt(attempt));
+    fs::create_symlink("/nowhere", work.lock());
+    test::write_text(work.settings(), test::read_text(run_.settings()));
+    return work;
+  }
+};
+
+TEST_F(WorkFolderTest, HasMetricsAndCheckpointsUntilTheRunHasItsResult) {
+  const RunDirectory work = make_work(3);
+  end_attempt(run_, 3, 75, 0, "");
+  test::write_text(work.metrics(), kMetrics);
+  fs::create_directories(work.checkpoint(7));
+  EXPECT_EQ(folder_of(run_, 3).root(), work.root());
+  EXPECT_EQ(folder_of(run_, 2).root(), run_.root());
+  EXPECT_EQ(read_attempt(run_, 3).checkpoint, 7);
+  EXPECT_EQ(folder_of(work, 3).newest_checkpoint(), 7) << "for the worker, who sees its own folder alone, too";
+  const auto store = Store::open_writer(workspace_);
+  store->put_run({.id = run_.id(), .settings = "a = 1\n"});
+  record_end(*store, workspace_, run_.id(), 3, verdict_of(run_, 3));
+  EXPECT_EQ(store->metrics_of(run_.id()).size(), 2u);
+  EXPECT_EQ(store->attempts_of(run_.id()).at(0).checkpoint, 7);
+  finish(run_);
+  EXPECT_EQ(folder_of(run_, 3).root(), run_.root());
+}
+
+TEST_F(WorkFolderTest, ARunThatNobodyHasBegunYetIsRebuiltAsQueued) {
+  end_attempt(run_, 1, 1, 0, "last words");
+  make_work(2);
+  test::write_text(run_.attempt(2) / "grant.json", "{}");
+  rebuild(workspace_);
+  const auto store = Store::open_reader(workspace_);
+  EXPECT_EQ(store->run(run_.id())->state, RunState::kQueued) << "the service adopts it";
+  ASSERT_EQ(store->attempts_of(run_.id()).size(), 1u);
+  EXPECT_EQ(store->attempts_of(run_.id()).at(0).outcome, "crashed") << "the one before is not alive";
+}
+
+TEST_F(WorkFolderTest, IsCopiedWithoutItsLinks) {
+  const RunDirectory work = make_work(3);
+  end_attempt(run_, 3, 75, 0, "");
+  test::write_text(run_.attempt(3) / "ended.json", R"({"class": "", "reason": ""})");
+  test::write_text(work.metrics(), kMetrics);
+  const RunDirectory other = make_run("b = 1\n");
+  test::write_text(other.root() / "large", "large");
+  fs::create_directory_symlink("../../../../" + other.id(), run_.attempt(3) / "work.n1-1" / other.id());
+  const test::TempFolder place;
+  EXPECT_EQ(copy_workspace(workspace_, place / "copy").runs, 2);
+  const RunDirectory copy = Workspace(place / "copy").run(run_.id());
+  EXPECT_EQ(test::read_text(folder_of(copy, 3).metrics()), kMetrics);
+  EXPECT_FALSE(fs::exists(folder_of(copy, 3).attempt(3)));
+  EXPECT_FALSE(fs::exists(copy.attempt(3) / "work.n1-1" / other.id()));
+  EXPECT_TRUE(fs::exists(Workspace(place / "copy").run(other.id()).root() / "large"));
+
+  copy_workspace(workspace_, place / "results", {.results_only = true});
+  const RunDirectory results = Workspace(place / "results").run(run_.id());
+  EXPECT_EQ(test::read_text(results.metrics()), kMetrics) << "in the run's own folder";
+  EXPECT_FALSE(fs::exists(results.attempt(3) / "work.n1-1"));
+  EXPECT_TRUE(fs::exists(results.attempt(3) / "ended.json"));
+
+  EXPECT_EQ(bytes_in(run_.attempt(3) / "work.n1-1"), static_cast<int64_t>(std::string(kMetrics).size() + 6));
+  remove_recursively(run_.root());
+  EXPECT_TRUE(fs::exists(other.root() / "large")) << "nothing behind the link is deleted";
 }
 
 TEST_F(RunFolderTest, LogsOfAnyBytesHaveALastLine) {

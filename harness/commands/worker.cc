@@ -1,0 +1,70 @@
+// `tearless worker`: trains runs on this machine that the service of a workspace has granted (worker/worker.h).
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/number_option.h"
+#include "harness/worker/worker.h"
+
+namespace tearless::harness {
+namespace {
+
+struct Options {
+  std::string until;
+  double idle_seconds = 60;
+  LocalLimits limits;
+};
+
+// "3h", "90m", "45s", "1d" → seconds.
+double seconds_in(const std::string& text) {
+  constexpr std::pair<char, double> kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  for (const auto& [unit, seconds] : kUnits) {
+    const bool is_it = error == std::errc() && end + 1 == text.data() + text.size() && *end == unit;
+    if (is_it && std::isfinite(number) && number > 0) return number * seconds;
+  }
+  fail("--until \"{}\" is no time such as 3h, 90m or 45s", text);
+}
+
+int train(const Options& options, const Globals& globals) {
+  std::signal(SIGPIPE, SIG_IGN);             // whoever reads its output may leave
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output of a batch job is a file, which people read as it grows
+  const Workspace workspace(globals.workspace);
+  if (!std::filesystem::is_directory(workspace.root())) {
+    fail("there is no workspace {} on this machine; name one with --workspace", workspace.root().string());
+  }
+  work({.workspace = workspace,
+        .until_seconds = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until)),
+        .idle_seconds = options.idle_seconds,
+        .limits = options.limits});
+  return kOk;
+}
+
+}  // namespace
+
+Action command_worker(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("--until", options->until,
+                 "end after this time, such as 3h or 90m: what is trained then stops a minute and its grace time "
+                 "earlier, with checkpoints (default: when nothing is left)");
+  app.add_option("--idle", options->idle_seconds, "seconds without a run after which it ends (default: 60)")
+      ->check(number_from(0));
+  app.add_option("--jobs", options->limits.jobs,
+                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
+      ->check(whole_number_from(1));
+  app.add_option("--runs-per-gpu", options->limits.runs_per_gpu,
+                 "runs at the same time on each GPU, as far as its memory allows (default: 1)")
+      ->check(whole_number_from(1));
+  return [options, &globals] { return train(*options, globals); };
+}
+
+}  // namespace tearless::harness

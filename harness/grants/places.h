@@ -1,0 +1,14 @@
+// Where grants, claims and workers have their files in a workspace.
+#pragma once
+
+#include <filesystem>
+
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+
+inline std::filesystem::path queue_of(const Workspace& workspace) { return workspace.root() / "queue"; }
+inline std::filesystem::path board_of(const Workspace& workspace) { return queue_of(workspace) / "board"; }
+inline std::filesystem::path workers_of(const Workspace& workspace) { return queue_of(workspace) / "workers"; }
+
+}  // namespace tearless::harness

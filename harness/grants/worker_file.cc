@@ -1,0 +1,110 @@
+#include "harness/grants/worker_file.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.h"
+#include "base/words.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string line_of(const json& record) { return record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+json json_of(const WorkerFacts& facts) {
+  json devices = json::array();
+  for (const WorkerDevice& device : facts.devices) {
+    devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
+  }
+  return {{"worker", facts.name},
+          {"host", facts.host},
+          {"cores", facts.cores},
+          {"memory_bytes", facts.memory_bytes},
+          {"devices", std::move(devices)}};
+}
+
+WorkerFacts facts_from(const json& line) {
+  WorkerFacts facts{.name = line.at("worker"),
+                    .host = line.at("host"),
+                    .cores = line.at("cores"),
+                    .memory_bytes = line.at("memory_bytes")};
+  for (const json& device : line.at("devices")) {
+    facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});
+  }
+  return facts;
+}
+
+// Throws nlohmann::json::exception for a line that is no record.
+void take(const json& line, WorkerNews& news) {
+  if (line.contains("worker")) news.facts = facts_from(line);
+  if (line.contains("claimed")) news.claims.emplace_back(line.at("claimed"), line.at("attempt"));
+  if (line.contains("ended")) {
+    news.ends.push_back(
+        {.id = line.at("ended"), .attempt = line.at("attempt"), .fault = line.at("fault"), .files = line.at("files")});
+  }
+  if (line.contains("bye")) news.bye = line.at("bye");
+}
+
+}  // namespace
+
+std::string new_worker_name() { return fmt::format("{}-{:08x}", this_machine(), std::random_device()()); }
+
+WorkerFile::WorkerFile(const fs::path& workers, const WorkerFacts& facts)
+    : file_(workers / (facts.name + ".jsonl"), 0) {
+  file_.append(line_of(json_of(facts)));
+}
+
+void WorkerFile::say(const std::string& line) {
+  unwritten_ += line;
+  try {
+    file_.append(unwritten_);
+    unwritten_.clear();
+  } catch (const MachineError&) {
+    // Some of it may have been written: that line is lost, and its repetition is whole.
+    if (!unwritten_.starts_with('\n')) unwritten_ = fmt::format("\n{}", unwritten_);
+  }
+}
+
+void WorkerFile::beat() { say(line_of({{"beat", ++beats_}})); }
+
+void WorkerFile::claimed(const std::string& id, int64_t attempt) {
+  say(line_of({{"claimed", id}, {"attempt", attempt}}));
+}
+
+void WorkerFile::ended(const AttemptReport& report) {
+  say(line_of({{"ended", report.id}, {"attempt", report.attempt}, {"fault", report.fault}, {"files", report.files}}));
+}
+
+void WorkerFile::bye(std::string_view why) { say(line_of({{"bye", why}})); }
+
+WorkerNews WorkerTail::read() {
+  WorkerNews news;
+  std::error_code unreadable;
+  const auto size = static_cast<int64_t>(fs::file_size(file_, unreadable));
+  if (unreadable || size <= size_) return news;
+  news.grew = true;
+  size_ = size;
+  std::ifstream in(file_, std::ios::binary);
+  in.seekg(read_);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const size_t end = text.rfind('\n');
+  if (end == std::string::npos) return news;
+  read_ += static_cast<int64_t>(end) + 1;
+  for (const std::string_view line : split_lines(std::string_view(text).substr(0, end))) {
+    try {
+      take(json::parse(line), news);
+    } catch (const json::exception&) {  // of a later version, or damaged
+    }
+  }
+  return news;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,341 @@
+#include "harness/grants/worker_launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "base/words.h"
+#include "harness/grants/grant.h"
+#include "harness/grants/places.h"
+#include "harness/grants/publication.h"
+#include "harness/runs/attempt_files.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+// Seconds.
+constexpr double kSilent = 60;           // without growth: nothing more is granted for it
+constexpr double kGone = 600;            // without growth: its attempts are given up
+constexpr double kLookForClaims = 10;    // between two looks at the claims of open grants
+constexpr double kBetweenBoards = 0.05;  // of several grants at once
+constexpr double kWriteBoardEvery = 5;   // though nothing has changed
+constexpr double kUnseenFor = 300;       // as long as files that a worker has named may be unseen
+constexpr double kLookOnNetwork = 5;     // between two looks at the files of an attempt
+constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
+
+// Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
+constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
+
+// A claim is a hard link.
+bool has_links(const fs::path& folder) {
+  const fs::path one = folder / "link.test", other = folder / "link.test2";
+  remove_file(one);
+  remove_file(other);
+  replace_unsynced(one, "");
+  const bool works = sys::link(one.c_str(), other.c_str()) == 0;
+  remove_file(one);
+  remove_file(other);
+  return works;
+}
+
+// The runs from which one with these settings derives, with the results that they have.
+std::map<std::string, std::string> origins_of(const Workspace& workspace, std::string settings) {
+  std::map<std::string, std::string> origins;
+  for (std::string of = derived_from(settings); !of.empty(); of = derived_from(settings)) {
+    origins[of] = sha256_of_file(workspace.run(of).done());
+    settings = read_file(workspace.run(of).settings());
+  }
+  return origins;
+}
+
+// A node may see the workspace under another path.
+fs::path relative_if_inside(const fs::path& program, const Workspace& workspace) {
+  const fs::path relative =
+      program.lexically_normal().lexically_relative(fs::absolute(workspace.root()).lexically_normal());
+  return relative.empty() || *relative.begin() == ".." ? program : relative;
+}
+
+}  // namespace
+
+WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double()> now)
+    : workspace_(workspace), now_(std::move(now)) {
+  make_folders(workers_of(workspace_));
+  if (!has_links(queue_of(workspace_))) {
+    fault_ = fmt::format("{} is on a disk without hard links, on which no worker can claim a run",
+                         queue_of(workspace_).string());
+  }
+  read_workers();
+}
+
+// --- workers ---------------------------------------------------------------------------------------------------------
+
+void WorkerLauncher::read_workers() {
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(workers_of(workspace_), gone)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    const bool is_new =
+        workers_.try_emplace(entry.path().stem(), Worker{.tail = WorkerTail(entry.path()), .grew_at = now_()}).second;
+    changed_ |= is_new;
+  }
+  for (auto& [name, worker] : workers_) {
+    WorkerNews news = worker.tail.read();
+    if (news.grew) worker.grew_at = now_();
+    if (news.facts) worker.facts = std::move(news.facts);
+    if (!news.bye.empty()) worker.bye = news.bye;
+    for (const auto& [id, number] : news.claims) {
+      const auto found = attempts_.find(id);
+      if (found != attempts_.end() && found->second.number == number && is_of(found->second, name)) {
+        note_claim(found->second, name);
+      }
+    }
+    for (AttemptReport& report : news.ends) {
+      if (given_up_.erase({report.id, report.attempt}) > 0) changed_ = true;
+      const auto found = attempts_.find(report.id);
+      if (found == attempts_.end() || found->second.number != report.attempt) continue;
+      if (!is_of(found->second, name)) continue;
+      note_claim(found->second, name);
+      found->second.report = std::move(report);
+      found->second.reported_at = now_();
+    }
+  }
+}
+
+// Those that have ended, once no attempt waits for them. Not before the attempts of an earlier service are adopted:
+// their files say how these ended.
+void WorkerLauncher::forget_workers() {
+  std::vector<std::string> forgotten;
+  for (const auto& [name, worker] : workers_) {
+    const bool is_awaited =
+        std::ranges::any_of(attempts_, [&](const auto& entry) { return entry.second.worker == name; });
+    if (!is_awaited && (!worker.bye.empty() || now_() - worker.grew_at > kForget)) forgotten.push_back(name);
+  }
+  for (const std::string& name : forgotten) {
+    remove_file(workers_of(workspace_) / (name + ".jsonl"));
+    workers_.erase(name);
+    std::erase_if(given_up_, [&](const auto& entry) { return entry.second.first == name; });
+    changed_ = true;
+  }
+}
+
+// Not of a lost worker, whose run was deleted and has numbers from 1 again. A claim may be seen later than the line
+// that tells of it.
+bool WorkerLauncher::is_of(const Attempt& attempt, const std::string& worker) {
+  const std::string claimant = attempt.worker.empty() ? claimant_of(attempt.run, attempt.number) : attempt.worker;
+  return claimant.empty() || claimant == worker;
+}
+
+bool WorkerLauncher::is_alive(const Worker& worker) const {
+  return worker.facts && worker.bye.empty() && now_() - worker.grew_at < kSilent;
+}
+
+bool WorkerLauncher::fits(const WorkerFacts& worker, const Needs& needs) const {
+  const int64_t memory = needs.declared ? needs.memory_bytes.value_or(0) : 0;
+  if (needs.device != "cuda") return worker.memory_bytes == 0 || memory <= worker.memory_bytes;
+  return std::ranges::any_of(worker.devices, [&](const WorkerDevice& device) { return memory <= device.memory_bytes; });
+}
+
+// A worker that was killed between its claim and its line has said nothing.
+void WorkerLauncher::look_for_claims() {
+  if (now_() - looked_at_ < kLookForClaims) return;
+  looked_at_ = now_();
+  for (auto& [id, attempt] : attempts_) {
+    if (!attempt.worker.empty() || attempt.taken_back) continue;
+    if (const std::string claimant = claimant_of(attempt.run, attempt.number); !claimant.empty()) {
+      note_claim(attempt, claimant);
+    }
+  }
+}
+
+void WorkerLauncher::note_claim(Attempt& attempt, const std::string& worker) {
+  if (!attempt.worker.empty()) return;
+  attempt.worker = worker;
+  attempt.claimed_at = now_();
+  ++claims_[attempt.needs];
+  changed_ = true;
+}
+
+// --- grants ----------------------------------------------------------------------------------------------------------
+
+std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
+  if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
+  int64_t fitting = 0, open = 0, of_kind = 0, living = 0;
+  for (const auto& [name, worker] : workers_) {
+    if (!is_alive(worker)) continue;
+    ++living;
+    fitting += fits(*worker.facts, needs);
+  }
+  for (const auto& [id, attempt] : attempts_) {
+    if (!attempt.worker.empty() || attempt.taken_back) continue;
+    ++open;
+    of_kind += attempt.needs == needs;
+  }
+  if (fitting == 0) {
+    const std::string none = living == 0 ? "no worker is there" : "no worker has what it needs";
+    return Refusal{.why = fmt::format("{}; start one: tearless worker --workspace {}", none,
+                                      shell_word(fs::absolute(workspace_.root()).lexically_normal().string())),
+                   .others_may_pass = true};
+  }
+  const auto claims = last_claims_.find(needs);
+  const int64_t wanted =
+      std::clamp(claims == last_claims_.end() ? 0 : 2 * claims->second, fitting, std::max(fitting, kMaxOfAKind));
+  if (of_kind >= wanted || open >= kMaxOpen)
+    return Refusal{.why = "the workers have enough to take", .others_may_pass = true};
+  return std::nullopt;
+}
+
+void WorkerLauncher::start(const Launch& launch) {
+  const RunDirectory run(launch.folder);
+  const std::string settings = read_file(run.settings());
+  Grant grant{.id = launch.id,
+              .settings = settings,
+              .local = read_file(run.local()),
+              .program = launch.program,
+              .needs = launch.needs,
+              .origins = origins_of(workspace_, settings)};
+  grant.program.path = relative_if_inside(launch.program.path, workspace_);
+  grant.attempt = run.make_attempt();
+  grant.from = newest_state_before(run, grant.attempt);
+  clear_old_work(run, grant.from);
+  write_grant(run, grant);
+  attempts_.insert_or_assign(launch.id, Attempt{.run = run, .number = grant.attempt, .needs = launch.needs});
+  changed_ = true;
+  if (now_() - written_at_ >= kBetweenBoards) write_board_if_due();  // a worker may have a free slot
+}
+
+bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const Needs&) {
+  const RunDirectory run(folder);
+  if (!is_granted(run)) return false;
+  const int64_t number = run.newest_attempt();
+  const std::optional<Grant> grant = read_grant(run, number);
+  // A damaged grant nobody can claim, and one that was being taken back nobody has.
+  const bool is_over = claimant_of(run, number).empty() ? !grant : claimant_of(run, number) == kService;
+  if (is_over) {
+    end_grant(run, number);
+    return false;
+  }
+  Attempt attempt{.run = run, .number = number, .needs = grant ? grant->needs : Needs{}};
+  note_claim(attempt, claimant_of(run, number));
+  attempts_.insert_or_assign(id, std::move(attempt));
+  // What its worker has said was read before it was known.
+  for (auto& [name, worker] : workers_) worker.tail = WorkerTail(workers_of(workspace_) / (name + ".jsonl"));
+  return true;
+}
+
+// on_end is left to poll(): the scheduler may be going through its attempts.
+void WorkerLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
+  const auto found = attempts_.find(id);
+  if (found == attempts_.end() || found->second.taken_back) return;
+  Attempt& attempt = found->second;
+  changed_ = true;
+  if (attempt.worker.empty() && claim_grant(attempt.run, attempt.number, kService)) {
+    attempt.taken_back = true;
+    return;
+  }
+  attempt.stop = StopOrder{.id = id, .attempt = attempt.number, .how = how, .grace_seconds = grace_seconds};
+}
+
+// --- ends ------------------------------------------------------------------------------------------------------------
+
+bool WorkerLauncher::is_gone(const Attempt& attempt) const {
+  if (attempt.worker.empty()) return false;
+  const auto worker = workers_.find(attempt.worker);
+  if (worker == workers_.end()) return now_() - attempt.claimed_at > kGone;
+  return !worker->second.bye.empty() || now_() - worker->second.grew_at > kGone;
+}
+
+// The first file that its worker has named and that is not seen here as it was written; "" if all are.
+std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
+  const fs::path folder = attempt.run.attempt(attempt.number);
+  for (const auto& [name, hash] : attempt.report->files) {
+    const fs::path file = name == "DONE" ? work_of(attempt.run, attempt.number).done() : folder / name;
+    try {
+      if (sha256_of_file(file) == hash) continue;
+    } catch (const UserError&) {  // not there yet
+    }
+    return file.string();
+  }
+  return "";
+}
+
+std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attempt& attempt) {
+  const RunDirectory& run = attempt.run;
+  if (attempt.taken_back) {
+    end_grant(run, attempt.number);
+    return End{.never_began = true};
+  }
+  if (attempt.report) {
+    const std::string unseen = unseen_file(attempt);
+    const bool waits = !unseen.empty() && now_() - attempt.reported_at < kUnseenFor;
+    if (waits) return std::nullopt;
+    if (unseen.empty()) {
+      publish(run, attempt.number);
+      end_grant(run, attempt.number);
+      return End{.fault = attempt.report->fault};
+    }
+    end_grant(run, attempt.number);
+    return End{.fault = fmt::format("{}, which {} has written, is not seen on this machine", unseen, attempt.worker)};
+  }
+  if (!is_gone(attempt)) return std::nullopt;
+  // Its last words may have been lost with it.
+  if (publish(run, attempt.number) || fs::exists(run.attempt(attempt.number) / "exit.json")) {
+    end_grant(run, attempt.number);
+    return End{};
+  }
+  end_grant(run, attempt.number, FailureClass::kLost,
+            fmt::format("its worker {} gives no sign of life", attempt.worker));
+  given_up_[{id, attempt.number}] = {
+      attempt.worker, {.id = id, .attempt = attempt.number, .how = Stop::kOnRequest, .grace_seconds = 30}};
+  return End{};
+}
+
+void WorkerLauncher::poll() {
+  last_claims_ = std::exchange(claims_, {});
+  read_workers();
+  look_for_claims();
+  std::vector<std::pair<std::string, End>> ended;
+  for (auto& [id, attempt] : attempts_) {
+    if (std::optional<End> end = end_of(id, attempt)) ended.emplace_back(id, std::move(*end));
+  }
+  for (const auto& [id, end] : ended) {
+    const Attempt over = std::move(attempts_.extract(id).mapped());
+    if (fs::exists(over.run.done())) clear_old_work(over.run, 0);
+    changed_ = true;
+    on_end(id, end);  // which may start others
+  }
+  forget_workers();
+  write_board_if_due();
+}
+
+void WorkerLauncher::write_board_if_due() {
+  if (!changed_ && now_() - written_at_ < kWriteBoardEvery) return;
+  Board board{.beat = ++beat_};
+  for (const auto& [name, worker] : workers_) {
+    if (worker.facts && worker.bye.empty()) board.seen.insert(name);
+  }
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.worker.empty() && !attempt.taken_back) board.grants.push_back({id, attempt.number, attempt.needs});
+    if (attempt.stop) board.stops.push_back(*attempt.stop);
+  }
+  for (const auto& [attempt, order] : given_up_) board.stops.push_back(order.second);
+  write_board(board_of(workspace_), board);
+  changed_ = false;
+  written_at_ = now_();
+}
+
+std::string WorkerLauncher::where(const std::string& id) const {
+  const Attempt& attempt = attempts_.at(id);
+  if (attempt.worker.empty()) return "granted; no worker has taken it yet";
+  const auto worker = workers_.find(attempt.worker);
+  const bool silent = worker == workers_.end() || now_() - worker->second.grew_at > kSilent;
+  return fmt::format("on worker {}{}", attempt.worker, silent ? ", which gives no sign of life" : "");
+}
+
+double WorkerLauncher::look_every(const std::string&) const { return workspace_.is_apart() ? kLookOnNetwork : 0; }
+
+}  // namespace tearless::harness

@@ -1,0 +1,97 @@
+// A Launcher whose attempts are made by workers: processes on any machines that see the workspace's folder
+// (`tearless worker`). It writes grants and the board, reads what workers write, and publishes results.
+//
+// The life of a granted attempt:
+//   1. start(): a number is taken (mkdir), the grant written, and put on the board.
+//   2. A worker claims it. Or stop() does, before a worker: then it never began.
+//   3. The worker reports the end, and the files that it names are seen here. A result is published; ended.json says
+//      that the attempt is over; on_end is called. So the scheduler finds DONE in the run's folder, as always.
+//   4. If the worker is gone (its file has not grown for 600 s, or it has said bye), the attempt is given up: it is
+//      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, and
+//      finds the order to stop on the board when it looks again.
+// A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
+// continues from what the files say.
+//
+// What workers exist is known by their files alone. No clock but the launcher's own is read: silence is counted since
+// it has seen the file grow.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/grants/board.h"
+#include "harness/grants/worker_file.h"
+#include "harness/runs/launcher.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+
+/// The executor that every workspace has: whoever starts a worker.
+inline constexpr const char* kWorkers = "workers";
+
+class WorkerLauncher : public Launcher {
+ public:
+  /// Makes queue/ in the workspace. `now`: seconds of a steady clock.
+  WorkerLauncher(const Workspace& workspace, std::function<double()> now);
+
+  std::optional<Refusal> refusal_of(const Needs& needs) const override;
+  void start(const Launch& launch) override;
+  bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
+  void stop(const std::string& id, Stop how, int grace_seconds) override;
+  std::string where(const std::string& id) const override;
+  double look_every(const std::string& id) const override;
+  void poll() override;
+
+ private:
+  struct Worker {
+    WorkerTail tail;
+    std::optional<WorkerFacts> facts = {};
+    double grew_at = 0;  // when its file was seen to grow
+    std::string bye = {};
+  };
+  struct Attempt {
+    RunDirectory run;
+    int64_t number = 0;
+    Needs needs = {};
+    std::string worker = {};  // "" while nobody has claimed it
+    double claimed_at = 0;    // when that was seen
+    bool taken_back = false;
+    std::optional<StopOrder> stop = {};
+    std::optional<AttemptReport> report = {};
+    double reported_at = 0;
+  };
+
+  void read_workers();
+  void forget_workers();
+  void look_for_claims();
+  void note_claim(Attempt& attempt, const std::string& worker);
+  static bool is_of(const Attempt& attempt, const std::string& worker);
+  bool is_alive(const Worker& worker) const;
+  bool is_gone(const Attempt& attempt) const;
+  bool fits(const WorkerFacts& worker, const Needs& needs) const;
+  /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
+  std::optional<End> end_of(const std::string& id, Attempt& attempt);
+  std::string unseen_file(const Attempt& attempt) const;
+  void write_board_if_due();
+
+  Workspace workspace_;
+  std::function<double()> now_;
+  std::string fault_;                        // why nothing can be granted here, one phrase; or ""
+  std::map<std::string, Worker> workers_;    // by name
+  std::map<std::string, Attempt> attempts_;  // by run
+  std::map<Needs, int64_t> claims_;          // since the last poll
+  std::map<Needs, int64_t> last_claims_;     // between the two polls before
+  std::map<std::pair<std::string, int64_t>, std::pair<std::string, StopOrder>>
+      given_up_;  // run, number → worker, order
+  int64_t beat_ = 0;
+  bool changed_ = true;  // the board is to be written
+  double written_at_ = 0, looked_at_ = 0;
+};
+
+}  // namespace tearless::harness

@@ -1,0 +1,107 @@
+// What a worker says, and what the service makes of it while it is being written.
+#include "harness/grants/worker_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/paths.h"
+
+namespace tearless::harness::worker_file_test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
+                            .host = "n1",
+                            .cores = 16,
+                            .memory_bytes = 1 << 20,
+                            .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}}};
+
+class WorkerFileTest : public testing::Test {
+ protected:
+  WorkerFileTest() { fs::create_directories(folder_ / "workers"); }
+  void append(const std::string& text) const { std::ofstream(file_, std::ios::app | std::ios::binary) << text; }
+
+  test::TempFolder folder_;
+  fs::path file_ = folder_ / "workers/n1-0a1b2c3d.jsonl";
+  WorkerTail tail_{file_};
+};
+
+TEST_F(WorkerFileTest, EachLineIsReadOnce) {
+  EXPECT_FALSE(tail_.read().grew) << "it is not there yet";
+  WorkerFile file(folder_ / "workers", kFacts);
+  WorkerNews news = tail_.read();
+  EXPECT_TRUE(news.grew);
+  ASSERT_TRUE(news.facts);
+  EXPECT_EQ(news.facts->name, kFacts.name);
+  EXPECT_EQ(news.facts->host, "n1");
+  EXPECT_EQ(news.facts->cores, 16);
+  EXPECT_EQ(news.facts->memory_bytes, 1 << 20);
+  ASSERT_EQ(news.facts->devices.size(), 1u);
+  EXPECT_EQ(news.facts->devices[0].name, "NVIDIA H100");
+  EXPECT_EQ(news.facts->devices[0].memory_bytes, 80);
+  file.claimed("a", 3);
+  file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"DONE", "12ab"}}});
+  file.bye("idle");
+  news = tail_.read();
+  EXPECT_FALSE(news.facts);
+  EXPECT_THAT(news.claims, ElementsAre(Pair("a", 3)));
+  ASSERT_EQ(news.ends.size(), 1u);
+  EXPECT_EQ(news.ends[0].id, "a");
+  EXPECT_EQ(news.ends[0].attempt, 3);
+  EXPECT_EQ(news.ends[0].fault, "no room");
+  EXPECT_THAT(news.ends[0].files, ElementsAre(Pair("DONE", "12ab")));
+  EXPECT_EQ(news.bye, "idle");
+  news = tail_.read();
+  EXPECT_FALSE(news.grew);
+  EXPECT_THAT(news.claims, IsEmpty());
+}
+
+TEST_F(WorkerFileTest, GrowthAloneIsLife) {
+  WorkerFile file(folder_ / "workers", kFacts);
+  tail_.read();
+  EXPECT_FALSE(tail_.read().grew);
+  file.beat();
+  EXPECT_TRUE(tail_.read().grew);
+  append("{");
+  EXPECT_TRUE(tail_.read().grew) << "half a line, too";
+}
+
+TEST_F(WorkerFileTest, ATornLineIsReadLater) {
+  append("{\"claimed\": \"a\", \"att");
+  EXPECT_THAT(tail_.read().claims, IsEmpty());
+  append("empt\": 3}\n{\"claimed\"");
+  EXPECT_THAT(tail_.read().claims, ElementsAre(Pair("a", 3)));
+  append(": \"b\", \"attempt\": 4}\n");
+  EXPECT_THAT(tail_.read().claims, ElementsAre(Pair("b", 4)));
+}
+
+TEST_F(WorkerFileTest, AStaleSizeIsWaitedOut) {
+  append("{\"claimed\": \"a\", \"attempt\": 3}\n");
+  tail_.read();
+  fs::resize_file(file_, 5);
+  EXPECT_FALSE(tail_.read().grew);
+  fs::resize_file(file_, 0);
+  append("{\"claimed\": \"a\", \"attempt\": 3}\n{\"claimed\": \"b\", \"attempt\": 4}\n");
+  EXPECT_THAT(tail_.read().claims, ElementsAre(Pair("b", 4)));
+}
+
+TEST_F(WorkerFileTest, WhatIsNoRecordIsPassedOver) {
+  append(
+      "garbage\n\n[1]\n7\n{\"claimed\": 7, \"attempt\": 3}\n{\"ended\": \"a\"}\n{\"later\": 1}\n"
+      "{\"claimed\": \"b\", \"attempt\": 4}\n");
+  const WorkerNews news = tail_.read();
+  EXPECT_THAT(news.claims, ElementsAre(Pair("b", 4)));
+  EXPECT_THAT(news.ends, IsEmpty());
+}
+
+TEST(WorkerName, IsAnotherAtEachStart) { EXPECT_NE(new_worker_name(), new_worker_name()); }
+
+}  // namespace
+}  // namespace tearless::harness::worker_file_test

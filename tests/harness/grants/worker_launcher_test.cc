@@ -1,0 +1,462 @@
+// The launcher of workers with a clock that the test sets and workers that are files which it writes: each arrow in the
+// life of a grant.
+#include "harness/grants/worker_launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/sealed_json.h"
+#include "harness/grants/grant.h"
+#include "harness/grants/launchers.h"
+#include "harness/grants/work_folder.h"
+#include "harness/runs/attempt_files.h"
+#include "harness/runs/verdict.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::worker_launcher_test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class WorkerLauncherTest : public testing::Test {
+ protected:
+  WorkerLauncherTest() { restart(); }
+
+  void restart() {
+    ended_.clear();
+    launcher_ = std::make_unique<WorkerLauncher>(workspace_, [this] { return now_; });
+    launcher_->on_end = [this](const std::string& id, const Launcher::End& end) { ended_.emplace(id, end); };
+  }
+  void later(double seconds = 1) {
+    now_ += seconds;
+    launcher_->poll();
+  }
+  // A worker that the service sees.
+  WorkerFile& worker(const std::string& name, std::vector<WorkerDevice> devices = {}) {
+    const WorkerFacts facts{.name = name, .host = "n1", .cores = 2, .memory_bytes = 100, .devices = std::move(devices)};
+    WorkerFile& file =
+        *workers_.emplace(name, std::make_unique<WorkerFile>(folder_ / "queue/workers", facts)).first->second;
+    later();
+    return file;
+  }
+
+  RunDirectory run(int number) const { return workspace_.run(run_id(text(number))); }
+  static std::string text(int number) { return "a = " + std::to_string(number) + "\n"; }
+  void start(int number, const Needs& needs = {.executor = kWorkers}) {
+    make_folders(run(number).root());
+    test::write_text(run(number).settings(), text(number));
+    test::write_text(run(number).local(), "");
+    launcher_->start({.id = run(number).id(),
+                      .folder = run(number).root(),
+                      .needs = needs,
+                      .program = {.path = folder_ / "programs/1/engine", .stamp = nlohmann::json::object()}});
+    launcher_->poll();
+  }
+  // As `name` does, who finds the grant on the board.
+  RunDirectory claim(int number, const std::string& name) {
+    const int64_t attempt = run(number).newest_attempt();
+    EXPECT_TRUE(claim_grant(run(number), attempt, name));
+    const RunDirectory work = make_work_folder(workspace_, *read_grant(run(number), attempt), name,
+                                               folder_ / ("lock." + std::to_string(number)));
+    write_start(work, attempt, nlohmann::json::object());
+    return work;
+  }
+  void report(int number, const std::string& name, const std::string& fault = "") {
+    const int64_t attempt = run(number).newest_attempt();
+    AttemptReport report{.id = run(number).id(), .attempt = attempt, .fault = fault};
+    const fs::path folder = run(number).attempt(attempt);
+    for (const fs::path& file : {folder / "exit.json", work_of(run(number), attempt).done()}) {
+      if (fs::exists(file)) report.files[file.filename()] = sha256_of_file(file);
+    }
+    workers_.at(name)->ended(report);
+  }
+  void finish(const RunDirectory& work) const {
+    test::write_text(work.scores(), "{}");
+    write_done(work, "done", 1, "", {"scores.json"});
+    test::write_text(work.attempt(work.newest_attempt()) / "exit.json", sealed({{"code", 0}}));
+  }
+  Board board() const { return *read_board(folder_ / "queue/board"); }
+  std::vector<std::string> granted() const {
+    std::vector<std::string> ids;
+    for (const OpenGrant& grant : board().grants) ids.push_back(grant.id);
+    return ids;
+  }
+  std::string why_not(const Needs& needs = {}) const {
+    const auto refusal = launcher_->refusal_of(needs);
+    EXPECT_TRUE(!refusal || refusal->others_may_pass);
+    return refusal ? refusal->why : "";
+  }
+
+  test::TempFolder folder_;
+  Workspace workspace_{folder_.path()};
+  double now_ = 1000;
+  std::map<std::string, std::unique_ptr<WorkerFile>> workers_;
+  std::map<std::string, Launcher::End> ended_;
+  std::unique_ptr<WorkerLauncher> launcher_;
+};
+
+TEST_F(WorkerLauncherTest, GrantsNothingWhileNoWorkerIsThere) {
+  EXPECT_THAT(why_not(),
+              HasSubstr("no worker is there; start one: tearless worker --workspace " + folder_.path().string()));
+  worker("n1-1");
+  EXPECT_EQ(why_not(), "");
+  EXPECT_THAT(why_not({.device = "cuda"}), HasSubstr("no worker has what it needs"));
+  EXPECT_THAT(why_not({.memory_bytes = 101, .declared = true}), HasSubstr("no worker has what it needs"));
+  EXPECT_EQ(why_not({.memory_bytes = 101}), "") << "an estimate: the worker may know better";
+  worker("n2-2", {{.name = "NVIDIA H100", .memory_bytes = 80}});
+  EXPECT_EQ(why_not({.device = "cuda", .memory_bytes = 80, .declared = true}), "");
+  later(61);
+  EXPECT_THAT(why_not(), HasSubstr("no worker is there")) << "they are silent";
+  workers_.at("n1-1")->beat();
+  later();
+  EXPECT_EQ(why_not(), "");
+  workers_.at("n1-1")->bye("idle");
+  later();
+  EXPECT_THAT(why_not(), HasSubstr("no worker is there"));
+}
+
+TEST_F(WorkerLauncherTest, TheBoardSaysWhomItSeesAndWhatMayBeClaimed) {
+  worker("n1-1");
+  EXPECT_THAT(board().seen, ElementsAre("n1-1"));
+  start(1, {.threads = 3, .executor = kWorkers});
+  EXPECT_THAT(granted(), ElementsAre(run(1).id()));
+  EXPECT_EQ(board().grants[0].attempt, 1);
+  EXPECT_EQ(board().grants[0].needs.threads, 3);
+  EXPECT_EQ(read_grant(run(1), 1)->program.path, "programs/1/engine") << "relative: workers may see another path";
+  EXPECT_EQ(launcher_->where(run(1).id()), "granted; no worker has taken it yet");
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  EXPECT_THAT(granted(), IsEmpty());
+  EXPECT_EQ(launcher_->where(run(1).id()), "on worker n1-1");
+}
+
+TEST_F(WorkerLauncherTest, GrantsAsManyAsTheWorkersTakeBetweenTwoLooks) {
+  worker("n1-1");
+  start(1);
+  EXPECT_EQ(why_not({.executor = kWorkers}), "the workers have enough to take");
+  EXPECT_EQ(why_not({.threads = 2, .executor = kWorkers}), "") << "of another kind none is open";
+  worker("n2-2");
+  start(2);
+  EXPECT_EQ(why_not({.executor = kWorkers}), "the workers have enough to take");
+  for (int number : {1, 2}) workers_.at("n1-1")->claimed(run(number).id(), 1);
+  later();  // two were claimed
+  later();
+  int granted = 0;
+  for (int number = 3; why_not({.executor = kWorkers}).empty(); ++number, ++granted) {
+    make_folders(run(number).root());
+    test::write_text(run(number).settings(), text(number));
+    test::write_text(run(number).local(), "");
+    launcher_->start(
+        {.id = run(number).id(), .folder = run(number).root(), .needs = {.executor = kWorkers}, .program = {}});
+  }
+  EXPECT_EQ(granted, 4) << "twice as many";
+}
+
+TEST_F(WorkerLauncherTest, AResultIsPublishedBeforeItsEndIsTold) {
+  worker("n1-1");
+  start(1);
+  finish(claim(1, "n1-1"));
+  launcher_->on_end = [&](const std::string& id, const Launcher::End& end) {
+    EXPECT_EQ(verdict_of_done(run(1))->state, RunState::kDone);
+    EXPECT_FALSE(is_alive(run(1)));
+    ended_.emplace(id, end);
+  };
+  report(1, "n1-1");
+  later();
+  ASSERT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_EQ(ended_.at(run(1).id()).fault, "");
+  EXPECT_FALSE(ended_.at(run(1).id()).never_began);
+  EXPECT_FALSE(fs::exists(work_of(run(1), 1).root())) << "nothing needs it any more";
+  ended_.clear();
+  later();
+  EXPECT_THAT(ended_, IsEmpty()) << "once";
+}
+
+TEST_F(WorkerLauncherTest, AnEndWithoutAResultIsAsTheSupervisorRecordedIt) {
+  worker("n1-1");
+  start(1);
+  claim(1, "n1-1");
+  test::write_text(run(1).attempt(1) / "exit.json", sealed({{"code", 1}}));
+  report(1, "n1-1");
+  later();
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kCrashed);
+  EXPECT_TRUE(fs::exists(work_of(run(1), 1).root())) << "the next attempt continues from its state";
+  start(1);
+  EXPECT_EQ(read_grant(run(1), 2)->from, 1);
+}
+
+TEST_F(WorkerLauncherTest, AFaultOfTheWorkerIsTold) {
+  worker("n1-1");
+  start(1);
+  report(1, "n1-1", "no room for the copy");
+  later();
+  EXPECT_EQ(ended_.at(run(1).id()).fault, "no room for the copy");
+}
+
+TEST_F(WorkerLauncherTest, FilesThatAreNotSeenYetAreWaitedFor) {
+  worker("n1-1");
+  start(1);
+  const RunDirectory work = claim(1, "n1-1");
+  finish(work);
+  report(1, "n1-1");
+  fs::rename(work.done(), folder_ / "late");
+  later();
+  EXPECT_THAT(ended_, IsEmpty());
+  later(200);
+  fs::rename(folder_ / "late", work.done());
+  later();
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_TRUE(fs::exists(run(1).done()));
+}
+
+TEST_F(WorkerLauncherTest, FilesThatAreNeverSeenAreNamed) {
+  worker("n1-1");
+  start(1);
+  const RunDirectory work = claim(1, "n1-1");
+  finish(work);
+  report(1, "n1-1");
+  fs::remove(work.done());
+  later();
+  later(301);
+  EXPECT_THAT(ended_.at(run(1).id()).fault, HasSubstr("DONE, which n1-1 has written, is not seen on this machine"));
+}
+
+TEST_F(WorkerLauncherTest, AGrantThatNobodyHasIsTakenBack) {
+  worker("n1-1");
+  start(1);
+  launcher_->stop(run(1).id(), Stop::kOnRequest, 30);
+  EXPECT_THAT(ended_, IsEmpty()) << "not within stop(): the scheduler is going through its attempts";
+  later();
+  EXPECT_TRUE(ended_.at(run(1).id()).never_began);
+  EXPECT_THAT(granted(), IsEmpty());
+  EXPECT_FALSE(is_alive(run(1)));
+  EXPECT_FALSE(claim_grant(run(1), 1, "n1-1")) << "a worker that reads an old board comes too late";
+}
+
+TEST_F(WorkerLauncherTest, AnAttemptThatSomebodyHasIsStoppedByTheBoardUntilItEnds) {
+  worker("n1-1");
+  start(1);
+  const RunDirectory work = claim(1, "n1-1");  // and its line is not seen yet
+  launcher_->stop(run(1).id(), Stop::kOnRequest, 7);
+  later();
+  EXPECT_THAT(ended_, IsEmpty());
+  ASSERT_EQ(board().stops.size(), 1u);
+  EXPECT_EQ(board().stops[0].id, run(1).id());
+  EXPECT_EQ(board().stops[0].attempt, 1);
+  EXPECT_EQ(board().stops[0].grace_seconds, 7);
+  launcher_->stop(run(1).id(), Stop::kAtOnce, 0);
+  later();
+  EXPECT_EQ(board().stops[0].how, Stop::kAtOnce);
+  finish(work);
+  report(1, "n1-1");
+  later();
+  EXPECT_FALSE(ended_.at(run(1).id()).never_began) << "it has brought its result all the same";
+  EXPECT_THAT(board().stops, IsEmpty());
+}
+
+TEST_F(WorkerLauncherTest, AnAttemptOfASilentWorkerIsGivenUpAndStopsWhenItsWorkerIsBack) {
+  worker("n1-1");
+  start(1);
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  later(599);
+  EXPECT_THAT(launcher_->where(run(1).id()), HasSubstr("gives no sign of life"));
+  EXPECT_THAT(ended_, IsEmpty());
+  later(2);
+  ASSERT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_FALSE(ended_.at(run(1).id()).never_began);
+  EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kLost);
+  EXPECT_THAT(verdict_of(run(1), 1).reason, HasSubstr("worker n1-1"));
+  ASSERT_EQ(board().stops.size(), 1u) << "it may live";
+  EXPECT_EQ(board().stops[0].attempt, 1);
+  start(1);
+  EXPECT_THAT(granted(), ElementsAre(run(1).id()));
+  const AttemptReport late{.id = run(1).id(), .attempt = 1, .fault = ""};
+  workers_.at("n1-1")->ended(late);
+  later();
+  EXPECT_THAT(board().stops, IsEmpty());
+  EXPECT_EQ(run(1).newest_attempt(), 2);
+  EXPECT_THAT(granted(), ElementsAre(run(1).id())) << "the end of an old attempt is not that of the new one";
+}
+
+TEST_F(WorkerLauncherTest, AResultThatASilentWorkerHasLeftIsTaken) {
+  worker("n1-1");
+  start(1);
+  finish(claim(1, "n1-1"));
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  later(601);
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_TRUE(fs::exists(run(1).done()));
+  EXPECT_EQ(grant_end_of(run(1), 1).failure, FailureClass::kNone);
+}
+
+TEST_F(WorkerLauncherTest, ALostWorkerOfADeletedRunIsNotHeardAboutTheNewOne) {
+  worker("n1-1");
+  worker("n2-2");
+  start(1);
+  claim(1, "n2-2");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  report(1, "n1-1");
+  later();
+  EXPECT_THAT(ended_, IsEmpty());
+  workers_.at("n2-2")->claimed(run(1).id(), 1);
+  later();
+  EXPECT_EQ(launcher_->where(run(1).id()), "on worker n2-2");
+}
+
+TEST_F(WorkerLauncherTest, AClaimThatItsWorkerDidNotLiveToTellIsFound) {
+  worker("n1-1");
+  start(1);
+  claim(1, "n1-1");
+  later(11);
+  EXPECT_THAT(launcher_->where(run(1).id()), HasSubstr("on worker n1-1"));
+  EXPECT_THAT(granted(), IsEmpty());
+}
+
+TEST_F(WorkerLauncherTest, AWorkerThatHasSaidByeHasNothingMore) {
+  worker("n1-1");
+  start(1);
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  workers_.at("n1-1")->bye("asked");
+  later();
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+  later();
+  EXPECT_FALSE(fs::exists(folder_ / "queue/workers/n1-1.jsonl")) << "and is forgotten";
+  EXPECT_THAT(board().seen, IsEmpty());
+}
+
+// --- the service was killed
+
+TEST_F(WorkerLauncherTest, AGrantWithoutAClaimIsOnTheNextBoard) {
+  worker("n1-1");
+  start(1);
+  restart();
+  EXPECT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), {}));
+  later();
+  EXPECT_THAT(granted(), ElementsAre(run(1).id()));
+}
+
+TEST_F(WorkerLauncherTest, WhatAWorkerSaidMeanwhileIsHeardThoughItIsGone) {
+  worker("n1-1");
+  start(1);
+  finish(claim(1, "n1-1"));
+  report(1, "n1-1");
+  workers_.at("n1-1")->bye("idle");
+  restart();
+  ASSERT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), {}));
+  later();
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_TRUE(fs::exists(run(1).done()));
+}
+
+TEST_F(WorkerLauncherTest, WhatWasBeingTakenBackIsNobodys) {
+  start(1);
+  ASSERT_TRUE(claim_grant(run(1), 1, kService));
+  restart();
+  EXPECT_FALSE(launcher_->adopt(run(1).id(), run(1).root(), {}));
+  EXPECT_FALSE(is_alive(run(1)));
+}
+
+TEST_F(WorkerLauncherTest, AnEndThatIsWrittenDownIsNotAdopted) {
+  start(1);
+  launcher_->stop(run(1).id(), Stop::kOnRequest, 30);
+  later();
+  restart();
+  EXPECT_FALSE(launcher_->adopt(run(1).id(), run(1).root(), {}));
+}
+
+TEST_F(WorkerLauncherTest, ADerivedRunsGrantNamesTheResultsThatItReads) {
+  start(1);
+  test::write_text(run(1).done(), "{}");
+  const std::string settings = "derived.of = \"" + run(1).id() + "\"\n";
+  const RunDirectory derived = workspace_.run(run_id(settings));
+  make_folders(derived.root());
+  test::write_text(derived.settings(), settings);
+  test::write_text(derived.local(), "");
+  launcher_->start({.id = derived.id(), .folder = derived.root(), .needs = {}, .program = {}});
+  EXPECT_THAT(read_grant(derived, 1)->origins, ElementsAre(testing::Pair(run(1).id(), sha256("{}"))));
+}
+
+// --- beside the launcher of this machine
+
+class Noted : public Launcher {
+ public:
+  explicit Noted(std::vector<std::string>& story, std::string name) : story_(story), name_(std::move(name)) {}
+  std::optional<Refusal> refusal_of(const Needs&) const override { return Refusal{.why = name_}; }
+  void start(const Launch& launch) override { story_.push_back(name_ + " starts " + launch.id); }
+  bool adopt(const std::string& id, const fs::path&, const Needs&) override {
+    story_.push_back(name_ + " adopts " + id);
+    return true;
+  }
+  void stop(const std::string& id, Stop, int) override { story_.push_back(name_ + " stops " + id); }
+  std::string where(const std::string&) const override { return name_; }
+  void poll() override {}
+
+ private:
+  std::vector<std::string>& story_;
+  std::string name_;
+};
+
+TEST(Launchers, ARunGoesWhereItsExecutorIsAndStaysWithWhoHasIt) {
+  const test::TempFolder folder;
+  std::vector<std::string> story;
+  auto local = std::make_unique<Noted>(story, "local");
+  Noted* far = nullptr;
+  Launchers both(std::move(local), [&] {
+    auto made = std::make_unique<Noted>(story, "far");
+    far = made.get();
+    return made;
+  });
+  std::vector<std::string> ended;
+  both.on_end = [&](const std::string& id, const Launcher::End&) { ended.push_back(id); };
+  const auto start = [&](const char* id, const Needs& needs) {
+    make_folders(folder / id);
+    both.start({.id = id, .folder = folder / id, .needs = needs, .program = {}});
+  };
+  EXPECT_EQ(both.refusal_of({})->why, "local");
+  start("a", {});
+  EXPECT_EQ(far, nullptr) << "only who needs it makes queue/";
+  start("b", {.executor = kWorkers});
+  EXPECT_EQ(both.refusal_of({.executor = kWorkers})->why, "far");
+  test::write_text(RunDirectory(folder / "c").attempt(1) / "grant.json", "{}");
+  both.adopt("c", folder / "c", {});
+  both.adopt("d", folder / "d", {.executor = kWorkers});
+  for (const char* id : {"a", "b", "c", "d", "e"}) both.stop(id, Stop::kOnRequest, 1);
+  EXPECT_EQ(both.where("b"), "far");
+  far->on_end("b", {});
+  EXPECT_THAT(ended, ElementsAre("b"));
+  EXPECT_THAT(story, ElementsAre("local starts a", "far starts b", "far adopts c", "local adopts d", "local stops a",
+                                 "far stops b", "far stops c", "local stops d"));
+}
+
+TEST(Launchers, OnThisMachineARunGoesOnFromWhereAWorkerLeftIt) {
+  const test::TempFolder folder;
+  std::vector<std::string> story;
+  Launchers both(std::make_unique<Noted>(story, "local"), [&] { return std::make_unique<Noted>(story, "far"); });
+  const RunDirectory run(folder / "a");
+  test::write_text(run.attempt(run.make_attempt()) / "claimed", "n1-1");
+  const RunDirectory work = work_of(run, 1);
+  make_folders(work.checkpoint(3));
+  test::write_text(work.metrics(), "x");
+  both.start({.id = "a", .folder = run.root(), .needs = {}, .program = {}});
+  EXPECT_EQ(run.newest_checkpoint(), 3);
+  EXPECT_EQ(test::read_text(run.metrics()), "x");
+}
+
+}  // namespace
+}  // namespace tearless::harness::worker_launcher_test

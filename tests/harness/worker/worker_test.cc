@@ -1,0 +1,295 @@
+// Grids that workers train: the table and the files of a sweep on one machine, byte for byte, whatever is killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "harness/grants/board.h"
+#include "harness/grants/grant.h"
+#include "harness/grants/places.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::worker_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// Four runs of 12 updates, and a derived one of each.
+class WorkerTest : public ServedRunTest {
+ protected:
+  WorkerTest() { write_slow_grid(0); }
+
+  void write_slow_grid(int sleep_ms) const {
+    test::write_text(folder_ / "grid.toml", grid_of("\"succeed\"", sleep_ms) +
+                                                "[derived.better]\nextra = 2\n[derived.best]\noutputs = \"better\"\n");
+  }
+
+  test::Command worker_command(const char* idle_seconds = "4", std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"worker", "--workspace", "results", "--jobs", "2", "--idle", idle_seconds};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    test::Command made = command(arguments);
+    made.environment["TEARLESS_NODE_DIR"] = (folder_ / "node").string();
+    return made;
+  }
+
+  // What a sweep leaves: the table, and the result files of each run.
+  std::map<std::string, std::string> results_of(const std::string& workspace) const {
+    std::map<std::string, std::string> results;
+    results["table"] = ok({"table", "last", "--workspace", workspace}).output;
+    for (const auto& entry : fs::directory_iterator(folder_ / workspace / "runs")) {
+      for (const char* name : {"DONE", "metrics.jsonl", "scores.json", "run.toml", "outputs/test.hyp"}) {
+        if (fs::exists(entry.path() / name)) {
+          results[entry.path().filename().string() + "/" + name] = test::read_text(entry.path() / name);
+        }
+      }
+    }
+    return results;
+  }
+  void expect_the_results_of_a_local_sweep() const {
+    ok({"run", "grid.toml", "--workspace", "local"});
+    EXPECT_EQ(results_of("results"), results_of("local"));
+    ok({"verify"});
+    for (const auto& entry : fs::directory_iterator(folder_ / "results/runs")) {
+      for (const auto& attempt : fs::directory_iterator(entry.path() / "attempts")) {
+        for (const auto& file : fs::directory_iterator(attempt.path()))
+          EXPECT_FALSE(file.is_directory()) << file.path();
+      }
+    }
+  }
+  json rows() const { return json::parse(ok({"--json", "runs", "last", "--derived"}).output); }
+  bool has_a_checkpoint() const {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(folder_ / "results/runs", none)) {
+      const RunDirectory run(entry.path());
+      const RunDirectory work = folder_of(run, run.newest_attempt());
+      if (work.root() != run.root() && work.newest_checkpoint() > 0 && !fs::exists(work.done())) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(WorkerTest, OneWorkerTrainsAGridAsThisMachineWould) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  EXPECT_THAT(ok({"explain", "last", "1"}).output, HasSubstr("no worker is there; start one: tearless worker"));
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("\n  waiting: no worker is there; start one: tearless worker"));
+  const test::Finished worker = test::run(worker_command());
+  EXPECT_EQ(worker.code, 0) << worker.errors;
+  EXPECT_THAT(worker.output, HasSubstr("ends: idle"));
+  ok({"wait", "last"});
+  EXPECT_EQ(attempts(), 12) << "each once";
+  expect_the_results_of_a_local_sweep();
+  EXPECT_THAT(fs::is_empty(folder_ / "node/locks"), true);
+}
+
+TEST_F(WorkerTest, ThreeWorkersDoToo) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  std::vector<std::unique_ptr<test::Background>> workers;
+  for (int i = 0; i < 3; ++i) workers.push_back(std::make_unique<test::Background>(worker_command()));
+  for (auto& worker : workers) EXPECT_EQ(worker->wait().code, 0);
+  ok({"wait", "last"});
+  EXPECT_EQ(attempts(), 12);
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(WorkerTest, AWorkerThatIsAskedToEndStopsItsRunsWithCheckpoints) {
+  write_slow_grid(80);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  test::Background first(worker_command());
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  first.signal(SIGTERM);
+  const test::Finished ended = first.wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.output, HasSubstr("ends: asked"));
+  EXPECT_EQ(test::run(worker_command()).code, 0);
+  ok({"wait", "last"});
+  EXPECT_THAT(ok({"explain", "last", "1"}).output, HasSubstr("exit code 75"));
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(WorkerTest, WhoseTimeIsNearlyOverTakesNothing) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  EXPECT_THAT(test::run(worker_command("4", {"--until", "59s"})).output, HasSubstr("ends: until"));
+  EXPECT_EQ(rows().at(0).at("state"), "queued");
+  EXPECT_EQ(test::run(worker_command("4", {"--until", "soon"})).code, 2);
+}
+
+// A daemon whose clock the test puts forward.
+class SilentWorkerTest : public WorkerTest {
+ protected:
+  SilentWorkerTest() {
+    write_slow_grid(80);
+    test::write_text(folder_ / "clock", "0");
+    test::Command daemon = command({"daemon", "--workspace", "results"});
+    daemon.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+    daemon.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+    service_ = std::make_unique<test::Background>(daemon);
+    EXPECT_TRUE(test::eventually([&] { return is_served("results"); }));
+    ok({"submit", "grid.toml", "--executor", "workers"});
+  }
+  ~SilentWorkerTest() override {
+    tearless({"stop"});
+    service_->wait();
+  }
+
+  // Ten minutes of silence, again and again: the service may hear what a worker said last only after the first.
+  void wait_until_given_up() {
+    ASSERT_TRUE(test::eventually([&] {
+      test::write_text(folder_ / "clock", std::to_string(clock_ += 700));
+      return ok({"explain", "last", "1"}).output.find("gives no sign of life") != std::string::npos;
+    }));
+  }
+
+  std::vector<pid_t> living_programs() const {
+    std::vector<pid_t> programs;
+    for (const RunDirectory& run : runs()) {
+      const pid_t program = run.newest_begun_attempt() > 0 ? engine_of(run) : 0;
+      if (program > 0) programs.push_back(program);
+    }
+    return programs;
+  }
+
+  std::unique_ptr<test::Background> service_;
+  int64_t clock_ = 0;
+};
+
+TEST_F(SilentWorkerTest, AfterAKillOfAWorkerItsRunsGoOnElsewhere) {
+  {
+    test::Background first(worker_command());
+    ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+    const std::vector<pid_t> programs = living_programs();
+    ASSERT_FALSE(programs.empty());
+    first.signal(SIGKILL);
+    first.wait();
+    for (const pid_t program : programs) {
+      EXPECT_TRUE(test::eventually([&] { return ::kill(program, 0) != 0; })) << "what it started ends with it";
+    }
+  }
+  wait_until_given_up();
+  test::Background second(worker_command());
+  EXPECT_EQ(second.wait().code, 0);
+  ok({"wait", "last"});
+  expect_the_results_of_a_local_sweep();
+}
+
+// A machine that was cut off, and comes back while another one trains its runs.
+TEST_F(SilentWorkerTest, TwoLiveCopiesOfARunLeaveOneResult) {
+  test::Background first(worker_command("60"));
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  first.signal(SIGSTOP);
+  const std::vector<pid_t> programs = living_programs();
+  ASSERT_FALSE(programs.empty());
+  for (const pid_t program : programs) ::kill(program, SIGSTOP);
+  wait_until_given_up();
+  test::Background second(worker_command());
+  ASSERT_TRUE(test::eventually([&] {
+    return std::ranges::any_of(runs(), [](const RunDirectory& run) { return run.newest_begun_attempt() > 1; });
+  }));
+  for (const pid_t program : programs) ::kill(program, SIGCONT);
+  EXPECT_EQ(second.wait().code, 0);
+  first.signal(SIGCONT);
+  ok({"wait", "last"});
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait().code, 0);
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(WorkerTest, TheNextServiceGoesOnWithTheWorkers) {
+  write_slow_grid(80);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  test::Background worker(worker_command("10"));
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  kill_service();
+  ok({"wait", "last"});
+  EXPECT_EQ(attempts(), 12) << "nothing was begun again";
+  EXPECT_EQ(worker.wait().code, 0);
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(WorkerTest, PauseResumeAndAChangeOfMachinesLoseNothing) {
+  write_slow_grid(80);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  test::Background worker(worker_command("20"));
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  ok({"pause", "last"});
+  ASSERT_TRUE(test::eventually([&] {
+    const json all = rows();
+    return std::ranges::none_of(all, [](const json& run) { return run.at("state") == "running"; });
+  }));
+  ok({"copy", "copied"});
+  ok({"submit", "grid.toml", "--executor", "none"});  // which resumes it, here
+  ok({"wait", "last"});
+  EXPECT_THAT(ok({"explain", "last", "1"}).output, Not(HasSubstr("lost")));
+  ok({"run", "grid.toml", "--executor", "none", "--workspace", "copied"});
+  EXPECT_EQ(results_of("copied"), results_of("results"));
+  worker.signal(SIGTERM);
+  worker.wait();
+  ok({"run", "grid.toml", "--workspace", "local"});
+  EXPECT_EQ(results_of("results"), results_of("local"));
+  ok({"verify"});
+}
+
+TEST_F(WorkerTest, TheExecutorStaysWithTheSweepUntilAnotherIsNamed) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  ok({"submit", "grid.toml"});
+  EXPECT_EQ(rows().at(0).at("state"), "queued") << "not on this machine, which was not asked for";
+  EXPECT_EQ(tearless({"submit", "grid.toml", "--executor", "moon"}).code, 2);
+  ok({"submit", "grid.toml", "--executor", "none"});
+  ok({"wait", "last"});
+  EXPECT_EQ(rows().at(0).at("state"), "done");
+}
+
+// It would train for nobody: its folder may be a private copy of another machine's.
+TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
+  const std::string settings = "a = 1\n";
+  const RunDirectory run = workspace().run(run_id(settings));
+  make_folders(workers_of(workspace()));
+  write_grant(
+      run,
+      {.id = run.id(), .attempt = run.make_attempt(), .settings = settings, .local = "", .program = {}, .needs = {}});
+  write_board(board_of(workspace()), {.seen = {"another"}, .grants = {{.id = run.id(), .attempt = 1}}});
+  test::Command lonely = worker_command("0");
+  lonely.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+  lonely.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+  test::write_text(folder_ / "clock", "0");
+  test::Background worker(lonely);
+  for (int64_t clock = 0; !worker.has_ended() && clock < 100'000; clock += 700) {
+    test::write_text(folder_ / "clock", std::to_string(clock));
+    ::usleep(200'000);
+  }
+  const test::Finished ended = worker.wait();
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("no service has seen"));
+  EXPECT_EQ(claimant_of(run, 1), "");
+}
+
+TEST_F(WorkerTest, SaysWhereThereIsNoBoard) {
+  fs::create_directories(folder_ / "results");
+  test::Command lost = worker_command();
+  lost.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
+  lost.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
+  test::write_text(folder_ / "clock", "0");
+  test::Background worker(lost);
+  for (int64_t clock = 0; !worker.has_ended() && clock < 100'000; clock += 130) {
+    test::write_text(folder_ / "clock", std::to_string(clock));
+    ::usleep(200'000);
+  }
+  const test::Finished ended = worker.wait();
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("does not see"), HasSubstr("results/queue/board")));
+}
+
+TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
+  test::Command lost = command({"worker", "--workspace", "nowhere"});
+  const test::Finished refused = test::run(lost);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("there is no workspace nowhere on this machine"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::worker_test
