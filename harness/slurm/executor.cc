@@ -16,6 +16,7 @@
 #include "base/table_reader.h"
 #include "base/toml.h"
 #include "base/words.h"
+#include "harness/grants/worker_launcher.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -212,7 +213,7 @@ std::map<std::string, Executor> read_executors(const fs::path& file) {
     if (!node->is_table()) {
       fail("{}:{}: \"{}\" is in no section: write [NAME] above it, a name for the executor", name, line, section);
     }
-    if (section == kBuiltInExecutor) {
+    if (section == kWorkers) {
       fail("{}:{}: the executor \"{}\" is built in: give this section another name", name, line, section);
     }
     if (!is_plain_name(section)) {
@@ -225,19 +226,19 @@ std::map<std::string, Executor> read_executors(const fs::path& file) {
 }
 
 Executor find_executor(const std::string& name, const fs::path& file) {
-  if (name == kBuiltInExecutor) return {.name = name, .kind = Executor::Kind::kWorkers};
+  if (name == kWorkers) return {.name = name, .kind = Executor::Kind::kWorkers};
   std::error_code absent;
   if (!fs::exists(file, absent)) {
     fail(
         "there is no executor \"{}\", as there is no file {}: write a section [{}] there (docs/slurm.md), or name "
         "\"{}\"",
-        name, file.string(), name, kBuiltInExecutor);
+        name, file.string(), name, kWorkers);
   }
   const std::map<std::string, Executor> executors = read_executors(file);
   if (const auto found = executors.find(name); found != executors.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [section, executor] : executors) names.push_back(section);
-  names.emplace_back(kBuiltInExecutor);
+  names.emplace_back(kWorkers);
   fail("there is no executor \"{}\" in {}{}; there are: {}", name, file.string(), did_you_mean(name, names),
        fmt::join(names, ", "));
 }

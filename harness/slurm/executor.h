@@ -31,8 +31,6 @@
 
 namespace tearless::harness {
 
-inline constexpr const char* kBuiltInExecutor = "workers";
-
 struct Executor {
   enum class Kind { kWorkers, kSlurm };
   struct Instead {

@@ -59,7 +59,7 @@ Slurm::Slurm(const Workspace& workspace, Executor executor, fs::path tearless, s
              std::unique_ptr<SlurmCommands> commands, std::function<double()> now)
     : executor_(std::move(executor)),
       root_(fs::absolute(workspace.root()).lexically_normal()),
-      folder_(root_ / "queue" / "jobs"),
+      folder_(fs::absolute(jobs_folder(workspace)).lexically_normal()),
       tearless_(std::move(tearless)),
       list_(std::move(list)),
       commands_(std::move(commands)),

@@ -23,18 +23,19 @@
 #include <string>
 #include <vector>
 
+#include "harness/grants/machines.h"
+#include "harness/grants/places.h"
 #include "harness/runs/workspace.h"
 #include "harness/slurm/commands.h"
 #include "harness/slurm/executor.h"
 #include "harness/slurm/job_list.h"
-#include "harness/slurm/machines.h"
 #include "harness/slurm/script.h"
 #include "harness/slurm/submission.h"
 
 namespace tearless::harness {
 
 /// Where submissions are kept.
-inline std::filesystem::path jobs_folder(const Workspace& workspace) { return workspace.root() / "queue" / "jobs"; }
+inline std::filesystem::path jobs_folder(const Workspace& workspace) { return queue_of(workspace) / "jobs"; }
 
 /// Why sbatch would refuse workers of an executor, one phrase; "" if it would not, or does not say. Asks
 /// `sbatch --test-only` for each gres of the section; for commands that a person waits for. UserError for a path
