@@ -27,6 +27,8 @@
 #include "harness/service/client.h"
 #include "harness/service/serve.h"
 #include "harness/service/start.h"
+#include "harness/slurm/slurm.h"
+#include "harness/slurm/worker_program.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/writer.h"
 
@@ -46,6 +48,22 @@ struct DaemonOptions {
   ServiceFlags service;
 };
 
+// What the newest sweep with an executor knows of it.
+WorkerLauncher::MachinesOf slurm_of(const Store& store, const Workspace& workspace) {
+  const auto commands = [] { return std::make_unique<SlurmPrograms>(steady_seconds); };
+  const auto list = std::make_shared<JobList>(commands(), steady_seconds);
+  return [&store, workspace, commands, list](const std::string& executor) -> std::unique_ptr<Machines> {
+    std::optional<Sweep> newest;
+    for (const Sweep& sweep : store.sweeps()) {
+      const bool has_it = sweep.policy.executor == executor && !sweep.policy.executor_section.is_null();
+      if (has_it && (!newest || sweep.submission.newest > newest->submission.newest)) newest = sweep;
+    }
+    if (!newest) return nullptr;
+    return std::make_unique<Slurm>(workspace, newest->policy.executor_section.get<Executor>(),
+                                   worker_program(workspace), list, commands(), steady_seconds);
+  };
+}
+
 std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store, const Workspace& workspace,
                                       const LocalLimits& limits) {
   LocalLauncher::Options options = local_options(limits);
@@ -53,8 +71,8 @@ std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store,
   options.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
     store.put_memory_peak(resource_class, bytes);
   };
-  return std::make_unique<Launchers>(std::make_unique<LocalLauncher>(io, std::move(options)), [workspace] {
-    return std::make_unique<WorkerLauncher>(workspace, steady_seconds);
+  return std::make_unique<Launchers>(std::make_unique<LocalLauncher>(io, std::move(options)), [&store, workspace] {
+    return std::make_unique<WorkerLauncher>(workspace, steady_seconds, slurm_of(store, workspace));
   });
 }
 

@@ -7,12 +7,15 @@
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/print.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
 #include "harness/grants/worker_launcher.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/environment.h"
+#include "harness/slurm/executor.h"
+#include "harness/slurm/slurm.h"
 #include "harness/store/delete.h"
 #include "harness/store/selectors.h"
 
@@ -101,8 +104,9 @@ void SubmissionFlags::add_to(CLI::App& app) {
       "memory that each run needs, of its GPU or of the machine, such as 8GiB (default: the grid's [policy], "
       "else an estimate at first, then what was measured)");
   app.add_option("--executor", executor,
-                 "whose machines train the runs: workers (docs/slurm.md) or none, which is this machine (default: its "
-                 "previous executor, else none)");
+                 "whose machines train the runs: a section of executors.toml, workers, which people start "
+                 "(docs/slurm.md), or none, which is this machine (default: its previous executor, else none)");
+  app.add_option("--executor-file", executor_file, "in place of ~/.config/tearless/executors.toml");
 }
 
 std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
@@ -121,10 +125,10 @@ SubmissionOptions SubmissionFlags::options() const {
                             .smoke = smoke,
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
-  if (!executor.empty() && executor != kNoExecutor && executor != kWorkers) {
-    fail("--executor \"{}\" is not known; name {} or {}", executor, kWorkers, kNoExecutor);
-  }
   options.executor = executor;
+  if (!executor.empty() && executor != kNoExecutor && executor != kWorkers)
+    options.executor_section =
+        find_executor(executor, executor_file.empty() ? default_executor_file() : fs::path(executor_file));
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);
@@ -171,6 +175,18 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
                   service.pid, options_again(globals)));
 }
 
+namespace {
+
+/// UserError if the cluster would refuse workers of the executor.
+void require_willing_cluster(const Workspace& workspace, const SubmissionOptions& wanted) {
+  if (wanted.executor_section.is_null()) return;
+  SlurmPrograms commands(steady_seconds);
+  const std::string why = refusal_by_test(commands, workspace, wanted.executor_section.get<Executor>());
+  if (!why.empty()) fail("--executor {}: {}", wanted.executor, why);
+}
+
+}  // namespace
+
 std::vector<Submission> prepare_submissions(const std::vector<std::string>& files, const SubmissionFlags& flags,
                                             const SubmissionOptions& wanted, const Globals& globals) {
   std::vector<fs::path> grids;
@@ -181,6 +197,7 @@ std::vector<Submission> prepare_submissions(const std::vector<std::string>& file
   if (grids.size() > 1 && !flags.name.empty()) {
     fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", flags.name, grids.size());
   }
+  require_willing_cluster(flags.workspace(globals), wanted);
   std::vector<Submission> submissions;
   for (const fs::path& grid : grids) submissions.push_back(prepare_submission(grid, globals.engine, wanted));
   return submissions;

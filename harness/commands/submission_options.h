@@ -26,6 +26,7 @@ struct SubmissionFlags {
   std::optional<int> grace_seconds;
   std::string memory;              // "8GiB", "" if not given
   std::string executor;            // "" if not given
+  std::string executor_file;       // likewise
   std::vector<std::string> again;  // axis=label of runs whose results are taken away; "all"
   bool retry = false;              // failed runs
   bool replace = false;            // of `submit`: cancel the other sweeps of the same grid file

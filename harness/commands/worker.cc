@@ -21,6 +21,7 @@ struct Options {
   std::string until;
   double idle_seconds = 60;
   LocalLimits limits;
+  std::string executor = kWorkers, job;
 };
 
 // "3h", "90m", "45s", "1d" → seconds.
@@ -45,7 +46,9 @@ int train(const Options& options, const Globals& globals) {
   work({.workspace = workspace,
         .until_seconds = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until)),
         .idle_seconds = options.idle_seconds,
-        .limits = options.limits});
+        .limits = options.limits,
+        .executor = options.executor,
+        .job = options.job});
   return kOk;
 }
 
@@ -64,6 +67,8 @@ Action command_worker(CLI::App& app, const Globals& globals) {
   app.add_option("--runs-per-gpu", options->limits.runs_per_gpu,
                  "runs at the same time on each GPU, as far as its memory allows (default: 1)")
       ->check(whole_number_from(1));
+  app.add_option("--executor", options->executor, "take the runs of this executor alone (default: workers)");
+  app.add_option("--job", options->job, "the job of a cluster that it is, by which its service finds it")->group("");
   return [options, &globals] { return train(*options, globals); };
 }
 

@@ -51,6 +51,10 @@ void Launchers::stop(const std::string& id, Stop how, int grace_seconds) {
   if (const auto owner = owners_.find(id); owner != owners_.end()) owner->second->stop(id, how, grace_seconds);
 }
 
+void Launchers::expect(const std::map<Needs, int64_t>& waiting) {
+  if (workers_) workers_->expect(waiting);
+}
+
 void Launchers::poll() {
   local_->poll();
   if (workers_) workers_->poll();

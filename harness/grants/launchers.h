@@ -28,6 +28,7 @@ class Launchers : public Launcher {
   std::string waits_for(const std::string& id) const override { return having(id).waits_for(id); }
   std::vector<DeviceFacts> devices() const override { return local_->devices(); }
   double look_every(const std::string& id) const override { return having(id).look_every(id); }
+  void expect(const std::map<Needs, int64_t>& waiting) override;
   void poll() override;
 
  private:

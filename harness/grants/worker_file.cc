@@ -24,16 +24,17 @@ json json_of(const WorkerFacts& facts) {
   for (const WorkerDevice& device : facts.devices) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
   }
-  return {{"worker", facts.name},
-          {"host", facts.host},
-          {"cores", facts.cores},
-          {"memory_bytes", facts.memory_bytes},
+  return {{"worker", facts.name},         {"host", facts.host},
+          {"executor", facts.executor},   {"job", facts.job},
+          {"cores", facts.cores},         {"memory_bytes", facts.memory_bytes},
           {"devices", std::move(devices)}};
 }
 
 WorkerFacts facts_from(const json& line) {
   WorkerFacts facts{.name = line.at("worker"),
                     .host = line.at("host"),
+                    .executor = line.at("executor"),
+                    .job = line.at("job"),
                     .cores = line.at("cores"),
                     .memory_bytes = line.at("memory_bytes")};
   for (const json& device : line.at("devices")) {

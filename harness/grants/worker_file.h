@@ -1,6 +1,7 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
-//   {"worker": name, "host", "cores", "memory_bytes", "devices": [{"name", "memory_bytes"}, …]}     first
+//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes",
+//    "devices": [{"name", "memory_bytes"}, …]}                                                      first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
 //   {"ended": id, "attempt": n, "fault": "", "files": {"start.json": SHA-256, "exit.json": …, "DONE": …}}
@@ -23,6 +24,9 @@
 
 namespace tearless::harness {
 
+/// The executor that every workspace has: workers that people start.
+inline constexpr const char* kWorkers = "workers";
+
 struct WorkerDevice {
   std::string name;
   int64_t memory_bytes = 0;
@@ -31,6 +35,8 @@ struct WorkerDevice {
 struct WorkerFacts {
   std::string name;  // "<host>-<8 random hex digits>": drawn at each start, so that no two processes have one
   std::string host;
+  std::string executor = kWorkers;      // whose runs it takes
+  std::string job = {};                 // of a cluster, as its script calls it; "": a person has started it
   int64_t cores = 0, memory_bytes = 0;  // memory 0: not known
   std::vector<WorkerDevice> devices = {};
 };

@@ -63,8 +63,8 @@ fs::path relative_if_inside(const fs::path& program, const Workspace& workspace)
 
 }  // namespace
 
-WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double()> now)
-    : workspace_(workspace), now_(std::move(now)) {
+WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double()> now, MachinesOf machines_of)
+    : workspace_(workspace), now_(std::move(now)), machines_of_(std::move(machines_of)) {
   make_folders(workers_of(workspace_));
   if (!has_links(queue_of(workspace_))) {
     fault_ = fmt::format("{} is on a disk without hard links, on which no worker can claim a run",
@@ -135,6 +135,7 @@ bool WorkerLauncher::is_alive(const Worker& worker) const {
 }
 
 bool WorkerLauncher::fits(const WorkerFacts& worker, const Needs& needs) const {
+  if (worker.executor != needs.executor) return false;
   const int64_t memory = needs.declared ? needs.memory_bytes.value_or(0) : 0;
   if (needs.device != "cuda") return worker.memory_bytes == 0 || memory <= worker.memory_bytes;
   return std::ranges::any_of(worker.devices, [&](const WorkerDevice& device) { return memory <= device.memory_bytes; });
@@ -160,13 +161,52 @@ void WorkerLauncher::note_claim(Attempt& attempt, const std::string& worker) {
   changed_ = true;
 }
 
+// --- machines --------------------------------------------------------------------------------------------------------
+
+Machines* WorkerLauncher::machines_for(const std::string& executor) const {
+  if (executor == kWorkers || !machines_of_) return nullptr;
+  const auto [machines, is_new] = machines_.try_emplace(executor);
+  if (is_new) machines->second = machines_of_(executor);
+  return machines->second.get();
+}
+
+void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
+  std::map<std::string, std::map<Needs, int64_t>> by_executor;
+  for (const auto& [needs, count] : waiting) by_executor[needs.executor][needs] = count;
+  for (const auto& [executor, of_it] : by_executor) {
+    if (!executor.empty()) machines_for(executor);
+  }
+  for (const auto& [executor, machines] : machines_) {
+    std::vector<ClusterWorker> alive;
+    for (const auto& [name, worker] : workers_) {
+      if (is_alive(worker) && worker.facts->executor == executor)
+        alive.push_back({.name = name, .host = worker.facts->host, .job = worker.facts->job});
+    }
+    if (machines) machines->expect(by_executor[executor], alive);
+  }
+}
+
+std::optional<Machines::Fate> WorkerLauncher::fate_of(const Attempt& attempt) const {
+  const auto worker = workers_.find(attempt.worker);
+  if (worker == workers_.end() || !worker->second.facts || now_() - worker->second.grew_at < kSilent)
+    return std::nullopt;
+  const WorkerFacts& facts = *worker->second.facts;
+  Machines* machines = machines_for(facts.executor);
+  if (!machines || facts.job.empty()) return std::nullopt;
+  std::optional<Machines::Fate> fate = machines->fate_of({.name = facts.name, .host = facts.host, .job = facts.job});
+  const auto beside =
+      std::ranges::count_if(attempts_, [&](const auto& entry) { return entry.second.worker == attempt.worker; });
+  if (fate && fate->failure == FailureClass::kOutOfMemory && beside > 1) fate->failure = FailureClass::kStopped;
+  return fate;
+}
+
 // --- grants ----------------------------------------------------------------------------------------------------------
 
 std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
   if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
   int64_t fitting = 0, open = 0, of_kind = 0, living = 0;
   for (const auto& [name, worker] : workers_) {
-    if (!is_alive(worker)) continue;
+    if (!is_alive(worker) || worker.facts->executor != needs.executor) continue;
     ++living;
     fitting += fits(*worker.facts, needs);
   }
@@ -174,6 +214,15 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
     if (!attempt.worker.empty() || attempt.taken_back) continue;
     ++open;
     of_kind += attempt.needs == needs;
+  }
+  const Machines* machines = machines_for(needs.executor);
+  if (machines) {
+    if (std::string never = machines->never_fits(needs); !never.empty())
+      return Refusal{.why = std::move(never), .for_good = true, .others_may_pass = true};
+  }
+  if (fitting == 0 && machines) {
+    const std::string why = machines->why_none();
+    return Refusal{.why = why.empty() ? "no worker is there yet" : why, .others_may_pass = true};
   }
   if (fitting == 0) {
     const std::string none = living == 0 ? "no worker is there" : "no worker has what it needs";
@@ -281,14 +330,15 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     end_grant(run, attempt.number);
     return End{.fault = fmt::format("{}, which {} has written, is not seen on this machine", unseen, attempt.worker)};
   }
-  if (!is_gone(attempt)) return std::nullopt;
+  const std::optional<Machines::Fate> fate = fate_of(attempt);
+  if (!fate && !is_gone(attempt)) return std::nullopt;
   // Its last words may have been lost with it.
   if (publish(run, attempt.number) || fs::exists(run.attempt(attempt.number) / "exit.json")) {
     end_grant(run, attempt.number);
     return End{};
   }
-  end_grant(run, attempt.number, FailureClass::kLost,
-            fmt::format("its worker {} gives no sign of life", attempt.worker));
+  end_grant(run, attempt.number, fate ? fate->failure : FailureClass::kLost,
+            fate ? fate->reason : fmt::format("its worker {} gives no sign of life", attempt.worker));
   given_up_[{id, attempt.number}] = {
       attempt.worker, {.id = id, .attempt = attempt.number, .how = Stop::kOnRequest, .grace_seconds = 30}};
   return End{};

@@ -6,7 +6,8 @@
 //   2. A worker claims it. Or stop() does, before a worker: then it never began.
 //   3. The worker reports the end, and the files that it names are seen here. A result is published; ended.json says
 //      that the attempt is over; on_end is called. So the scheduler finds DONE in the run's folder, as always.
-//   4. If the worker is gone (its file has not grown for 600 s, or it has said bye), the attempt is given up: it is
+//   4. If the worker is gone (its file has not grown for 600 s, or for 60 s and its cluster says that its job has
+//      ended, or it has said bye), the attempt is given up: it is
 //      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, and
 //      finds the order to stop on the board when it looks again.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,19 +28,21 @@
 #include <vector>
 
 #include "harness/grants/board.h"
+#include "harness/grants/machines.h"
 #include "harness/grants/worker_file.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/workspace.h"
 
 namespace tearless::harness {
 
-/// The executor that every workspace has: whoever starts a worker.
-inline constexpr const char* kWorkers = "workers";
-
 class WorkerLauncher : public Launcher {
  public:
-  /// Makes queue/ in the workspace. `now`: seconds of a steady clock.
-  WorkerLauncher(const Workspace& workspace, std::function<double()> now);
+  /// The machines of an executor; null if it has none that can be asked for.
+  using MachinesOf = std::function<std::unique_ptr<Machines>(const std::string& executor)>;
+
+  /// Makes queue/ in the workspace. `now`: seconds of a steady clock. `machines_of` is called once for each executor
+  /// but kWorkers, when it is first needed.
+  WorkerLauncher(const Workspace& workspace, std::function<double()> now, MachinesOf machines_of = {});
 
   std::optional<Refusal> refusal_of(const Needs& needs) const override;
   void start(const Launch& launch) override;
@@ -46,6 +50,7 @@ class WorkerLauncher : public Launcher {
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   std::string where(const std::string& id) const override;
   double look_every(const std::string& id) const override;
+  void expect(const std::map<Needs, int64_t>& waiting) override;
   void poll() override;
 
  private:
@@ -74,6 +79,9 @@ class WorkerLauncher : public Launcher {
   static bool is_of(const Attempt& attempt, const std::string& worker);
   bool is_alive(const Worker& worker) const;
   bool is_gone(const Attempt& attempt) const;
+  Machines* machines_for(const std::string& executor) const;
+  /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
+  std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
   bool fits(const WorkerFacts& worker, const Needs& needs) const;
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
@@ -82,6 +90,8 @@ class WorkerLauncher : public Launcher {
 
   Workspace workspace_;
   std::function<double()> now_;
+  MachinesOf machines_of_;
+  mutable std::map<std::string, std::unique_ptr<Machines>> machines_;  // by executor
   std::string fault_;                        // why nothing can be granted here, one phrase; or ""
   std::map<std::string, Worker> workers_;    // by name
   std::map<std::string, Attempt> attempts_;  // by run

@@ -32,6 +32,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
   policy.tries = of_grid.tries;
   policy.executor = asked.executor;
+  policy.executor_section = asked.executor_section;
   policy.environment = submitted_environment(own_variables(), of_grid.environment);
   return policy;
 }
@@ -83,12 +84,14 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
-// "" for a sweep that is new, or whose folder is damaged.
-std::string executor_before(const Workspace& workspace, const std::string& sweep) {
-  const nlohmann::json about = read_sealed(workspace.sweep(sweep) / "sweep.json").value_or(nlohmann::json::object());
+// Of a sweep that is new, or whose folder is damaged, it has none.
+void take_executor_before(const Workspace& workspace, Sweep& sweep) {
+  const nlohmann::json about = read_sealed(workspace.sweep(sweep.id) / "sweep.json").value_or(nlohmann::json::object());
   const nlohmann::json policy = about.value("policy", nlohmann::json::object());
   const nlohmann::json executor = policy.value("executor", nlohmann::json());
-  return executor.is_string() ? executor.get<std::string>() : "";
+  if (!executor.is_string()) return;
+  sweep.policy.executor = executor.get<std::string>();
+  sweep.policy.executor_section = policy.value("executor_section", nlohmann::json());
 }
 
 // A name that means something else already could not be typed.
@@ -199,9 +202,8 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
-  std::string& executor = sweep.policy.executor;
-  if (executor.empty()) executor = executor_before(workspace, sweep.id);
-  if (executor == kNoExecutor) executor.clear();
+  if (sweep.policy.executor.empty()) take_executor_before(workspace, sweep);
+  if (sweep.policy.executor == kNoExecutor) sweep.policy.executor.clear();
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);

@@ -38,6 +38,7 @@ struct SubmissionOptions {
   std::optional<int> grace_seconds = {};
   std::optional<int64_t> memory_bytes = {};
   std::string executor = {};  // of the policy; "": the one that the sweep had
+  nlohmann::json executor_section = {};
 };
 
 /// The word for this machine where an executor is named.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -88,6 +89,10 @@ class Launcher {
 
   /// Seconds between two looks at the files of an attempt: more where each look is a request to another machine.
   virtual double look_every(const std::string& /*id*/) const { return 0; }
+
+  /// What waits to be started, by needs; also when nothing does. Called before poll(), for a launcher that has to ask
+  /// for machines first. MachineError if the disk is full.
+  virtual void expect(const std::map<Needs, int64_t>& /*waiting*/) {}
 
   /// Called every second or two. May call on_end.
   virtual void poll() = 0;

@@ -22,6 +22,12 @@ bool JobQueue::erase(const std::string& id) {
   return true;
 }
 
+std::map<Needs, int64_t> JobQueue::waiting() const {
+  std::map<Needs, int64_t> waiting;
+  for (const auto& [needs, kind] : kinds_) waiting[needs] = static_cast<int64_t>(kind.jobs);
+  return waiting;
+}
+
 std::optional<std::string> JobQueue::take(double now, const RefusalOf& refusal_of) {
   std::set<const Kind*> asked;    // none of these fits
   std::set<std::string> blocked;  // executors

@@ -49,6 +49,9 @@ class JobQueue {
     for (const auto& [place, waiting] : jobs_) visit(place.second);
   }
 
+  /// How many there are, by needs.
+  std::map<Needs, int64_t> waiting() const;
+
   using RefusalOf = std::function<std::optional<Launcher::Refusal>(const Needs&)>;
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
   /// are not refused. `refusal_of` is called at most once per distinct Needs. Nullopt if no job may be started.

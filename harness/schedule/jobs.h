@@ -62,6 +62,7 @@ class Jobs {
   bool is_queued(const std::string& id) const { return queue_.contains(id); }
 
   bool are_queued() const { return queue_.size() > 0; }
+  std::map<Needs, int64_t> waiting() const { return queue_.waiting(); }
   /// As JobQueue::each().
   void each_queued(const std::function<void(const std::string& id)>& visit) const { queue_.each(visit); }
 

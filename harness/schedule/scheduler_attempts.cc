@@ -296,6 +296,7 @@ void Scheduler::tick() {
       }
     }
   });
+  launcher_.expect(jobs_.waiting());
   launcher_.poll();
   for (auto& [id, attempt] : running_) {
     const std::string before = std::exchange(attempt.watch.progress.waits_for, launcher_.waits_for(id));

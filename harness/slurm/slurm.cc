@@ -69,8 +69,8 @@ Slurm::Slurm(const Workspace& workspace, Executor executor, fs::path tearless, s
   (void)sbatch_options(executor_, {.token = "00000000"}, folder_);  // refuses a path that Slurm does not take
   make_folders(folder_);
   clear_submissions(folder_, kMaxKeptSubmissions);
-  for (Submission& record : read_submissions(folder_, executor_.name)) {
-    if (record.state == Submission::State::kOver) continue;
+  for (WorkerSubmission& record : read_submissions(folder_, executor_.name)) {
+    if (record.state == WorkerSubmission::State::kOver) continue;
     const auto count = static_cast<size_t>(std::clamp<int64_t>(record.count, 0, kMaxWorkersAtOnce));
     tracked_.push_back({.record = std::move(record), .elements = std::vector<Element>(count), .answered_at = now_()});
   }
@@ -124,7 +124,7 @@ void Slurm::read_list() {
   for (Tracked& tracked : tracked_) find_jobs(tracked, by_token[tracked.record.token]);
   for (Tracked& tracked : tracked_) {
     if (!is_over(tracked)) continue;
-    tracked.record.state = Submission::State::kOver;
+    tracked.record.state = WorkerSubmission::State::kOver;
     if (tracked.record.job.empty()) {  // it was never submitted
       remove_submission(folder_, tracked.record.token);
     } else {
@@ -133,7 +133,8 @@ void Slurm::read_list() {
     }
   }
   for (; over_.size() > kMaxKeptSubmissions; over_.pop_front()) remove_submission(folder_, over_.front());
-  std::erase_if(tracked_, [](const Tracked& tracked) { return tracked.record.state == Submission::State::kOver; });
+  std::erase_if(tracked_,
+                [](const Tracked& tracked) { return tracked.record.state == WorkerSubmission::State::kOver; });
 }
 
 void Slurm::find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs) {
@@ -161,9 +162,9 @@ void Slurm::find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs
     element.misses = seen[task] ? 0 : element.misses + 1;
     if (!seen[task] && !has_ended) element.job.reset();
   }
-  if (tracked.record.state == Submission::State::kAsked) {
+  if (tracked.record.state == WorkerSubmission::State::kAsked) {
     if (!array.empty()) {
-      tracked.record.state = Submission::State::kKnown;
+      tracked.record.state = WorkerSubmission::State::kKnown;
       tracked.record.job = array;
       write_submission(folder_, tracked.record);
       problem_.clear();
@@ -177,13 +178,13 @@ void Slurm::find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs
 
 bool Slurm::is_over(const Tracked& tracked) const {
   if (batch_ && batch_->token == tracked.record.token) return false;
-  if (tracked.record.state == Submission::State::kAsked) return tracked.misses >= kMaxMisses;
+  if (tracked.record.state == WorkerSubmission::State::kAsked) return tracked.misses >= kMaxMisses;
   return std::ranges::all_of(tracked.elements, &Element::is_over);
 }
 
 // Jobs that this service has submitted, and that ended before a worker was seen.
 void Slurm::note_lost(Tracked& tracked) {
-  if (!tracked.is_own || tracked.record.state != Submission::State::kKnown) return;
+  if (!tracked.is_own || tracked.record.state != WorkerSubmission::State::kKnown) return;
   for (size_t task = 0; task < tracked.elements.size(); ++task) {
     Element& element = tracked.elements[task];
     if (!element.is_over() || element.had_worker || element.is_cancelled || element.is_noted) continue;
@@ -234,7 +235,7 @@ int64_t Slurm::occupied(const std::string* gres) const {
 void Slurm::submit_if_needed(const Demand& demand) {
   if (batch_ || needs_list_ || now_() < rests_until_) return;
   const bool is_unknown = std::ranges::any_of(
-      tracked_, [](const Tracked& tracked) { return tracked.record.state == Submission::State::kAsked; });
+      tracked_, [](const Tracked& tracked) { return tracked.record.state == WorkerSubmission::State::kAsked; });
   if (is_unknown) return;
   const int64_t room = executor_.workers - occupied(nullptr);
   for (const auto& [gres, workers] : demand) {
@@ -262,7 +263,7 @@ std::vector<std::string> Slurm::hosts_left_out() {
 
 void Slurm::begin(const std::string& gres, int64_t count) {
   Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = hosts_left_out()};
-  const Submission record{
+  const WorkerSubmission record{
       .token = batch.token, .executor = executor_.name, .gres = gres, .count = count, .at = utc_now()};
   write_submission(folder_, record);
   write_atomically(script_of(batch.token), batch_script(executor_, batch, folder_, root_, tearless_));
@@ -301,7 +302,7 @@ void Slurm::on_submitted(const Said& said) {
     return;
   }
   problem_.clear();
-  tracked.record.state = Submission::State::kKnown;
+  tracked.record.state = WorkerSubmission::State::kKnown;
   tracked.record.job = outcome.job;
   write_submission(folder_, tracked.record);
 }

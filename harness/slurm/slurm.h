@@ -70,7 +70,7 @@ class Slurm : public Machines {
     bool is_over() const;
   };
   struct Tracked {
-    Submission record;
+    WorkerSubmission record;
     std::vector<Element> elements;
     double answered_at = 0;   // when sbatch ended; lists of before do not count
     int misses = 0;           // lists without any of its jobs, while it is asked

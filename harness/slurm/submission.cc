@@ -21,7 +21,7 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kStates[] = {"asked", "known", "over"};  // as Submission::State
+constexpr const char* kStates[] = {"asked", "known", "over"};  // as WorkerSubmission::State
 
 // Slurm's sentences (slurm_errno.c), as far as they say that nothing was submitted.
 constexpr std::string_view kRefusals[] = {
@@ -97,19 +97,19 @@ std::string token_of_file(const fs::path& file) {
   return token_in(job_name(token));
 }
 
-std::optional<Submission> read_submission(const fs::path& file) {
+std::optional<WorkerSubmission> read_submission(const fs::path& file) {
   const std::optional<nlohmann::json> json = read_sealed(file);
   if (!json) return std::nullopt;
   try {
     const auto state = std::ranges::find(kStates, json->at("state").get<std::string>());
     if (state == std::end(kStates)) return std::nullopt;
-    return Submission{.token = file.stem().string(),
-                      .executor = json->at("executor"),
-                      .gres = json->at("gres"),
-                      .count = json->at("count"),
-                      .state = static_cast<Submission::State>(state - std::begin(kStates)),
-                      .job = json->at("job"),
-                      .at = json->at("at")};
+    return WorkerSubmission{.token = file.stem().string(),
+                            .executor = json->at("executor"),
+                            .gres = json->at("gres"),
+                            .count = json->at("count"),
+                            .state = static_cast<WorkerSubmission::State>(state - std::begin(kStates)),
+                            .job = json->at("job"),
+                            .at = json->at("at")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -127,7 +127,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 std::string new_token() { return fmt::format("{:08x}", std::random_device{}()); }
 
-void write_submission(const fs::path& folder, const Submission& submission) {
+void write_submission(const fs::path& folder, const WorkerSubmission& submission) {
   write_atomically(folder / (submission.token + ".json"),
                    sealed({{"executor", submission.executor},
                            {"gres", submission.gres},
@@ -137,8 +137,8 @@ void write_submission(const fs::path& folder, const Submission& submission) {
                            {"at", submission.at}}));
 }
 
-std::vector<Submission> read_submissions(const fs::path& folder, const std::string& executor) {
-  std::vector<Submission> submissions;
+std::vector<WorkerSubmission> read_submissions(const fs::path& folder, const std::string& executor) {
+  std::vector<WorkerSubmission> submissions;
   for (const fs::path& file : files_in(folder)) {
     if (file.extension() != ".json" || token_of_file(file).empty()) continue;
     const auto submission = read_submission(file);
@@ -155,7 +155,7 @@ void remove_submission(const fs::path& folder, const std::string& token) {
 }
 
 void clear_submissions(const fs::path& folder, size_t kept) {
-  std::vector<Submission> over;
+  std::vector<WorkerSubmission> over;
   std::set<std::string> nobodys;
   for (const fs::path& file : files_in(folder)) {
     const std::string token = token_of_file(file);
@@ -164,10 +164,10 @@ void clear_submissions(const fs::path& folder, size_t kept) {
     if (!fs::exists(folder / (token + ".json"), unknown) && !unknown) nobodys.insert(token);
     if (file.extension() != ".json") continue;
     const auto submission = read_submission(file);
-    if (submission && submission->state == Submission::State::kOver) over.push_back(*submission);
+    if (submission && submission->state == WorkerSubmission::State::kOver) over.push_back(*submission);
   }
   for (const std::string& token : nobodys) remove_submission(folder, token);
-  std::ranges::sort(over, std::ranges::greater(), &Submission::at);
+  std::ranges::sort(over, std::ranges::greater(), &WorkerSubmission::at);
   for (size_t i = kept; i < over.size(); ++i) remove_submission(folder, over[i].token);
 }
 

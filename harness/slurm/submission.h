@@ -20,7 +20,7 @@
 
 namespace tearless::harness {
 
-struct Submission {
+struct WorkerSubmission {
   enum class State { kAsked, kKnown, kOver };  // kOver: its jobs have ended, or left squeue's list
   std::string token;
   std::string executor;
@@ -35,10 +35,10 @@ struct Submission {
 std::string new_token();
 
 /// Writes <token>.json into `folder`, durably. MachineError if the disk is full.
-void write_submission(const std::filesystem::path& folder, const Submission& submission);
+void write_submission(const std::filesystem::path& folder, const WorkerSubmission& submission);
 
 /// Those of one executor. A file that is damaged is left out.
-std::vector<Submission> read_submissions(const std::filesystem::path& folder, const std::string& executor);
+std::vector<WorkerSubmission> read_submissions(const std::filesystem::path& folder, const std::string& executor);
 
 /// Removes what a submission has in `folder`.
 void remove_submission(const std::filesystem::path& folder, const std::string& token);

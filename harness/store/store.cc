@@ -104,6 +104,7 @@ nlohmann::json to_json(const SweepPolicy& policy) {
                          {"tries", policy.tries}};
   if (policy.environment) json["environment"] = *policy.environment;
   if (!policy.executor.empty()) json["executor"] = policy.executor;
+  if (!policy.executor_section.is_null()) json["executor_section"] = policy.executor_section;
   return json;
 }
 
@@ -115,6 +116,7 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   json.at("tries").get_to(policy.tries);
   if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
   policy.executor = json.value("executor", "");
+  policy.executor_section = json.value("executor_section", nlohmann::json());
   return policy;
 }
 

@@ -41,6 +41,7 @@ struct SweepPolicy {
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
   std::optional<SubmittedEnvironment> environment = {};  // unset, of a sweep of an older build: runs have the service's
   std::string executor = {};                             // whose machines train its runs; "": the service's machine
+  nlohmann::json executor_section = {};  // what is known of it, as it was at the submission; null: it is built in
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.

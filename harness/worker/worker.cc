@@ -50,7 +50,7 @@ class Worker {
         folder_(node_folder()),
         signals_(io_, SIGINT, SIGTERM),
         timer_(io_),
-        launcher_(io_, launcher_options(options.limits, facts_)),
+        launcher_(io_, launcher_options(options, facts_)),
         began_at_(steady_seconds()),
         busy_at_(began_at_) {
     ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/0);  // its lock is a flock
@@ -78,11 +78,13 @@ class Worker {
     fs::path lock = {};
   };
 
-  static LocalLauncher::Options launcher_options(const LocalLimits& limits, WorkerFacts& facts) {
-    LocalLauncher::Options options = local_options(limits);
+  static LocalLauncher::Options launcher_options(const WorkerOptions& worker, WorkerFacts& facts) {
+    LocalLauncher::Options options = local_options(worker.limits);
     options.ends_attempts = true;
     facts = {.name = new_worker_name(),
              .host = this_machine(),
+             .executor = worker.executor,
+             .job = worker.job,
              .cores = std::ssize(options.capacity.cores),
              .memory_bytes = options.capacity.memory_bytes};
     for (const Device& device : options.capacity.devices) {
@@ -201,6 +203,7 @@ class Worker {
     for (const OpenGrant& grant : board.grants) {
       const bool waits = std::ranges::any_of(claimed_, [](const auto& entry) { return !entry.second.is_started; });
       if (waits) return;  // for files, and it needs the room that there is
+      if (grant.needs.executor != options_.executor) continue;
       if (claimed_.contains(grant.id) || launcher_.refusal_of(grant.needs)) continue;
       if (!tried_.insert({grant.id, grant.attempt}).second) continue;
       const RunDirectory run = options_.workspace.run(grant.id);

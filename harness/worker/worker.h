@@ -13,7 +13,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "harness/grants/worker_file.h"
 #include "harness/launch/local_options.h"
 #include "harness/runs/workspace.h"
 
@@ -24,6 +26,8 @@ struct WorkerOptions {
   std::optional<double> until_seconds = {};  // after which the machine is taken from it; unset: never
   double idle_seconds = 60;                  // without a run after which it ends
   LocalLimits limits = {};
+  std::string executor = kWorkers;  // whose runs it takes
+  std::string job = {};             // of a cluster, that it is; see WorkerFacts
 };
 
 /// Returns when it has ended as above. UserError if it sees no board for two minutes, or the service does not see its

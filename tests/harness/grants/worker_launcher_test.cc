@@ -32,9 +32,10 @@ class WorkerLauncherTest : public testing::Test {
  protected:
   WorkerLauncherTest() { restart(); }
 
-  void restart() {
+  void restart(WorkerLauncher::MachinesOf machines_of = {}) {
     ended_.clear();
-    launcher_ = std::make_unique<WorkerLauncher>(workspace_, [this] { return now_; });
+    launcher_ = std::make_unique<WorkerLauncher>(
+        workspace_, [this] { return now_; }, std::move(machines_of));
     launcher_->on_end = [this](const std::string& id, const Launcher::End& end) { ended_.emplace(id, end); };
   }
   void later(double seconds = 1) {
@@ -42,8 +43,15 @@ class WorkerLauncherTest : public testing::Test {
     launcher_->poll();
   }
   // A worker that the service sees.
-  WorkerFile& worker(const std::string& name, std::vector<WorkerDevice> devices = {}) {
-    const WorkerFacts facts{.name = name, .host = "n1", .cores = 2, .memory_bytes = 100, .devices = std::move(devices)};
+  WorkerFile& worker(const std::string& name, std::vector<WorkerDevice> devices = {},
+                     const std::string& executor = kWorkers) {
+    const WorkerFacts facts{.name = name,
+                            .host = "n1",
+                            .executor = executor,
+                            .job = executor == kWorkers ? "" : "17_0@1a2b3c4d",
+                            .cores = 2,
+                            .memory_bytes = 100,
+                            .devices = std::move(devices)};
     WorkerFile& file =
         *workers_.emplace(name, std::make_unique<WorkerFile>(folder_ / "queue/workers", facts)).first->second;
     later();
@@ -91,7 +99,8 @@ class WorkerLauncherTest : public testing::Test {
     for (const OpenGrant& grant : board().grants) ids.push_back(grant.id);
     return ids;
   }
-  std::string why_not(const Needs& needs = {}) const {
+  std::string why_not(Needs needs = {}) const {
+    if (needs.executor.empty()) needs.executor = kWorkers;
     const auto refusal = launcher_->refusal_of(needs);
     EXPECT_TRUE(!refusal || refusal->others_may_pass);
     return refusal ? refusal->why : "";
@@ -290,6 +299,93 @@ TEST_F(WorkerLauncherTest, AnAttemptOfASilentWorkerIsGivenUpAndStopsWhenItsWorke
   EXPECT_THAT(board().stops, IsEmpty());
   EXPECT_EQ(run(1).newest_attempt(), 2);
   EXPECT_THAT(granted(), ElementsAre(run(1).id())) << "the end of an old attempt is not that of the new one";
+}
+
+// --- clusters --------------------------------------------------------------------------------------------------------
+
+// What it was told last, and what it says of any worker.
+struct Cluster {
+  std::map<Needs, int64_t> waiting = {};
+  std::vector<ClusterWorker> alive = {};
+  std::optional<Machines::Fate> fate = {};
+};
+
+class FakeMachines : public Machines {
+ public:
+  explicit FakeMachines(Cluster& cluster) : cluster_(cluster) {}
+  void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) override {
+    cluster_.waiting = waiting;
+    cluster_.alive = alive;
+  }
+  std::optional<Fate> fate_of(const ClusterWorker&) override { return cluster_.fate; }
+  std::string never_fits(const Needs& needs) const override { return needs.device == "cuda" ? "it has no GPU" : ""; }
+  std::string why_none() const override { return "2 jobs pending (Priority)"; }
+  void leave_out(const std::string&, double) override {}
+
+ private:
+  Cluster& cluster_;
+};
+
+class ClusterTest : public WorkerLauncherTest {
+ protected:
+  ClusterTest() {
+    restart([this](const std::string& executor) {
+      return executor == "a100" ? std::make_unique<FakeMachines>(cluster_) : nullptr;
+    });
+  }
+
+  const Needs needs_{.executor = "a100"};
+  Cluster cluster_;
+};
+
+TEST_F(ClusterTest, IsToldWhatWaitsForItAndWhoIsThere) {
+  worker("n1-1");
+  worker("n2-2", {}, "a100");
+  launcher_->expect({{needs_, 3}, {{.executor = kWorkers}, 5}, {{}, 7}});
+  EXPECT_EQ(cluster_.waiting, (std::map<Needs, int64_t>{{needs_, 3}}));
+  ASSERT_EQ(cluster_.alive.size(), 1u);
+  EXPECT_EQ(cluster_.alive[0].name, "n2-2");
+  EXPECT_EQ(cluster_.alive[0].job, "17_0@1a2b3c4d");
+  launcher_->expect({});
+  EXPECT_THAT(cluster_.waiting, IsEmpty()) << "also when nothing waits: it cancels what is pending";
+}
+
+TEST_F(ClusterTest, SaysWhyARunWaitsOrNeverStarts) {
+  worker("n1-1");
+  EXPECT_EQ(why_not(needs_), "2 jobs pending (Priority)") << "a worker of another executor is none";
+  const auto never = launcher_->refusal_of({.device = "cuda", .executor = "a100"});
+  EXPECT_TRUE(never && never->for_good && never->why == "it has no GPU");
+  worker("n2-2", {}, "a100");
+  EXPECT_EQ(why_not(needs_), "");
+}
+
+TEST_F(ClusterTest, KnowsBeforeTheLongSilenceHowAJobEnded) {
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  claim(1, "n2-2");
+  workers_.at("n2-2")->claimed(run(1).id(), 1);
+  later();
+  cluster_.fate = {FailureClass::kStopped, "its job 17_0 was preempted (PREEMPTED) on n2"};
+  later(59);
+  EXPECT_THAT(ended_, IsEmpty()) << "it is alive, whatever the cluster says";
+  later(2);
+  ASSERT_TRUE(ended_.contains(run(1).id()));
+  EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict_of(run(1), 1).reason, HasSubstr("PREEMPTED"));
+}
+
+TEST_F(ClusterTest, DoesNotKnowWhichOfSeveralRunsTookTheMemory) {
+  worker("n2-2", {}, "a100");
+  for (const int number : {1, 2}) {
+    start(number, needs_);
+    claim(number, "n2-2");
+    workers_.at("n2-2")->claimed(run(number).id(), 1);
+  }
+  later();
+  cluster_.fate = {FailureClass::kOutOfMemory, "out of memory"};
+  later(61);
+  EXPECT_EQ(verdict_of(run(1), 1).failure, FailureClass::kStopped);
+  EXPECT_EQ(verdict_of(run(2), 1).failure, FailureClass::kStopped);
 }
 
 TEST_F(WorkerLauncherTest, AResultThatASilentWorkerHasLeftIsTaken) {

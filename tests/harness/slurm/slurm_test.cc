@@ -257,9 +257,9 @@ TEST_F(SlurmTest, TheTokenIsOnTheDiskBeforeSbatchIsCalled) {
   EXPECT_THAT(cluster_.calls, IsEmpty()) << "it is asked, not yet answered";
   const auto submissions = read_submissions(folder_ / "queue/jobs", "cpu");
   ASSERT_THAT(submissions, SizeIs(1));
-  EXPECT_EQ(submissions[0].state, Submission::State::kAsked);
+  EXPECT_EQ(submissions[0].state, WorkerSubmission::State::kAsked);
   after(1);
-  EXPECT_EQ(read_submissions(folder_ / "queue/jobs", "cpu")[0].state, Submission::State::kKnown);
+  EXPECT_EQ(read_submissions(folder_ / "queue/jobs", "cpu")[0].state, WorkerSubmission::State::kKnown);
   EXPECT_EQ(read_submissions(folder_ / "queue/jobs", "cpu")[0].job, "1");
 }
 

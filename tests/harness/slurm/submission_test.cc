@@ -24,12 +24,12 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Kind = Outcome::Kind;
 
-Submission known(const std::string& token, const std::string& executor = "a100") {
+WorkerSubmission known(const std::string& token, const std::string& executor = "a100") {
   return {.token = token,
           .executor = executor,
           .gres = "gpu:1",
           .count = 3,
-          .state = Submission::State::kKnown,
+          .state = WorkerSubmission::State::kKnown,
           .job = "17",
           .at = "2026-11-27T10:00:00Z"};
 }
@@ -43,7 +43,7 @@ TEST(SubmissionFiles, AreReadBackByExecutor) {
   EXPECT_EQ(found[0].token, "1a2b3c4d");
   EXPECT_EQ(found[0].gres, "gpu:1");
   EXPECT_EQ(found[0].count, 3);
-  EXPECT_EQ(found[0].state, Submission::State::kKnown);
+  EXPECT_EQ(found[0].state, WorkerSubmission::State::kKnown);
   EXPECT_EQ(found[0].job, "17");
   EXPECT_EQ(found[0].at, "2026-11-27T10:00:00Z");
   EXPECT_THAT(read_submissions(folder / "absent", "a100"), IsEmpty());
@@ -74,9 +74,9 @@ TEST(SubmissionFiles, AreRemovedWithScriptAndOutputs) {
 TEST(SubmissionFiles, OnlyTheLastOfThoseThatAreOverAreKept) {
   const test::TempFolder folder;
   for (int i = 0; i < 5; ++i) {
-    Submission one = known("0000000" + std::to_string(i));
+    WorkerSubmission one = known("0000000" + std::to_string(i));
     one.at = "2026-11-27T10:0" + std::to_string(9 - i) + ":00Z";
-    if (i != 4) one.state = Submission::State::kOver;
+    if (i != 4) one.state = WorkerSubmission::State::kOver;
     write_submission(folder.path(), one);
     test::write_text(folder / (one.token + "-0.out"), "");
   }

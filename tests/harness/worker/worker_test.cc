@@ -10,6 +10,7 @@
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/harness/slurm/stand_ins.h"
 
 namespace tearless::harness::worker_test {
 namespace {
@@ -289,6 +290,58 @@ TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
   const test::Finished refused = test::run(lost);
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.errors, HasSubstr("there is no workspace nowhere on this machine"));
+}
+
+// --- Slurm: the scripted stand-ins of its commands run batch jobs as processes of this machine
+// -------------------------
+
+class SlurmTest : public WorkerTest {
+ protected:
+  SlurmTest() { write_executors("workers = 2\ntime = \"10\"\n"); }
+
+  void write_executors(const std::string& keys) const {
+    test::write_text(folder_ / "executors.toml", "[small]\nkind = \"slurm\"\n" + keys);
+  }
+  test::Finished with_slurm(std::vector<std::string> arguments) const {
+    test::Command made = command(std::move(arguments));
+    made.environment["PATH"] = stand_ins_.path() + ":" + std::getenv("PATH");
+    made.environment["TEARLESS_NODE_DIR"] = (folder_ / "node").string();
+    return test::run(made);
+  }
+  test::Finished submit_to(const std::string& executor) const {
+    return with_slurm({"submit", "grid.toml", "--executor", executor, "--executor-file", "executors.toml"});
+  }
+
+  StandIns stand_ins_{{"slots=3", "kill_wait=1", "grace_time=0"}};
+};
+
+TEST_F(SlurmTest, TrainsAGridByTheWorkersThatItSubmits) {
+  EXPECT_EQ(submit_to("small").code, 0);
+  EXPECT_EQ(with_slurm({"wait", "last"}).code, 0);
+  EXPECT_EQ(attempts(), 12) << "each once";
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(SlurmTest, AJobThatIsPreemptedCostsNoTry) {
+  write_slow_grid(400);
+  EXPECT_EQ(submit_to("small").code, 0);
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  stand_ins_.preempt(stand_ins_.running().at(0));
+  EXPECT_EQ(with_slurm({"wait", "last"}).code, 0);
+  EXPECT_THAT(ok({"explain", "last"}).output, AllOf(HasSubstr("exit code 75"), Not(HasSubstr("try"))));
+  expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(SlurmTest, WhatSlurmRefusesIsToldBeforeAnythingIsSubmitted) {
+  write_executors("partition = \"no\"\n");
+  const test::Finished refused = submit_to("small");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--executor small: "));
+  EXPECT_THAT(refused.errors, HasSubstr("invalid partition"));
+  EXPECT_FALSE(fs::exists(folder_ / "results/sweeps"));
+  const test::Finished unknown = submit_to("large");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.errors, AllOf(HasSubstr("large"), HasSubstr("small")));
 }
 
 }  // namespace
