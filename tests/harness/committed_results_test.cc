@@ -121,6 +121,14 @@ TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {
   tearless.expect_figures(whole, layout_of("joey"), pictures, {"joey_ppl", "joey_bleu"});
 }
 
+TEST(CommittedResults, OfTheChoiceOfLearningRatesForAdaNormAreThoseOfTheirPageByteForByte) {
+  const Committed tearless("ada");
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("11 runs and 1 sweep: no differences"));
+  const std::string name = "ada_standins_choice";
+  EXPECT_THAT(test::read_text(test::source_root() / "results/ada.md"),
+              HasSubstr(tearless.as_markdown("table", name, layout_of(name))));
+}
+
 TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {
   const Committed tearless("ada_small");
   const fs::path& committed = tearless.archive();
