@@ -44,16 +44,6 @@ class StandIns {
   /// Ends a running job as if another one needed its node.
   void preempt(const std::string& job) const { EXPECT_EQ(call({"preempt", folder().string(), job}).code, 0); }
 
-  /// The elements of arrays that run: "2_0".
-  std::vector<std::string> running() const {
-    std::vector<std::string> running;
-    const auto state = nlohmann::json::parse(test::read_text(folder() / "state.json"));
-    for (const auto& job : state["jobs"]) {
-      if (job["state"] == "RUNNING") running.push_back(job["array"].dump() + "_" + job["task"].dump());
-    }
-    return running;
-  }
-
   /// The arguments of all calls of a command so far, a line each.
   std::vector<std::string> calls(const std::string& command) const {
     std::vector<std::string> calls;

@@ -64,15 +64,18 @@ class WorkerTest : public ServedRunTest {
     }
   }
   json rows() const { return json::parse(ok({"--json", "runs", "last", "--derived"}).output); }
-  bool has_a_checkpoint() const {
+  // The worker of a run that has a checkpoint and no result; "" while there is none.
+  std::string busy_worker() const {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(folder_ / "results/runs", none)) {
       const RunDirectory run(entry.path());
       const RunDirectory work = folder_of(run, run.newest_attempt());
-      if (work.root() != run.root() && work.newest_checkpoint() > 0 && !fs::exists(work.done())) return true;
+      if (work.root() != run.root() && work.newest_checkpoint() > 0 && !fs::exists(work.done()))
+        return claimant_of(run, run.newest_attempt());
     }
-    return false;
+    return "";
   }
+  bool has_a_checkpoint() const { return !busy_worker().empty(); }
 };
 
 TEST_F(WorkerTest, OneWorkerTrainsAGridAsThisMachineWould) {
@@ -292,8 +295,7 @@ TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
   EXPECT_THAT(refused.errors, HasSubstr("there is no workspace nowhere on this machine"));
 }
 
-// --- Slurm: the scripted stand-ins of its commands run batch jobs as processes of this machine
-// -------------------------
+// --- Slurm: stand-ins of its commands run batch jobs as processes of this machine -----------------------
 
 class SlurmTest : public WorkerTest {
  protected:
@@ -312,7 +314,7 @@ class SlurmTest : public WorkerTest {
     return with_slurm({"submit", "grid.toml", "--executor", executor, "--executor-file", "executors.toml"});
   }
 
-  StandIns stand_ins_{{"slots=3", "kill_wait=1", "grace_time=0"}};
+  StandIns stand_ins_{{"slots=3", "kill_wait=10", "grace_time=0"}};
 };
 
 TEST_F(SlurmTest, TrainsAGridByTheWorkersThatItSubmits) {
@@ -325,10 +327,14 @@ TEST_F(SlurmTest, TrainsAGridByTheWorkersThatItSubmits) {
 TEST_F(SlurmTest, AJobThatIsPreemptedCostsNoTry) {
   write_slow_grid(400);
   EXPECT_EQ(submit_to("small").code, 0);
-  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
-  stand_ins_.preempt(stand_ins_.running().at(0));
+  std::string worker;
+  ASSERT_TRUE(test::eventually([&] { return !(worker = busy_worker()).empty(); }));
+  const std::string facts = test::read_text(workers_of(workspace()) / (worker + ".jsonl"));
+  const std::string job = json::parse(facts.substr(0, facts.find('\n'))).at("job");
+  stand_ins_.preempt(job.substr(0, job.find('@')));
   EXPECT_EQ(with_slurm({"wait", "last"}).code, 0);
-  EXPECT_THAT(ok({"explain", "last"}).output, AllOf(HasSubstr("exit code 75"), Not(HasSubstr("try"))));
+  EXPECT_THAT(ok({"explain", "last"}).output,
+              AllOf(HasSubstr("stopped, on request; exit code 75"), Not(HasSubstr("failed"))));
   expect_the_results_of_a_local_sweep();
 }
 
