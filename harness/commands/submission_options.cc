@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
-#include "harness/grants/worker_launcher.h"
+#include "harness/grants/worker_file.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/environment.h"

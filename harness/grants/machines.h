@@ -41,9 +41,6 @@ class Machines {
 
   /// Why there are no more workers, one phrase: "2 jobs pending (Priority)".
   virtual std::string why_none() const = 0;
-
-  /// No further worker on this host until then, in seconds of the launcher's clock.
-  virtual void leave_out(const std::string& host, double until) = 0;
 };
 
 }  // namespace tearless::harness

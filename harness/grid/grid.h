@@ -28,10 +28,10 @@ namespace tearless::harness {
 
 /// A value with the location in the file that sets it.
 struct Setting {
-  nlohmann::json value;  // a bool, an integer, a number, a text, or a list of these
-  std::string folder;    // absolute, of the file that sets it: a relative path in `value` starts there
-  std::string location;  // "grids/demo.toml:12", for messages
-  bool is_of_base_file = false;
+  nlohmann::json value;          // a bool, an integer, a number, a text, or a list of these
+  std::string folder;            // absolute, of the file that sets it: a relative path in `value` starts there
+  std::string location;          // "grids/demo.toml:12", for messages
+  bool is_of_base_file = false;  // not of a section of the grid file itself
 
   bool may_be_path() const { return value.is_string() || value.is_array(); }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/nearest.h"
@@ -80,13 +81,14 @@ bool is_of_figures(const Grid& grid, const std::string& word) {
   return std::ranges::any_of(metrics_named(grid), [&](const auto& named) { return named.name == word; });
 }
 
-// All that the answers have under one key; unset if one of them does not have it.
-std::optional<std::vector<std::string>> names_in(const std::vector<PlannedRun>& plan,
-                                                 CheckAnswer::Names CheckAnswer::*known) {
+// All that the answers of some runs have under one key; unset if one of them does not have it.
+std::optional<std::vector<std::string>> names_in(
+    const std::vector<PlannedRun>& plan, CheckAnswer::Names CheckAnswer::*known,
+    const std::function<bool(const PlannedRun&)>& counts = [](const PlannedRun&) { return true; }) {
   std::set<std::string> all;
   const std::vector<std::string>* added = nullptr;
   for (const PlannedRun& planned : plan) {
-    if (!planned.answer.error.empty()) continue;
+    if (!planned.answer.error.empty() || !counts(planned)) continue;
     const auto* names = (planned.answer.*known).get();
     if (!names) return std::nullopt;
     if (names != added) all.insert(names->begin(), names->end());
@@ -119,11 +121,10 @@ std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::
       const auto is_own = [&](const DefinedScore& score) { return patterns_meet(named.name, score.name); };
       if (!named.of_point || is_measured(named.name) || std::ranges::any_of(grid.defined_scores, is_own)) continue;
       const auto& [axis, point] = *named.of_point;
-      std::vector<PlannedRun> with_label;
-      std::ranges::copy_if(
-          plan, std::back_inserter(with_label),
-          [&, axis = axis, point = point](const PlannedRun& run) { return run.combination.index[axis] == point; });
-      const std::optional<std::vector<std::string>> known = scores_of(with_label);
+      const auto has_label = [axis = axis, point = point](const PlannedRun& run) {
+        return run.combination.index[axis] == point;
+      };
+      const std::optional<std::vector<std::string>> known = names_in(plan, &CheckAnswer::scores, has_label);
       const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
       if (!known || std::ranges::any_of(*known, meets)) continue;
       errors.push_back(

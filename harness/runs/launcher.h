@@ -1,6 +1,7 @@
 // The interface through which the scheduler starts and stops attempts, and the question whether an attempt is alive. A
 // launcher owns its capacity: the scheduler knows runs and their order, the launcher knows what may run now, and where.
-// One implementation runs attempts as processes of this machine (launch/local_launcher.h).
+// One implementation runs attempts as processes of this machine (launch/local_launcher.h), one grants them to workers
+// (grants/worker_launcher.h).
 #pragma once
 
 #include <filesystem>

@@ -16,7 +16,7 @@
 #include "base/table_reader.h"
 #include "base/toml.h"
 #include "base/words.h"
-#include "harness/grants/worker_launcher.h"
+#include "harness/grants/worker_file.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

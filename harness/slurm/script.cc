@@ -108,9 +108,9 @@ std::vector<std::string> sbatch_options(const Executor& executor, const Batch& b
 std::string batch_script(const Executor& executor, const Batch& batch, const fs::path& folder,
                          const fs::path& workspace, const fs::path& tearless) {
   std::string script = fmt::format(
-      "#!/bin/bash\n# {} of tearless for the executor {}: each trains runs of one workspace until none waits or its "
-      "time "
-      "is\n# nearly over. To start more, submit this file again.\n",
+      "#!/bin/bash\n"
+      "# {} of tearless for the executor {}: each trains runs of one workspace until none waits or its time is\n"
+      "# nearly over. To start more, submit this file again.\n",
       counted(batch.count, "worker"), executor.name);
   for (const std::string& word : sbatch_options(executor, batch, folder)) {
     script += fmt::format("#SBATCH {}\n", directive_word(word));

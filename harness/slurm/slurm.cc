@@ -107,8 +107,7 @@ void Slurm::note_workers(const std::vector<ClusterWorker>& alive) {
   }
 }
 
-// --- what squeue says
-// ---------------------------------------------------------------------------------------------------
+// --- what squeue says ------------------------------------------------------------------------------------------------
 
 void Slurm::read_list() {
   read_answers_ = list_->answers();
@@ -208,8 +207,7 @@ void Slurm::note_lost(Tracked& tracked) {
   }
 }
 
-// --- how many
-// -----------------------------------------------------------------------------------------------------------
+// --- how many --------------------------------------------------------------------------------------------------------
 
 Slurm::Demand Slurm::demand_of(const std::map<Needs, int64_t>& waiting) const {
   Demand demand;
@@ -258,8 +256,7 @@ std::vector<std::string> Slurm::hosts_left_out() {
   return hosts;
 }
 
-// --- one submission
-// -----------------------------------------------------------------------------------------------------
+// --- one submission --------------------------------------------------------------------------------------------------
 
 void Slurm::begin(const std::string& gres, int64_t count) {
   Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = hosts_left_out()};
@@ -325,8 +322,7 @@ void Slurm::take_back(const Outcome& outcome) {
   remove_submission(folder_, batch.token);
 }
 
-// --- cancelling
-// ---------------------------------------------------------------------------------------------------------
+// --- cancelling ------------------------------------------------------------------------------------------------------
 
 void Slurm::cancel_if_idle(const Demand& demand) {
   const double now = now_();
@@ -355,8 +351,7 @@ void Slurm::cancel(Tracked& tracked, std::vector<std::string> jobs) {
   commands_->ask(std::move(words), kMaxScancelSeconds, [](const Said&) {});  // the next list says whether it worked
 }
 
-// --- what others ask
-// ----------------------------------------------------------------------------------------------------
+// --- what others ask -------------------------------------------------------------------------------------------------
 
 std::optional<Machines::Fate> Slurm::fate_of(const ClusterWorker& worker) {
   const auto named = worker_job(worker.job);

@@ -54,7 +54,8 @@ class Slurm : public Machines {
   std::optional<Fate> fate_of(const ClusterWorker& worker) override;
   std::string never_fits(const Needs& needs) const override { return harness::never_fits(executor_, needs); }
   std::string why_none() const override;
-  void leave_out(const std::string& host, double until) override { left_out_[host] = until; }
+  /// No further worker on this host until then, in seconds of `now`.
+  void leave_out(const std::string& host, double until) { left_out_[host] = until; }
 
  private:
   // A worker that was asked for.

@@ -29,7 +29,7 @@ StraightLine straight_line(std::span<const CurvePoint> points);
 /// What a measure of a curve needs to know besides the curve.
 struct CurveLimits {
   double from = -std::numeric_limits<double>::infinity(), to = std::numeric_limits<double>::infinity();  // of x
-  double last = 1;   // what is above this share of its greatest x from the end: 0.1 is the last tenth
+  double last = 1;   // the share of the x axis, up to the last point, that counts: 0.1 is the last tenth
   double value = 0;  // that the curve reaches
   int window = 100;  // points before one, with whose median it is compared
 };

@@ -320,7 +320,6 @@ class FakeMachines : public Machines {
   std::optional<Fate> fate_of(const ClusterWorker&) override { return cluster_.fate; }
   std::string never_fits(const Needs& needs) const override { return needs.device == "cuda" ? "it has no GPU" : ""; }
   std::string why_none() const override { return "2 jobs pending (Priority)"; }
-  void leave_out(const std::string&, double) override {}
 
  private:
   Cluster& cluster_;

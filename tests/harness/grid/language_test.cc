@@ -431,8 +431,7 @@ TEST_F(Language, CountsHundredsOfThousandsOfConditionalPoints) {
   EXPECT_EQ(load(text).size(), 3 * 100'000 + 7);
 }
 
-// --- defaults of base files
-// -------------------------------------------------------------------------------------------
+// --- defaults of base files ------------------------------------------------------------------------------------------
 
 TEST_F(Language, AnAxisWinsOverTheBaseFilesOfABundle) {
   test::write_text(folder_ / "parser.toml", "lr = 1\nnorm = \"pre\"\nseed = 7\n[train]\nseed = 5\n");

@@ -146,6 +146,20 @@ class SlurmTest : public testing::Test {
       if (job.word == "RUNNING") alive_.push_back({.name = "w" + job.id(), .host = "n1", .job = job_of(job)});
     }
   }
+  // So many runs wait, and the workers that were asked for are there.
+  void have_workers_for(int64_t runs) {
+    waiting_[kTwoThreads] = runs;
+    after(1);
+    run_all();
+    make_workers();
+    after(31);
+  }
+  // All fall silent. Returns the job of the first.
+  std::string lose_workers() {
+    const std::string job = alive_[0].job;
+    alive_.clear();
+    return job;
+  }
   void end_jobs(const std::string& word, const std::string& node = "n1") {
     for (SlurmJob& job : cluster_.jobs) {
       job.word = word;
@@ -201,20 +215,12 @@ TEST_F(SlurmTest, NeverMoreThanTheSectionAllows) {
 }
 
 TEST_F(SlurmTest, RunsThatWaitBesideBusyWorkersGetMore) {
-  waiting_[kTwoThreads] = 8;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
+  have_workers_for(8);
   EXPECT_THAT(cluster_.submissions(), SizeIs(2)) << "two have come, and eight runs wait still";
 }
 
 TEST_F(SlurmTest, WhoHasEndedIsReplaced) {
-  waiting_[kTwoThreads] = 1000;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
+  have_workers_for(1000);
   for (SlurmJob& job : cluster_.jobs) {
     if (*job.task < 2) job.word = "TIMEOUT";
   }
@@ -503,11 +509,7 @@ TEST_F(SlurmTest, AJobThatSlurmHoldsForEverIsCancelled) {
 TEST_F(SlurmTest, AForgottenJobWhoseWorkerLivesCounts) {
   executor_.workers = 1;
   begin();
-  waiting_[kTwoThreads] = 1000;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
+  have_workers_for(1000);
   cluster_.jobs.clear();
   for (int i = 0; i < 5; ++i) after(31);
   EXPECT_THAT(cluster_.submissions(), SizeIs(1));
@@ -577,13 +579,8 @@ TEST_F(SlurmTest, JobsThatVanishWithoutWorkersAreNotReplacedAtOnce) {
 }
 
 TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
-  waiting_[kTwoThreads] = 4;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
-  const std::string job = alive_[0].job;
-  alive_.clear();
+  have_workers_for(4);
+  const std::string job = lose_workers();
   after(1);
   EXPECT_EQ(fate(job), "") << "it runs";
   for (const auto& [word, expected] :
@@ -605,13 +602,8 @@ TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
 }
 
 TEST_F(SlurmTest, NothingIsKnownOfJobsThatAreNotListed) {
-  waiting_[kTwoThreads] = 4;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
-  const std::string job = alive_[0].job;
-  alive_.clear();
+  have_workers_for(4);
+  const std::string job = lose_workers();
   cluster_.jobs.clear();
   for (int i = 0; i < 10; ++i) after(31);
   EXPECT_EQ(fate(job), "");
@@ -630,13 +622,8 @@ TEST_F(SlurmTest, AnOldListSaysNotThatAJobWasQueuedAgain) {
 }
 
 TEST_F(SlurmTest, AnIdThatIsUsedAgainIsAnotherJob) {
-  waiting_[kTwoThreads] = 4;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
-  const std::string job = alive_[0].job;
-  alive_.clear();
+  have_workers_for(4);
+  const std::string job = lose_workers();
   cluster_.jobs[0].name = "tearless-ffffffff";
   cluster_.jobs[0].word = "FAILED";
   for (int i = 0; i < 3; ++i) after(31);
@@ -644,11 +631,7 @@ TEST_F(SlurmTest, AnIdThatIsUsedAgainIsAnotherJob) {
 }
 
 TEST_F(SlurmTest, AnotherWorkerOfTheSameJobMeansThatItWasQueuedAgain) {
-  waiting_[kTwoThreads] = 4;
-  after(1);
-  run_all();
-  make_workers();
-  after(31);
+  have_workers_for(4);
   const ClusterWorker old{.name = alive_[0].name, .host = "n1", .job = alive_[0].job};
   EXPECT_FALSE(slurm_->fate_of(old)) << "it is that worker";
   alive_[0].name = "another";
@@ -694,8 +677,7 @@ TEST_F(SlurmTest, AFullDiskIsToldAndThenItContinues) {
   EXPECT_THAT(cluster_.submissions(), SizeIs(1));
 }
 
-// --- with the stand-ins
-// ---------------------------------------------------------------------------------------------------
+// --- with the stand-ins ----------------------------------------------------------------------------------------------
 
 class StandInTest : public testing::Test {
  protected:
