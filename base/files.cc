@@ -148,6 +148,11 @@ void make_folders(const fs::path& folder, bool durably) {
 
 void make_folders(const fs::path& folder) { make_folders(folder, /*durably=*/true); }
 
+void overwrite_in_place(const fs::path& path, std::string_view bytes) {
+  const Descriptor file(path, O_WRONLY | O_CREAT, "write");
+  write_all(file.get(), bytes, path);
+}
+
 void make_folders_unsynced(const fs::path& folder) { make_folders(folder, /*durably=*/false); }
 
 void rename_file(const fs::path& from, const fs::path& to) {

@@ -30,6 +30,11 @@ void write_atomically(const std::filesystem::path& path, std::string_view bytes)
 /// both.
 void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
+/// Writes over the first bytes of a file, which is made if it is not there, and leaves the others. For files that other
+/// machines look at again and again: a name that is replaced may stay unseen on a network disk. A reader may see some
+/// of the old bytes and some of the new ones.
+void overwrite_in_place(const std::filesystem::path& path, std::string_view bytes);
+
 /// Writes a new file that may be executed, without fsync. UserError if `path` exists.
 void write_program_unsynced(const std::filesystem::path& path, std::string_view bytes);
 

@@ -29,6 +29,7 @@
 #include "harness/service/start.h"
 #include "harness/slurm/slurm.h"
 #include "harness/slurm/worker_program.h"
+#include "harness/store/ownership.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/writer.h"
 
@@ -45,6 +46,7 @@ struct DaemonOptions {
   bool background = false;  // start one and return
   bool detached = false;    // be that one
   bool until_idle = false;
+  bool take_over = false;
   ServiceFlags service;
 };
 
@@ -197,10 +199,13 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
   app.add_flag("--background", options->background, "return once it is ready; its log is WORKSPACE/service.log");
+  app.add_flag("--take-over", options->take_over,
+               "of a workspace on a network disk, from a machine whose service does not run any more");
   app.add_flag("--detached", options->detached)->group("");
   app.add_flag("--until-idle", options->until_idle)->group("");
   options->service.add_to(app);
   return [options, &globals] {
+    if (options->take_over) take_over(Workspace(globals.workspace), [](const std::string& line) { notice(line); });
     return options->background ? serve_in_background(*options, globals) : serve(*options, globals);
   };
 }

@@ -1,11 +1,8 @@
 #include "harness/grants/board.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -13,7 +10,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/sys.h"
 #include "harness/grants/needs_json.h"
 
 namespace tearless::harness {
@@ -79,28 +75,12 @@ std::optional<Board> parsed(const std::string& text) {
   }
 }
 
-void overwrite(const fs::path& file, std::string_view bytes) {
-  const int fd = sys::open_for_writing(file.c_str(), O_WRONLY);
-  if (fd < 0) fail_errno("write", file);
-  while (!bytes.empty()) {
-    const ssize_t n = sys::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      ::close(fd);
-      fail_errno("write", file, error);
-    }
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  ::close(fd);
-}
-
 }  // namespace
 
 void write_board(const fs::path& file, const Board& board) {
   const std::string body = json_of(board).dump();
   const std::string text = fmt::format("{} {} {} {}\n{}\n", kMagic, kVersion, body.size(), sha256(body), body);
-  if (fs::exists(file)) return overwrite(file, text);
+  if (fs::exists(file)) return overwrite_in_place(file, text);
   make_folders(file.parent_path());
   replace_unsynced(file, text + std::string(kReserved, ' '));
 }

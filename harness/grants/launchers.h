@@ -24,6 +24,7 @@ class Launchers : public Launcher {
   /// A granted attempt is the workers', also where its worker is on this machine.
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
+  void abandon() override { local_->abandon(); }  // workers find the board of the other service
   std::string where(const std::string& id) const override { return having(id).where(id); }
   std::string waits_for(const std::string& id) const override { return having(id).waits_for(id); }
   std::vector<DeviceFacts> devices() const override { return local_->devices(); }

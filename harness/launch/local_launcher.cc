@@ -156,6 +156,10 @@ void LocalLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
   for (const int64_t pid : below) sys::kill(static_cast<pid_t>(pid), SIGKILL);
 }
 
+void LocalLauncher::abandon() {
+  for (const auto& [id, watch] : watches_) stop(id, Stop::kAtOnce, 0);
+}
+
 std::string LocalLauncher::where(const std::string& id) const {
   const std::string left = waits_for(id);
   return left.empty() ? resources_.why_here(id) : left;

@@ -56,6 +56,7 @@ class LocalLauncher : public Launcher {
   void start(const Launch& launch) override;
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
+  void abandon() override;
   std::string where(const std::string& id) const override;
   std::string waits_for(const std::string& id) const override;
   std::vector<DeviceFacts> devices() const override { return resources_.shares(); }

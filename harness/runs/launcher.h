@@ -78,6 +78,9 @@ class Launcher {
   /// that is killed. May be repeated.
   virtual void stop(const std::string& id, Stop how, int grace_seconds) = 0;
 
+  /// The workspace is gone, or another service's: ends what runs on this machine at once, and touches nothing else.
+  virtual void abandon() {}
+
   /// Where the attempt runs and why there, one phrase.
   virtual std::string where(const std::string& id) const = 0;
 

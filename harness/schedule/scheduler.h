@@ -131,8 +131,8 @@ class Scheduler {
   /// Starts no more attempts, and asks all running ones to stop. The sweeps keep their states.
   void stop();
 
-  /// Kills all running attempts and starts no more.
-  void kill_all();
+  /// Starts no more attempts, and kills those that run on this machine: the workspace is gone, or another service's.
+  void abandon();
 
   /// True while a run is running, or queued so that it will be started without a request.
   bool is_busy() const { return !running_.empty() || jobs_.are_queued(); }

@@ -318,9 +318,9 @@ void Scheduler::stop() {
   for (auto& [id, attempt] : running_) ask_to_stop(id, attempt, Stop::kOnRequest);
 }
 
-void Scheduler::kill_all() {
+void Scheduler::abandon() {
   stopping_ = true;
-  for (const auto& [id, attempt] : running_) launcher_.stop(id, Stop::kAtOnce, 0);
+  launcher_.abandon();
 }
 
 void Scheduler::ask_to_stop(const std::string& id, Running& attempt, Stop why) {

@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "harness/service/server.h"
 #include "harness/service/socket_path.h"
+#include "harness/store/workspace_format.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {
@@ -58,11 +59,16 @@ class Host {
     } catch (const UserError&) {
       if (service_.vanished() == Vanished::kNothing) throw;  // else it could not write for that reason
     }
-    if (service_.vanished() != Vanished::kWorkspace) {
+    if (service_.vanished() == Vanished::kNothing || service_.vanished() == Vanished::kDatabase) {
       leave();
       return service_.store().require_there();
     }
-    service_.scheduler().kill_all();
+    service_.scheduler().abandon();
+    if (service_.vanished() == Vanished::kOwnership) {
+      const std::string machine = machine_of_index(service_.workspace());
+      fail("{} was taken over{}; the runs of this machine were killed, and continue there from their last checkpoints",
+           service_.workspace().root().string(), machine.empty() ? "" : " by a service on " + machine);
+    }
     fail(
         "{} was moved or deleted while its runs were under way; they were killed and continue from their last "
         "checkpoints: "

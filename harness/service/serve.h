@@ -22,9 +22,9 @@ struct Serving {
 
 /// Returns when the service was told to end, by a request, SIGINT, SIGTERM or SIGHUP (not by SIGHUP if that was ignored
 /// when this process began, as under nohup), or when it leaves because it is idle. A full or failing disk is waited
-/// for. UserError if the workspace or its database is gone. Attempts go on under their supervisors, except if the
-/// workspace is gone: what they write would no longer be part of it, so they are killed. Borrows `store`, which must be
-/// open for writing. REQUIRES: SIGPIPE is ignored.
+/// for. UserError if the workspace or its database is gone, or another service has the workspace. Attempts go on under
+/// their supervisors, except if the workspace is gone, or another's: then they are killed. Borrows `store`, which must
+/// be open for writing. REQUIRES: SIGPIPE is ignored.
 void serve(Store& store, const Workspace& workspace, const Serving& serving);
 
 }  // namespace tearless::harness

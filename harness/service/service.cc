@@ -55,6 +55,7 @@ Service::Service(boost::asio::io_context& io, Store& store, Launcher& launcher, 
       launcher_(launcher),
       scheduler_(store, workspace, launcher_, steady_seconds, [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
+      ownership_(workspace),
       folder_(identity_of(workspace.root())),
       hooks_(options_.on_end, workspace.root() / "on_end.log",
              [this](const EndEvent& event, const std::string& what) {
@@ -66,6 +67,8 @@ Service::Service(boost::asio::io_context& io, Store& store, Launcher& launcher, 
       busy_at_(steady_seconds()) {}
 
 void Service::begin() {
+  is_anothers_ = !ownership_.holds(steady_seconds());
+  if (is_anothers_) return;
   scheduler_.let_start(options_.stays);
   scheduler_.begin();
   for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = store_.sweep(sweep)->title;
@@ -75,10 +78,12 @@ void Service::begin() {
 
 Vanished Service::vanished() const {
   if (identity_of(workspace_.root()) != folder_) return Vanished::kWorkspace;
+  if (is_anothers_) return Vanished::kOwnership;
   return store_.is_gone() ? Vanished::kDatabase : Vanished::kNothing;
 }
 
 void Service::tick() {
+  if (vanished() == Vanished::kNothing) is_anothers_ = !ownership_.holds(steady_seconds());
   if (vanished() == Vanished::kNothing) {
     scheduler_.tick();
     note_ended_sweeps();
@@ -203,6 +208,7 @@ json Service::answer(const Request& request) {
     if (vanished() == Vanished::kWorkspace) {
       fail("{} was moved or deleted while this process used it", workspace_.root().string());
     }
+    if (is_anothers_) fail("{} was taken over by another service", workspace_.root().string());
     store_.require_there();
     if (asked_to_end_ && kind.target != RequestTarget::kNothing) fail("the service is ending; try again");
     json answer = kind.carry_out(*this, request);

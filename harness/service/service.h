@@ -22,6 +22,7 @@
 #include "harness/service/facts.h"
 #include "harness/service/hooks.h"
 #include "harness/service/protocol.h"
+#include "harness/store/ownership.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -32,8 +33,8 @@ struct ServiceOptions {
   std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
 };
 
-/// What has vanished from its path: nothing can be recorded any more.
-enum class Vanished { kNothing, kWorkspace, kDatabase };
+/// What has vanished: nothing can be recorded any more. kOwnership: another service has the workspace (ownership.h).
+enum class Vanished { kNothing, kWorkspace, kOwnership, kDatabase };
 
 class Service {
  public:
@@ -75,7 +76,7 @@ class Service {
   Store& store() { return store_; }
   const Workspace& workspace() const { return workspace_; }
 
-  /// The workspace's folder, or its database, is no longer at its path.
+  /// The workspace's folder, or its database, is no longer at its path, or it is another service's.
   Vanished vanished() const;
 
   /// A run is running or queued, or a command of `on_end` has not ended.
@@ -104,6 +105,8 @@ class Service {
   Launcher& launcher_;
   Scheduler scheduler_;
   std::string started_at_;
+  Ownership ownership_;
+  bool is_anothers_ = false;
   std::pair<uint64_t, uint64_t> folder_;       // device and inode of the workspace
   std::map<std::string, std::string> titles_;  // sweep → title
   std::set<std::string> unfinished_;           // sweeps with runs that wait or run

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sealed_json.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -59,8 +60,8 @@ void require_own_index(const Workspace& workspace) {
   if (of_root && of_root->value("machine", "") != this_machine()) {
     fail(
         "{} is used from the machine {}, which has its index; use tearless there, or to use it from here, stop that "
-        "service and delete {}: the index is rebuilt",
-        root, of_root->value("machine", ""), file);
+        "service and take it over: tearless daemon --take-over --workspace {}",
+        root, of_root->value("machine", ""), shell_word(root));
   }
   if (!workspace.is_apart()) return;
   if (is_there(workspace.root() / "tearless.db")) {
@@ -78,16 +79,32 @@ void require_own_index(const Workspace& workspace) {
 
 }  // namespace
 
-void claim_index(const Workspace& workspace) {
-  if (!workspace.is_apart()) return;
+bool is_own_index(const Workspace& workspace) {
   const std::string claimed = id_in(read_sealed(claim_at_root(workspace)));
-  if (!claimed.empty() && claimed == id_in(read_sealed(claim_at_index(workspace.index())))) return;
+  return !claimed.empty() && claimed == id_in(read_sealed(claim_at_index(workspace.index())));
+}
+
+std::string machine_of_index(const Workspace& workspace) {
+  const auto claim = read_sealed(claim_at_root(workspace));
+  return claim ? claim->value("machine", "") : "";
+}
+
+void claim_index(const Workspace& workspace) {
+  if (!workspace.is_apart() || is_own_index(workspace)) return;
   make_folders(workspace.root());
   const std::string id = fresh_id();
   write_atomically(claim_at_index(workspace.index()),
                    sealed({{"id", id}, {"root", fs::absolute(workspace.root()).string()}}));
   write_atomically(claim_at_root(workspace),
                    sealed({{"id", id}, {"machine", this_machine()}, {"index", workspace.index().string()}}));
+}
+
+// The claim goes last: until then the other machine has the workspace.
+void give_up_index(const Workspace& workspace) {
+  const fs::path database = workspace.database();
+  for (const char* suffix : {"-wal", "-shm", ""}) remove_file(database.string() + suffix);
+  remove_file(claim_at_index(workspace.index()));
+  remove_file(claim_at_root(workspace));
 }
 
 fs::path root_of_index(const fs::path& index) {

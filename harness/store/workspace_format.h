@@ -21,6 +21,12 @@ void require_usable(const Workspace& workspace);
 
 /// Writes both, if the index is apart and they are not there. REQUIRES: the writer's lock is held, require_usable().
 void claim_index(const Workspace& workspace);
+/// Both are there and name each other.
+bool is_own_index(const Workspace& workspace);
+/// The machine that index.json names; "" if the file is damaged or not there.
+std::string machine_of_index(const Workspace& workspace);
+/// Removes index.json, and what this machine has of an index, which the next writer rebuilds.
+void give_up_index(const Workspace& workspace);
 /// The root of the workspace whose index is in this folder.
 std::filesystem::path root_of_index(const std::filesystem::path& index);
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/sealed_json.h"
 #include "tests/harness/run_fixture.h"
@@ -15,12 +18,12 @@ using testing::HasSubstr;
 
 class TwoRootsTest : public RunTest {
  protected:
-  test::Finished there(std::vector<std::string> arguments, const char* state = "state") const {
+  test::Finished there(std::vector<std::string> arguments, const char* state = "state", bool waits = true) const {
     test::Command apart = command(std::move(arguments));
     apart.environment["TEARLESS_NETWORK_DISKS"] = (folder_ / "results").string();
     apart.environment["XDG_STATE_HOME"] = (folder_ / state).string();
     const test::Finished finished = test::run(apart);
-    test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); });
+    if (waits) test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); });
     return finished;
   }
   fs::path index() const {
@@ -126,6 +129,88 @@ TEST_F(TwoRootsTest, TheIndexOfARunningServiceIsFoundWhateverStateFolderACommand
   there({"run", "grid.toml"}, "fresh");
   EXPECT_TRUE(fs::exists(folder_ / "fresh/tearless")) << "a claimed index that is gone is not waited for";
   EXPECT_EQ(results(), undisturbed());
+}
+
+// --- two services ----------------------------------------------------------------------------------------------------
+
+class TakeOverTest : public TwoRootsTest {
+ protected:
+  fs::path claim() const { return folder_ / "results/index.json"; }
+  // As a service of another machine does that has taken the workspace over.
+  void give_to(const std::string& machine) const {
+    nlohmann::json record = *read_sealed(claim());
+    record["machine"] = machine;
+    record["id"] = "of " + machine;
+    test::write_text(claim(), sealed(record));
+  }
+  // A daemon that is training.
+  pid_t begin_to_train() {
+    write_grid("\"succeed\"", 300);
+    EXPECT_EQ(there({"daemon", "--background"}, "state", /*waits=*/false).code, 0);
+    EXPECT_EQ(there({"submit", "grid.toml"}, "state", /*waits=*/false).code, 0);
+    RunDirectory run(folder_.path());
+    EXPECT_TRUE(wait_for_a_run_in_the_middle(&run));
+    return static_cast<pid_t>(supervisor_of(run, run.newest_attempt())->pid);
+  }
+};
+
+TEST_F(TakeOverTest, AServiceWhoseWorkspaceWasTakenOverEndsWithItsRunsAndChangesNothing) {
+  const pid_t supervisor = begin_to_train();
+  give_to("elsewhere");
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); }));
+  EXPECT_THAT(service_log(),
+              HasSubstr("results was taken over by a service on elsewhere; the runs of this machine were "
+                        "killed, and continue there from their last checkpoints"));
+  EXPECT_TRUE(test::eventually([&] { return ::kill(supervisor, 0) != 0; }));
+  EXPECT_EQ(read_sealed(claim())->at("machine"), "elsewhere");
+
+  const test::Finished back = there({"daemon", "--take-over", "--background"}, "state", /*waits=*/false);
+  EXPECT_EQ(back.code, 0) << back.errors;
+  EXPECT_THAT(back.errors, HasSubstr("looks for 15 seconds whether a service on elsewhere works in results"));
+  EXPECT_EQ(there({"run", "grid.toml"}, "state", /*waits=*/false).code, 0);
+  EXPECT_EQ(there({"stop", "--wait"}, "state", /*waits=*/false).code, 0);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(TakeOverTest, AClaimThatIsDeletedByHandIsATakeOver) {
+  begin_to_train();
+  fs::remove(claim());
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); }));
+  EXPECT_THAT(service_log(), HasSubstr("results was taken over; the runs"));
+}
+
+TEST_F(TakeOverTest, AServiceThatLivesIsNotReplaced) {
+  ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
+  give_to("elsewhere");
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (int beat = 100; !is_over; ++beat) {
+      test::write_text(folder_ / "results/index.beat", std::to_string(beat));
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  });
+  const test::Finished refused = there({"daemon", "--take-over"});
+  is_over = true;
+  other.join();
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("results is in use by a service on elsewhere; stop it there: tearless stop "));
+  EXPECT_EQ(read_sealed(claim())->at("machine"), "elsewhere");
+  expect_refused(
+      "or to use it from here, stop that service and take it over: tearless daemon --take-over "
+      "--workspace results");
+}
+
+TEST_F(TakeOverTest, AServiceRaisesTheNumberByWhichOthersSeeThatItLives) {
+  begin_to_train();
+  const std::string before = test::read_text(folder_ / "results/index.beat");
+  EXPECT_TRUE(test::eventually([&] { return test::read_text(folder_ / "results/index.beat") != before; }));
+  EXPECT_EQ(there({"stop", "--now", "--wait"}, "state", /*waits=*/false).code, 0);
+}
+
+TEST_F(TakeOverTest, OnALocalDiskThereIsNothingToTakeOver) {
+  const test::Finished refused = tearless({"daemon", "--take-over"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("results is on a disk of this machine, where no other one can have its index"));
 }
 
 }  // namespace

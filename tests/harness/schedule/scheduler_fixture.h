@@ -73,6 +73,7 @@ class FakeLauncher : public Launcher {
     stopped[id] = how;
     grace = grace_seconds;
   }
+  void abandon() override { is_abandoned = true; }
   std::string where(const std::string& id) const override { return alive.contains(id) ? "in a slot" : "nowhere"; }
   void poll() override { ++polls; }
 
@@ -82,6 +83,7 @@ class FakeLauncher : public Launcher {
   std::map<std::string, Needs> alive;
   std::set<std::string> survivors;
   std::map<std::string, Stop> stopped;
+  bool is_abandoned = false;
   int grace = 0, polls = 0;
   Ids starts;
 };

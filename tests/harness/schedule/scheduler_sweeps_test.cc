@@ -202,10 +202,10 @@ TEST_F(SchedulerSweepsTest, ACancelledSweepHasNoJobsWhenAnotherSweepWantsItsRuns
   EXPECT_EQ(paused(), "it was cancelled");
 }
 
-TEST_F(SchedulerSweepsTest, AllThatRunsCanBeKilled) {
+TEST_F(SchedulerSweepsTest, InAWorkspaceThatIsAnothersNothingMoreIsStarted) {
   begin(jobs(3));
-  scheduler_->kill_all();
-  EXPECT_EQ(launcher_.stopped, (std::map<std::string, Stop>{{id_of(0), Stop::kAtOnce}, {id_of(1), Stop::kAtOnce}}));
+  scheduler_->abandon();
+  EXPECT_TRUE(launcher_.is_abandoned);
   end(0, kKilled);
   later();
   EXPECT_EQ(launcher_.starts.size(), 2u);
