@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/memory_size.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/number_option.h"
 #include "harness/worker/worker.h"
@@ -21,7 +22,7 @@ struct Options {
   std::string until;
   double idle_seconds = 60;
   LocalLimits limits;
-  std::string executor = kWorkers, job;
+  std::string executor = kWorkers, job, memory;
 };
 
 // "3h", "90m", "45s", "1d" → seconds.
@@ -37,6 +38,12 @@ double seconds_in(const std::string& text) {
 }
 
 int train(const Options& options, const Globals& globals) {
+  LocalLimits limits = options.limits;
+  if (!options.memory.empty()) {
+    const std::optional<int64_t> bytes = parse_memory(options.memory);
+    if (!bytes) fail("--memory \"{}\" is not a size such as 8GiB", options.memory);
+    limits.memory_bytes = *bytes;
+  }
   std::signal(SIGPIPE, SIG_IGN);             // whoever reads its output may leave
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output of a batch job is a file, which people read as it grows
   const Workspace workspace(globals.workspace);
@@ -46,7 +53,7 @@ int train(const Options& options, const Globals& globals) {
   work({.workspace = workspace,
         .until_seconds = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until)),
         .idle_seconds = options.idle_seconds,
-        .limits = options.limits,
+        .limits = limits,
         .executor = options.executor,
         .job = options.job});
   return kOk;
@@ -67,6 +74,9 @@ Action command_worker(CLI::App& app, const Globals& globals) {
   app.add_option("--runs-per-gpu", options->limits.runs_per_gpu,
                  "runs at the same time on each GPU, as far as its memory allows (default: 1)")
       ->check(whole_number_from(1));
+  app.add_option("--cores", options->limits.cores, "of this machine's, at most (default: all that it may use)")
+      ->check(whole_number_from(1));
+  app.add_option("--memory", options->memory, "of this machine's, at most, such as 32GiB (default: all)");
   app.add_option("--executor", options->executor, "take the runs of this executor alone (default: workers)");
   app.add_option("--job", options->job, "the job of a cluster that it is, by which its service finds it")->group("");
   return [options, &globals] { return train(*options, globals); };

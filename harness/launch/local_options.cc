@@ -26,6 +26,10 @@ LocalLauncher::Options local_options(const LocalLimits& limits) {
                                               .jobs = limits.jobs,
                                               .runs_per_gpu = std::max(1, limits.runs_per_gpu)},
                                  .pin = limits.pin};
+  std::vector<int>& cores = options.capacity.cores;
+  if (limits.cores > 0 && std::ssize(cores) > limits.cores) cores.resize(static_cast<size_t>(limits.cores));
+  int64_t& memory = options.capacity.memory_bytes;
+  if (limits.memory_bytes > 0) memory = memory == 0 ? limits.memory_bytes : std::min(memory, limits.memory_bytes);
   std::vector<Device>& devices = options.capacity.devices;
   if (!limits.declared_devices.empty()) {
     options.monitor = std::make_unique<DeclaredDevices>(limits.declared_devices, "--devices");

@@ -1,6 +1,7 @@
 // What a local launcher shares out among runs: the cores, memory and GPUs of this machine, as far as the user lets it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct LocalLimits {
   int jobs = 0;                       // concurrent runs on the CPU; 0: as many as their threads fit the cores
   int runs_per_gpu = 0;               // concurrent runs on each GPU, as far as their memory fits; 0: one
   bool pin = false;                   // bind each run on the CPU to cores of its own
+  int cores = 0;                      // of this machine's, at most; 0: all that the process may use
+  int64_t memory_bytes = 0;           // likewise
   std::string declared_devices = {};  // GPUs to assume instead of those of NVML, as DeclaredDevices reads them
 };
 

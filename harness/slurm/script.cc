@@ -119,6 +119,9 @@ std::string batch_script(const Executor& executor, const Batch& batch, const fs:
   script += fmt::format(
       "exec {} worker --workspace {} --executor {} --job \"${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}@{}\"",
       shell_word(tearless.string()), shell_word(workspace.string()), executor.name, batch.token);
+  // A cluster that binds no job to its cores shows the worker the whole node.
+  script += fmt::format(" --cores {}", executor.cpus);
+  if (executor.memory_bytes) script += fmt::format(" --memory {}MiB", *executor.memory_bytes / kMiB);
   if (executor.seconds) script += fmt::format(" --until {}s", std::floor(*executor.seconds));
   return script + "\n";
 }

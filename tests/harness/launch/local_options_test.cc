@@ -65,5 +65,15 @@ TEST_F(LocalOptionsTest, CudaVisibleDevicesAdmitsSomeOfThem) {
   EXPECT_EQ(visible("NoDevFiles"), std::vector<std::string>());
 }
 
+TEST_F(LocalOptionsTest, APartOfTheMachineIsSharedOut) {
+  const Capacity all = local_options({}).capacity;
+  const Capacity part = local_options({.cores = 1, .memory_bytes = 1000}).capacity;
+  EXPECT_EQ(part.cores, std::vector<int>{all.cores.front()});
+  EXPECT_EQ(part.memory_bytes, 1000);
+  const Capacity more = local_options({.cores = 100'000, .memory_bytes = int64_t{1} << 60}).capacity;
+  EXPECT_EQ(more.cores, all.cores);
+  EXPECT_EQ(more.memory_bytes, all.memory_bytes);
+}
+
 }  // namespace
 }  // namespace tearless::harness::local_options_test

@@ -60,7 +60,7 @@ TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
             "#SBATCH --signal=B:TERM@150\n"
             "module load cuda\n"
             "exec /shared/bin/tearless worker --workspace /shared/results --executor a100 --job "
-            "\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}@1a2b3c4d\" --until 43200s\n");
+            "\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}@1a2b3c4d\" --cores 8 --memory 32768MiB --until 43200s\n");
 }
 
 TEST(BatchScript, LeavesOutWhatTheSectionDoesNotSay) {
@@ -68,7 +68,8 @@ TEST(BatchScript, LeavesOutWhatTheSectionDoesNotSay) {
   EXPECT_THAT(words, ElementsAre("--cpus-per-task=1", "--job-name=tearless-1a2b3c4d", "--array=0-0",
                                  "--output=/w/1a2b3c4d-%a.out", "--chdir=/w", "--open-mode=append", "--no-requeue",
                                  "--signal=B:TERM@150"));
-  EXPECT_THAT(batch_script({.name = "cpu"}, {.token = "1a2b3c4d"}, "/w", "/w", "/t"), Not(HasSubstr("--until")));
+  EXPECT_THAT(batch_script({.name = "cpu"}, {.token = "1a2b3c4d"}, "/w", "/w", "/t"),
+              AllOf(HasSubstr(" --cores 1\n"), Not(HasSubstr("--memory")), Not(HasSubstr("--until"))));
 }
 
 TEST(BatchScript, NodesThatTheSectionExcludesStayExcluded) {
@@ -95,7 +96,8 @@ TEST(BatchScript, APathWithBlanksAndQuotesIsOneWord) {
   test::write_text(folder / "script", script);
   const auto ended = test::run({.arguments = {"/bin/bash", (folder / "script").string()},
                                 .environment = {{"SLURM_ARRAY_JOB_ID", "17"}, {"SLURM_ARRAY_TASK_ID", "3"}}});
-  EXPECT_EQ(ended.output, "[worker][--workspace][" + odd.string() + "][--executor][cpu][--job][17_3@1a2b3c4d]");
+  EXPECT_EQ(ended.output,
+            "[worker][--workspace][" + odd.string() + "][--executor][cpu][--job][17_3@1a2b3c4d][--cores][1]");
   // sbatch reads its words as a shell does, but for "%".
   const std::string line = script.substr(script.find("#SBATCH '--output=") + 8);
   const auto word = test::run({.arguments = {"/bin/sh", "-c", "printf %s " + line.substr(0, line.find('\n'))}});
