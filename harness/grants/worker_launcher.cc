@@ -95,7 +95,6 @@ void WorkerLauncher::read_workers() {
       }
     }
     for (AttemptReport& report : news.ends) {
-      if (given_up_.erase({report.id, report.attempt}) > 0) changed_ = true;
       const auto found = attempts_.find(report.id);
       if (found == attempts_.end() || found->second.number != report.attempt) continue;
       if (!is_of(found->second, name)) continue;
@@ -118,7 +117,6 @@ void WorkerLauncher::forget_workers() {
   for (const std::string& name : forgotten) {
     remove_file(workers_of(workspace_) / (name + ".jsonl"));
     workers_.erase(name);
-    std::erase_if(given_up_, [&](const auto& entry) { return entry.second.first == name; });
     changed_ = true;
   }
 }
@@ -312,7 +310,7 @@ std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
   return "";
 }
 
-std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attempt& attempt) {
+std::optional<Launcher::End> WorkerLauncher::end_of(Attempt& attempt) {
   const RunDirectory& run = attempt.run;
   if (attempt.taken_back) {
     end_grant(run, attempt.number);
@@ -339,8 +337,6 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
   }
   end_grant(run, attempt.number, fate ? fate->failure : FailureClass::kLost,
             fate ? fate->reason : fmt::format("its worker {} gives no sign of life", attempt.worker));
-  given_up_[{id, attempt.number}] = {
-      attempt.worker, {.id = id, .attempt = attempt.number, .how = Stop::kOnRequest, .grace_seconds = 30}};
   return End{};
 }
 
@@ -350,7 +346,7 @@ void WorkerLauncher::poll() {
   look_for_claims();
   std::vector<std::pair<std::string, End>> ended;
   for (auto& [id, attempt] : attempts_) {
-    if (std::optional<End> end = end_of(id, attempt)) ended.emplace_back(id, std::move(*end));
+    if (std::optional<End> end = end_of(attempt)) ended.emplace_back(id, std::move(*end));
   }
   for (const auto& [id, end] : ended) {
     const Attempt over = std::move(attempts_.extract(id).mapped());
@@ -372,7 +368,6 @@ void WorkerLauncher::write_board_if_due() {
     if (attempt.worker.empty() && !attempt.taken_back) board.grants.push_back({id, attempt.number, attempt.needs});
     if (attempt.stop) board.stops.push_back(*attempt.stop);
   }
-  for (const auto& [attempt, order] : given_up_) board.stops.push_back(order.second);
   write_board(board_of(workspace_), board);
   changed_ = false;
   written_at_ = now_();

@@ -8,8 +8,8 @@
 //      that the attempt is over; on_end is called. So the scheduler finds DONE in the run's folder, as always.
 //   4. If the worker is gone (its file has not grown for 600 s, or for 60 s and its cluster says that its job has
 //      ended, or it has said bye), the attempt is given up: it is
-//      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, and
-//      finds the order to stop on the board when it looks again.
+//      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, until it sees
+//      ended.json.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
 // continues from what the files say.
 //
@@ -84,7 +84,7 @@ class WorkerLauncher : public Launcher {
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
   bool fits(const WorkerFacts& worker, const Needs& needs) const;
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
-  std::optional<End> end_of(const std::string& id, Attempt& attempt);
+  std::optional<End> end_of(Attempt& attempt);
   std::string unseen_file(const Attempt& attempt) const;
   void write_board_if_due();
 
@@ -97,8 +97,6 @@ class WorkerLauncher : public Launcher {
   std::map<std::string, Attempt> attempts_;  // by run
   std::map<Needs, int64_t> claims_;          // since the last poll
   std::map<Needs, int64_t> last_claims_;     // between the two polls before
-  std::map<std::pair<std::string, int64_t>, std::pair<std::string, StopOrder>>
-      given_up_;  // run, number → worker, order
   int64_t beat_ = 0;
   bool changed_ = true;  // the board is to be written
   double written_at_ = 0, looked_at_ = 0;

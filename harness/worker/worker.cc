@@ -38,6 +38,7 @@ namespace {
 constexpr auto kLook = std::chrono::seconds(1);
 // Seconds.
 constexpr double kBeatEvery = 5;
+constexpr double kAskEvery = 10;      // whether its attempts are wanted still
 constexpr double kNoBoardFor = 120;   // then it ends
 constexpr double kUnseenFor = 600;    // likewise, while the service does not see its file
 constexpr double kLateFor = 120;      // as long as a grant, or a result that its run derives from, may be unseen here
@@ -112,6 +113,7 @@ class Worker {
       }
     }
     start_claimed();
+    if (now - asked_at_ >= kAskEvery) stop_given_up();
     launcher_.poll();
     if (file_ && now - beat_at_ >= kBeatEvery) {
       file_->beat();
@@ -199,6 +201,24 @@ class Worker {
     }
   }
 
+  // The service gives up the attempts of a worker that it has not heard for long: this machine was cut off, or slept.
+  void stop_given_up() {
+    asked_at_ = steady_seconds();
+    for (auto& [id, mine] : claimed_) {
+      if (mine.is_started && !mine.stop && is_given_up(options_.workspace.run(id).attempt(mine.attempt))) {
+        mine.stop = Stop::kOnRequest;
+        launcher_.stop(id, Stop::kOnRequest, mine.grace_seconds);
+      }
+    }
+  }
+
+  // Or deleted. False while the disk does not answer.
+  static bool is_given_up(const fs::path& attempt) {
+    std::error_code unreachable;
+    if (fs::exists(attempt / kEndedFile, unreachable)) return true;
+    return !fs::exists(attempt, unreachable) && !unreachable;
+  }
+
   void take_grants(const Board& board) {
     for (const OpenGrant& grant : board.grants) {
       const bool waits = std::ranges::any_of(claimed_, [](const auto& entry) { return !entry.second.is_started; });
@@ -284,7 +304,7 @@ class Worker {
   std::optional<WorkerFile> file_;
   std::map<std::string, Claimed> claimed_;                // by run
   std::set<std::pair<std::string, int64_t>> tried_ = {};  // grants
-  double began_at_, busy_at_, seen_at_ = 0, beat_at_ = 0;
+  double began_at_, busy_at_, seen_at_ = 0, beat_at_ = 0, asked_at_ = 0;
   bool is_looking_ = false, looks_again_ = false, is_over_ = false;
   std::string why_it_ends_, fault_;
 };

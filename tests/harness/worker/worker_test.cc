@@ -9,6 +9,7 @@
 #include "harness/grants/board.h"
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
+#include "harness/grants/publication.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/harness/slurm/stand_ins.h"
 
@@ -74,6 +75,14 @@ class WorkerTest : public ServedRunTest {
         return claimant_of(run, run.newest_attempt());
     }
     return "";
+  }
+  std::vector<pid_t> living_programs() const {
+    std::vector<pid_t> programs;
+    for (const RunDirectory& run : runs()) {
+      const pid_t program = run.newest_begun_attempt() > 0 ? engine_of(run) : 0;
+      if (program > 0) programs.push_back(program);
+    }
+    return programs;
   }
   bool has_a_checkpoint() const { return !busy_worker().empty(); }
 };
@@ -149,15 +158,6 @@ class SilentWorkerTest : public WorkerTest {
     }));
   }
 
-  std::vector<pid_t> living_programs() const {
-    std::vector<pid_t> programs;
-    for (const RunDirectory& run : runs()) {
-      const pid_t program = run.newest_begun_attempt() > 0 ? engine_of(run) : 0;
-      if (program > 0) programs.push_back(program);
-    }
-    return programs;
-  }
-
   std::unique_ptr<test::Background> service_;
   int64_t clock_ = 0;
 };
@@ -201,6 +201,23 @@ TEST_F(SilentWorkerTest, TwoLiveCopiesOfARunLeaveOneResult) {
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait().code, 0);
   expect_the_results_of_a_local_sweep();
+}
+
+// Also where the service that gave them up is not there any more.
+TEST_F(WorkerTest, AttemptsThatWereGivenUpAreStoppedByTheirWorker) {
+  write_slow_grid(2000);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  test::Background worker(worker_command("2"));
+  ASSERT_TRUE(test::eventually([&] { return living_programs().size() == 2; }));
+  const std::vector<pid_t> programs = living_programs();
+  kill_service();
+  for (const RunDirectory& run : runs()) {
+    if (run.newest_begun_attempt() > 0) end_grant(run, run.newest_begun_attempt(), FailureClass::kLost, "cut off");
+  }
+  for (const pid_t program : programs) EXPECT_TRUE(test::eventually([&] { return ::kill(program, 0) != 0; }));
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait().code, 0);
+  for (const RunDirectory& run : runs()) EXPECT_LT(run.newest_begun_attempt(), 2);
 }
 
 TEST_F(WorkerTest, TheNextServiceGoesOnWithTheWorkers) {
