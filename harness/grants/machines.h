@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,11 @@ class Machines {
  public:
   virtual ~Machines() = default;
 
-  /// Called every second or two: what waits, by needs, and the workers of this executor that are alive. Asks for more
-  /// workers, or for fewer. MachineError if the disk is full: it may be called again.
-  virtual void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) = 0;
+  /// Called every second or two: what waits, by needs, the workers of this executor that are alive, and the hosts on
+  /// which new ones are of no use. Asks for more workers, or for fewer. MachineError if the disk is full: it may be
+  /// called again.
+  virtual void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive,
+                      const std::set<std::string>& not_on) = 0;
 
   struct Fate {
     FailureClass failure;  // kOutOfMemory: of the whole job; whose fault that is, is known only if it had one attempt

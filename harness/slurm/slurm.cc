@@ -77,7 +77,9 @@ Slurm::Slurm(const Workspace& workspace, Executor executor, fs::path tearless, s
   needs_list_ = !tracked_.empty();
 }
 
-void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) {
+void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive,
+                   const std::set<std::string>& not_on) {
+  not_on_ = not_on;
   commands_->poll();
   list_->poll();
   note_workers(alive);
@@ -98,6 +100,8 @@ void Slurm::note_workers(const std::vector<ClusterWorker>& alive) {
   }
   for (const ClusterWorker& worker : alive) {
     alive_[worker.job].insert(worker.name);
+    const auto listed = jobs_.find(worker.job);
+    if (listed != jobs_.end() && !listed->second.node.empty()) node_of_[worker.host] = listed->second.node;
     const auto job = worker_job(worker.job);
     if (!job) continue;
     const auto found = by_token.find(job->token);
@@ -200,7 +204,7 @@ void Slurm::note_lost(Tracked& tracked) {
     if (job.node.empty() || job.word == "CANCELLED") {
       rest(kRestAfterRefusal, what);
     } else {
-      leave_out(job.node, now_() + kLeftOut);
+      left_out_[job.node] = now_() + kLeftOut;
       problem_ = fmt::format("{}: {} is left out for an hour; see {}", what, job.node,
                              (folder_ / output_name(tracked.record.token, static_cast<int64_t>(task))).string());
     }
@@ -248,18 +252,23 @@ void Slurm::rest(double seconds, std::string why) {
   problem_ = std::move(why);
 }
 
-std::vector<std::string> Slurm::hosts_left_out() {
+// A host of which no job in the list has told Slurm's name is not left out: sbatch would refuse another one.
+std::vector<std::string> Slurm::nodes_left_out() {
   const double now = now_();
-  std::erase_if(left_out_, [now](const auto& host) { return host.second <= now; });
-  std::vector<std::string> hosts;
-  for (const auto& [host, until] : left_out_) hosts.push_back(host);
-  return hosts;
+  std::erase_if(left_out_, [now](const auto& node) { return node.second <= now; });
+  std::set<std::string> nodes;
+  for (const auto& [node, until] : left_out_) nodes.insert(node);
+  for (const std::string& host : not_on_) {
+    const auto node = node_of_.find(host);
+    if (excludes_ && node != node_of_.end()) nodes.insert(node->second);
+  }
+  return {nodes.begin(), nodes.end()};
 }
 
 // --- one submission --------------------------------------------------------------------------------------------------
 
 void Slurm::begin(const std::string& gres, int64_t count) {
-  Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = hosts_left_out()};
+  Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = nodes_left_out()};
   const WorkerSubmission record{
       .token = batch.token, .executor = executor_.name, .gres = gres, .count = count, .at = utc_now()};
   write_submission(folder_, record);
@@ -317,8 +326,10 @@ void Slurm::take_back(const Outcome& outcome) {
   } else {
     rest(kRestAfterRefusal, "sbatch: " + outcome.sentence);
   }
-  // The name of a host that Slurm does not know: a worker's, which is not always its node's.
-  if (outcome.sentence.find("Invalid node name") != std::string::npos) left_out_.clear();
+  if (outcome.sentence.find("Invalid node name") != std::string::npos) {  // one that the cluster has no more
+    left_out_.clear();
+    excludes_ = false;
+  }
   remove_submission(folder_, batch.token);
 }
 

@@ -50,12 +50,11 @@ class Slurm : public Machines {
   Slurm(const Workspace& workspace, Executor executor, std::filesystem::path tearless, std::shared_ptr<JobList> list,
         std::unique_ptr<SlurmCommands> commands, std::function<double()> now);
 
-  void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) override;
+  void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive,
+              const std::set<std::string>& not_on) override;
   std::optional<Fate> fate_of(const ClusterWorker& worker) override;
   std::string never_fits(const Needs& needs) const override { return harness::never_fits(executor_, needs); }
   std::string why_none() const override;
-  /// No further worker on this host until then, in seconds of `now`.
-  void leave_out(const std::string& host, double until) { left_out_[host] = until; }
 
  private:
   // A worker that was asked for.
@@ -96,7 +95,7 @@ class Slurm : public Machines {
   void cancel_if_idle(const Demand& demand);
   void cancel(Tracked& tracked, std::vector<std::string> jobs);
   void rest(double seconds, std::string why);
-  std::vector<std::string> hosts_left_out();
+  std::vector<std::string> nodes_left_out();
   std::filesystem::path script_of(const std::string& token) const { return folder_ / (token + ".sh"); }
 
   Executor executor_;
@@ -112,13 +111,16 @@ class Slurm : public Machines {
   int64_t read_answers_ = 0;                            // of the list
   bool needs_list_ = false;  // before anything is submitted: what earlier services left is not known
 
-  std::optional<Batch> batch_ = {};            // that sbatch is asked for now; its record is the last of tracked_
-  std::set<std::string> tested_;               // gres for which sbatch has passed a test
-  int64_t most_at_once_;                       // workers in one submission
-  double rests_until_ = 0;                     // no submission before
-  std::string problem_;                        // why, one phrase; "" if there is none
-  std::map<std::string, double> last_wanted_;  // gres → when runs waited for it last
-  std::map<std::string, double> left_out_;     // host → until when
+  std::optional<Batch> batch_ = {};             // that sbatch is asked for now; its record is the last of tracked_
+  std::set<std::string> tested_;                // gres for which sbatch has passed a test
+  int64_t most_at_once_;                        // workers in one submission
+  double rests_until_ = 0;                      // no submission before
+  std::string problem_;                         // why, one phrase; "" if there is none
+  std::map<std::string, double> last_wanted_;   // gres → when runs waited for it last
+  std::map<std::string, double> left_out_;      // node → until when
+  bool excludes_ = true;                        // hosts of not_on_: sbatch has refused no such node
+  std::map<std::string, std::string> node_of_;  // a worker's name for its host → Slurm's
+  std::set<std::string> not_on_ = {};           // hosts on which workers are of no use
 };
 
 }  // namespace tearless::harness

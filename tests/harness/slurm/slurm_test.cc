@@ -128,7 +128,7 @@ class SlurmTest : public testing::Test {
   // Time passes, and all that is asked is answered.
   void after(double seconds) {
     now_ += seconds;
-    for (int look = 0; look < 5; ++look) slurm_->expect(waiting_, alive_);
+    for (int look = 0; look < 5; ++look) slurm_->expect(waiting_, alive_, not_on_);
   }
   void run_all() {
     for (SlurmJob& job : cluster_.jobs) {
@@ -183,6 +183,7 @@ class SlurmTest : public testing::Test {
   Executor executor_{.name = "cpu", .cpus = 8, .workers = 6};
   std::map<Needs, int64_t> waiting_;
   std::vector<ClusterWorker> alive_;
+  std::set<std::string> not_on_;
   std::shared_ptr<JobList> list_;
   std::unique_ptr<Slurm> slurm_;
 };
@@ -259,7 +260,7 @@ TEST_F(SlurmTest, TheScriptIsKeptBesideTheSubmission) {
 
 TEST_F(SlurmTest, TheTokenIsOnTheDiskBeforeSbatchIsCalled) {
   waiting_[kTwoThreads] = 1;
-  slurm_->expect(waiting_, alive_);
+  slurm_->expect(waiting_, alive_, not_on_);
   EXPECT_THAT(cluster_.calls, IsEmpty()) << "it is asked, not yet answered";
   const auto submissions = read_submissions(folder_ / "queue/jobs", "cpu");
   ASSERT_THAT(submissions, SizeIs(1));
@@ -440,7 +441,7 @@ TEST_F(SlurmTest, AServiceThatIsKilledInASubmissionLeavesOne) {
     begin();
     waiting_[kTwoThreads] = 4;
     now_ += 1;
-    for (int look = 0; look < looks; ++look) slurm_->expect(waiting_, alive_);
+    for (int look = 0; look < looks; ++look) slurm_->expect(waiting_, alive_, not_on_);
     begin();
     for (int i = 0; i < 5; ++i) after(31);
     EXPECT_THAT(cluster_.jobs, SizeIs(1)) << looks;
@@ -466,8 +467,8 @@ TEST_F(SlurmTest, OneSqueueInHalfAMinuteForTwoExecutors) {
   const auto other = make({.name = "other", .workers = 3});
   for (int second = 0; second < 300; ++second) {
     now_ += 1;
-    slurm_->expect(waiting_, alive_);
-    other->expect({{Needs{}, 3}}, {});
+    slurm_->expect(waiting_, alive_, not_on_);
+    other->expect({{Needs{}, 3}}, {}, {});
   }
   EXPECT_THAT(cluster_.submissions(), SizeIs(2));
   EXPECT_THAT(cluster_.calls_of("squeue"), SizeIs(testing::AllOf(testing::Ge(9), testing::Le(11))));
@@ -546,22 +547,37 @@ TEST_F(SlurmTest, ANodeThatEndsJobsBeforeTheirWorkersIsLeftOut) {
   EXPECT_EQ(value_in(cluster_.submissions().back(), "--exclude="), "") << "for an hour";
 }
 
-TEST_F(SlurmTest, ANodeIsLeftOutAsOthersSay) {
-  slurm_->leave_out("n3", now_ + 100);
-  waiting_[kTwoThreads] = 4;
+TEST_F(SlurmTest, AHostThatOthersBlameIsLeftOutByTheNameThatSlurmHasForIt) {
+  have_workers_for(4);
+  alive_[0].host = "n1.example.org";
+  not_on_ = {"n1.example.org", "n7.example.org"};
   after(1);
-  EXPECT_EQ(value_in(cluster_.submissions()[0], "--exclude="), "n3");
+  waiting_[kTwoThreads] = 12;
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(3));
+  EXPECT_EQ(value_in(cluster_.submissions()[2], "--exclude="), "n1") << "of the other one no job has told its name";
+  not_on_.clear();
+  waiting_[kTwoThreads] = 16;
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(4));
+  EXPECT_EQ(value_in(cluster_.submissions()[3], "--exclude="), "");
 }
 
-TEST_F(SlurmTest, AHostThatSlurmDoesNotKnowIsNotLeftOut) {
-  slurm_->leave_out("login.example.org", now_ + 1000);
-  waiting_[kTwoThreads] = 4;
+TEST_F(SlurmTest, ANodeThatTheClusterHasNoMoreIsNotLeftOut) {
+  have_workers_for(4);
+  not_on_ = {"n1"};
+  waiting_[kTwoThreads] = 12;
   cluster_.sbatch = {
       {.code = 1, .errors = "sbatch: error: Batch job submission failed: Invalid node name specified\n"}};
   after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(3));
+  EXPECT_EQ(value_in(cluster_.submissions()[2], "--exclude="), "n1");
+  cluster_.jobs.clear();
+  alive_.clear();
   after(301);
-  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
-  EXPECT_EQ(value_in(cluster_.submissions()[1], "--exclude="), "");
+  after(31);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(4));
+  EXPECT_EQ(value_in(cluster_.submissions()[3], "--exclude="), "");
 }
 
 TEST_F(SlurmTest, JobsThatVanishWithoutWorkersAreNotReplacedAtOnce) {
@@ -696,15 +712,15 @@ class StandInTest : public testing::Test {
     now_ += seconds;
     const auto before = std::pair(list_->answers(), list_->fault());
     for (int look = 0; look < 300 && std::pair(list_->answers(), list_->fault()) == before; ++look) {
-      slurm_->expect(waiting_, {});
+      slurm_->expect(waiting_, {}, {});
       ::usleep(10'000);
     }
-    slurm_->expect(waiting_, {});
+    slurm_->expect(waiting_, {}, {});
   }
   bool eventually(const std::function<bool()>& holds) {
     return test::eventually([&] {
       now_ += 0.05;
-      slurm_->expect(waiting_, {});
+      slurm_->expect(waiting_, {}, {});
       return holds();
     });
   }

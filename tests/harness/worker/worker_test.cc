@@ -9,6 +9,7 @@
 #include "harness/grants/board.h"
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
+#include "harness/grants/worker_file.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/harness/slurm/stand_ins.h"
 
@@ -270,6 +271,26 @@ TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.errors, HasSubstr("no service has seen"));
   EXPECT_EQ(claimant_of(run, 1), "");
+}
+
+TEST_F(WorkerTest, AMachineOnWhichRunsFailAtOnceIsLeftOutAndNamed) {
+  std::string grid = grid_of("\"crash_once\"", 0);
+  grid.replace(grid.find("= 12"), 4, "= 4");  // the first crash is before the first checkpoint
+  test::write_text(folder_ / "grid.toml", grid);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  const WorkerFile other(workers_of(workspace()), {.name = "n9-0a1b2c3d", .host = "n9", .cores = 1});
+  test::Background worker(worker_command("20"));
+  const std::string host = this_machine();
+  ASSERT_TRUE(test::eventually(
+      [&] { return ok({"status"}).output.find("  " + host + " is left out for 60 minutes: ") != std::string::npos; }));
+  const std::string explained = ok({"explain", "last"}).output;
+  EXPECT_THAT(explained,
+              HasSubstr("exit code 1: index 7 out of range; " + host + " may be at fault: it is tried elsewhere"));
+  EXPECT_THAT(explained, AllOf(HasSubstr("no worker has taken it yet, not on " + host), Not(HasSubstr("crashed"))));
+  ::usleep(3'000'000);
+  for (const RunDirectory& run : runs()) EXPECT_LT(run.newest_begun_attempt(), 2) << "its worker leaves it to others";
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait().code, 0);
 }
 
 TEST_F(WorkerTest, SaysWhereThereIsNoBoard) {
