@@ -24,10 +24,10 @@ json json_of(const WorkerFacts& facts) {
   for (const WorkerDevice& device : facts.devices) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
   }
-  return {{"worker", facts.name},         {"host", facts.host},
-          {"executor", facts.executor},   {"job", facts.job},
-          {"cores", facts.cores},         {"memory_bytes", facts.memory_bytes},
-          {"devices", std::move(devices)}};
+  return {{"worker", facts.name},          {"host", facts.host},
+          {"executor", facts.executor},    {"job", facts.job},
+          {"cores", facts.cores},          {"memory_bytes", facts.memory_bytes},
+          {"devices", std::move(devices)}, {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
 }
 
 WorkerFacts facts_from(const json& line) {
@@ -37,6 +37,7 @@ WorkerFacts facts_from(const json& line) {
                     .job = line.at("job"),
                     .cores = line.at("cores"),
                     .memory_bytes = line.at("memory_bytes")};
+  if (const json until = line.value("until", json()); until.is_number()) facts.until_seconds = until.get<double>();
   for (const json& device : line.at("devices")) {
     facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});
   }

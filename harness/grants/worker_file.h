@@ -1,6 +1,6 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
-//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes",
+//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "until",
 //    "devices": [{"name", "memory_bytes"}, …]}                                                      first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
@@ -39,6 +39,7 @@ struct WorkerFacts {
   std::string job = {};                 // of a cluster, as its script calls it; "": a person has started it
   int64_t cores = 0, memory_bytes = 0;  // memory 0: not known
   std::vector<WorkerDevice> devices = {};
+  std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
 };
 
 /// What became of an attempt.

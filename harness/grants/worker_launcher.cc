@@ -15,6 +15,7 @@
 #include "harness/grants/places.h"
 #include "harness/grants/publication.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 
 namespace tearless::harness {
@@ -36,6 +37,8 @@ constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
 
 constexpr size_t kMaxNamed = 3;  // runs in a sentence
 
+constexpr const char* kNoCheckpoint = "no checkpoint within the ";  // how reasons begin of attempts that lacked time
+
 // A claim is a hard link.
 bool has_links(const fs::path& folder) {
   const fs::path one = folder / "link.test", other = folder / "link.test2";
@@ -56,6 +59,11 @@ std::map<std::string, std::string> origins_of(const Workspace& workspace, std::s
     settings = read_file(workspace.run(of).settings());
   }
   return origins;
+}
+
+// Step of the newest checkpoint that an attempt begins with; `from`: as in Grant.
+int64_t checkpoint_at_start(const RunDirectory& run, int64_t from) {
+  return (from > 0 ? work_of(run, from) : run).newest_checkpoint();
 }
 
 // A node may see the workspace under another path.
@@ -278,11 +286,10 @@ void WorkerLauncher::start(const Launch& launch) {
   grant.from = newest_state_before(run, grant.attempt);
   clear_old_work(run, grant.from);
   write_grant(run, grant);
-  const RunDirectory source = grant.from > 0 ? work_of(run, grant.from) : run;
   attempts_.insert_or_assign(launch.id, Attempt{.run = run,
                                                 .number = grant.attempt,
                                                 .needs = launch.needs,
-                                                .checkpoint_before = source.newest_checkpoint(),
+                                                .checkpoint_before = checkpoint_at_start(run, grant.from),
                                                 .not_on = blame_[launch.needs.executor].not_on(launch.id, now_())});
   changed_ = true;
   if (now_() - written_at_ >= kBetweenBoards) write_board_if_due();  // a worker may have a free slot
@@ -299,7 +306,10 @@ bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const 
     end_grant(run, number);
     return false;
   }
-  Attempt attempt{.run = run, .number = number, .needs = grant ? grant->needs : Needs{}};
+  Attempt attempt{.run = run,
+                  .number = number,
+                  .needs = grant ? grant->needs : Needs{},
+                  .checkpoint_before = grant ? checkpoint_at_start(run, grant->from) : 0};
   note_claim(attempt, claimant_of(run, number));
   attempt.gets_on = !attempt.worker.empty();
   attempts_.insert_or_assign(id, std::move(attempt));
@@ -376,8 +386,32 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
   given_up_[{id, attempt.number}] = {
       attempt.worker, {.id = id, .attempt = attempt.number, .how = Stop::kOnRequest, .grace_seconds = 30}};
   if (!fate) return end_without_result(id, attempt, last_sign);
-  end_grant(run, attempt.number, fate->failure, fate->reason);
+  const std::string why = fate->is_time_over ? lacks_time(attempt, last_sign) : "";
+  why.empty() ? end_grant(run, attempt.number, fate->failure, fate->reason) : end_without_time(attempt, why);
   return End{};
+}
+
+// --- runs that need more time than a worker has ----------------------------------------------------------------------
+
+// Why the next attempt may end like this one, a sentence; "" if it may not. REQUIRES: its worker has stopped it, or its
+// time was over.
+std::string WorkerLauncher::lacks_time(const Attempt& attempt, double ended_at) const {
+  const auto worker = workers_.find(attempt.worker);
+  if (worker == workers_.end() || !worker->second.facts || !worker->second.facts->until_seconds) return "";
+  const double whole = *worker->second.facts->until_seconds;
+  if (attempt.stop || ended_at - attempt.claimed_at < whole / 2 || made_checkpoint(attempt)) return "";
+  return fmt::format(
+      "{}{} that its worker had: give workers more time (time of the executor's section, or --until), or have the run "
+      "write checkpoints more often (train.evaluate_updates of tearless-engine)",
+      kNoCheckpoint, duration_text(whole));
+}
+
+// The first such end costs nothing: the attempt may have come late. After the second in a row there would be no end.
+void WorkerLauncher::end_without_time(const Attempt& attempt, const std::string& why) {
+  int64_t before = attempt.number - 1;
+  while (before > 0 && !attempt.run.has_begun(before)) --before;
+  const bool again = before > 0 && grant_end_of(attempt.run, before).reason.starts_with(kNoCheckpoint);
+  end_grant(attempt.run, attempt.number, again ? FailureClass::kSettings : FailureClass::kStopped, why);
 }
 
 // --- machines that may be at fault -----------------------------------------------------------------------------------
@@ -423,6 +457,11 @@ Launcher::End WorkerLauncher::end_without_result(const std::string& id, Attempt&
     end_grant(run, attempt.number, FailureClass::kStopped,
               fmt::format("{}; {} may be at fault: it is tried elsewhere", verdict.reason, host_of(attempt)));
     return {.never_began = !run.has_begun(attempt.number)};
+  }
+  if (const std::string why = verdict.failure == FailureClass::kStopped ? lacks_time(attempt, ended_at) : "";
+      !why.empty()) {
+    end_without_time(attempt, why);
+    return {};
   }
   const bool says_why = !is_recorded && !attempt.report;
   end_grant(run, attempt.number, says_why ? FailureClass::kLost : FailureClass::kNone, says_why ? verdict.reason : "");

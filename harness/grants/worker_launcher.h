@@ -99,6 +99,8 @@ class WorkerLauncher : public Launcher {
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
   bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);
+  std::string lacks_time(const Attempt& attempt, double ended_at) const;
+  void end_without_time(const Attempt& attempt, const std::string& why);
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
   std::string unseen_file(const Attempt& attempt) const;

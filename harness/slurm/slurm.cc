@@ -378,8 +378,10 @@ std::optional<Machines::Fate> Slurm::fate_of(const ClusterWorker& worker) {
   const SlurmJob& job = found->second;
   const StateWord meaning = meaning_of(job.word);
   if (meaning.state == JobState::kEnded) {  // also if it was forgotten since
-    return Fate{meaning.failure, fmt::format("its job {} {} ({}){}", job.id(), meaning.phrase, job.word,
-                                             job.node.empty() ? "" : " on " + job.node)};
+    return Fate{.failure = meaning.failure,
+                .reason = fmt::format("its job {} {} ({}){}", job.id(), meaning.phrase, job.word,
+                                      job.node.empty() ? "" : " on " + job.node),
+                .is_time_over = job.word == "TIMEOUT"};
   }
   const bool is_listed = std::ranges::any_of(
       list_->jobs(), [&](const SlurmJob& listed) { return listed.task && key_of(listed) == worker.job; });

@@ -86,7 +86,8 @@ class Worker {
              .executor = worker.executor,
              .job = worker.job,
              .cores = std::ssize(options.capacity.cores),
-             .memory_bytes = options.capacity.memory_bytes};
+             .memory_bytes = options.capacity.memory_bytes,
+             .until_seconds = worker.until_seconds};
     for (const Device& device : options.capacity.devices) {
       facts.devices.push_back({.name = device.name, .memory_bytes = device.memory_bytes});
     }

@@ -21,7 +21,8 @@ const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
                             .host = "n1",
                             .cores = 16,
                             .memory_bytes = 1 << 20,
-                            .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}}};
+                            .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}},
+                            .until_seconds = 90};
 
 class WorkerFileTest : public testing::Test {
  protected:
@@ -46,6 +47,7 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   ASSERT_EQ(news.facts->devices.size(), 1u);
   EXPECT_EQ(news.facts->devices[0].name, "NVIDIA H100");
   EXPECT_EQ(news.facts->devices[0].memory_bytes, 80);
+  EXPECT_EQ(news.facts->until_seconds, 90);
   file.claimed("a", 3);
   file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"DONE", "12ab"}}});
   file.bye("idle");

@@ -52,7 +52,8 @@ class WorkerLauncherTest : public testing::Test {
                             .job = executor == kWorkers ? "" : "17_0@1a2b3c4d",
                             .cores = 2,
                             .memory_bytes = 100,
-                            .devices = std::move(devices)};
+                            .devices = std::move(devices),
+                            .until_seconds = until_};
     WorkerFile& file =
         *workers_.emplace(name, std::make_unique<WorkerFile>(folder_ / "queue/workers", facts)).first->second;
     later();
@@ -110,6 +111,7 @@ class WorkerLauncherTest : public testing::Test {
   test::TempFolder folder_;
   Workspace workspace_{folder_.path()};
   double now_ = 1000;
+  std::optional<double> until_;  // of the next worker
   std::map<std::string, std::unique_ptr<WorkerFile>> workers_;
   std::map<std::string, Launcher::End> ended_;
   std::unique_ptr<WorkerLauncher> launcher_;
@@ -331,7 +333,9 @@ class FakeMachines : public Machines {
 
 class ClusterTest : public WorkerLauncherTest {
  protected:
-  ClusterTest() {
+  ClusterTest() { restart_cluster(); }
+
+  void restart_cluster() {
     restart([this](const std::string& executor) {
       return executor == "a100" ? std::make_unique<FakeMachines>(cluster_) : nullptr;
     });
@@ -607,6 +611,108 @@ TEST_F(BadMachineTest, WhatAnEarlierServiceHasSeenBeginIsNoQuickFailure) {
   report(1, "n1-1");
   later();
   EXPECT_EQ(verdict(1).failure, FailureClass::kCrashed);
+}
+
+// --- runs that need more time than a worker has ----------------------------------------------------------------------
+
+class ShortTimeTest : public ClusterTest {
+ protected:
+  // The run is on a worker with an hour for all its work, from `from` seconds after its begin to the end, which stops
+  // it.
+  RunDirectory train(int number, double from, bool writes_checkpoint = false) {
+    const std::string name = "n1-" + std::to_string(workers_.size());
+    until_ = 3600;
+    worker(name, {}, "a100");
+    until_.reset();
+    later(from);
+    workers_.at(name)->beat();
+    later();
+    start(number, needs_);
+    const RunDirectory work = claim(number, name);
+    workers_.at(name)->claimed(run(number).id(), run(number).newest_attempt());
+    later();
+    if (writes_checkpoint) make_folders(work.checkpoint(run(number).newest_attempt()));
+    while (from < 3500) {
+      workers_.at(name)->beat();
+      later(50);
+      from += 50;
+    }
+    worker_ = name;
+    return work;
+  }
+  void stop(int number, const std::string& asked = "stop") {
+    test::write_text(run(number).attempt(run(number).newest_attempt()) / "exit.json",
+                     sealed({{"code", 75}, {"asked", asked}}));
+    report(number, worker_);
+    workers_.at(worker_)->bye("until");
+    later();
+  }
+  Verdict verdict(int number) const { return verdict_of(run(number), run(number).newest_attempt()); }
+
+  std::string worker_;
+};
+
+TEST_F(ShortTimeTest, TwoWholeTimesWithoutACheckpointInARowEndTheRun) {
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped) << "once costs nothing";
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00 that its worker had: give workers more "));
+  restart_cluster();
+  train(1, 1000);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00"));
+}
+
+TEST_F(ShortTimeTest, ACheckpointAdvancesTheRun) {
+  train(1, 0);
+  stop(1);
+  train(1, 0, true);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped) << "they are not two in a row";
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings) << "as the one that is there was made before";
+}
+
+TEST_F(ShortTimeTest, AnAttemptThatCameLateProvesNothing) {
+  train(1, 0);
+  stop(1);
+  train(1, 2000);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+}
+
+TEST_F(ShortTimeTest, NeitherDoesOneThatAUserHasStoppedOrAPreemption) {
+  train(1, 0);
+  stop(1);
+  train(1, 0);
+  launcher_->stop(run(1).id(), Stop::kOnRequest, 1);
+  stop(1);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+  train(1, 0);
+  cluster_.fate = {FailureClass::kStopped, "preempted"};
+  later(61);
+  EXPECT_EQ(verdict(1).reason, "preempted");
+}
+
+TEST_F(ShortTimeTest, AJobThatReachedItsLimitWithoutAWordDoes) {
+  cluster_.fate = {.failure = FailureClass::kStopped, .reason = "its limit", .is_time_over = true};
+  train(1, 0);
+  later(61);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00"));
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  train(1, 0);
+  later(61);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings);
+  train(2, 3000);
+  later(61);
+  EXPECT_EQ(verdict(2).reason, "its limit");
 }
 
 // --- the service was killed

@@ -168,7 +168,8 @@ class SlurmTest : public testing::Test {
   }
   std::string fate(const std::string& job) {
     const auto fate = slurm_->fate_of({.name = "w", .host = "n1", .job = job});
-    return fate ? std::string(name_of(fate->failure)) + ": " + fate->reason : "";
+    if (!fate) return "";
+    return fmt::format("{}: {}{}", name_of(fate->failure), fate->reason, fate->is_time_over ? ", all its time" : "");
   }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
@@ -606,7 +607,7 @@ TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
         std::pair{"RUNNING", ""},  // states go backwards
         std::pair{"PENDING", "stopped: its job 1_0 was queued again (PENDING)"}, std::pair{"COMPLETING", ""},
         std::pair{"HIBERNATING", ""},
-        std::pair{"TIMEOUT", "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1"}}) {
+        std::pair{"TIMEOUT", "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1, all its time"}}) {
     end_jobs(word);
     fate(job);  // asks for a list
     after(31);
@@ -614,7 +615,8 @@ TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
   }
   cluster_.jobs.clear();
   after(31);
-  EXPECT_EQ(fate(job), "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1") << "forgotten since";
+  EXPECT_EQ(fate(job), "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1, all its time")
+      << "forgotten since";
 }
 
 TEST_F(SlurmTest, NothingIsKnownOfJobsThatAreNotListed) {
