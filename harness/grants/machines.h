@@ -43,6 +43,9 @@ class Machines {
   /// Why runs with these needs can never be trained there, one phrase; "" if they can.
   virtual std::string never_fits(const Needs& needs) const = 0;
 
+  /// Workers that train such runs have more memory than this, of a GPU for runs on "cuda", else of their machine.
+  virtual int64_t memory_above(const Needs& /*needs*/) const { return 0; }
+
   /// Why there are no more workers, one phrase: "2 jobs pending (Priority)".
   virtual std::string why_none() const = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -58,6 +59,14 @@ void take(const json& line, WorkerNews& news) {
 }  // namespace
 
 std::string new_worker_name() { return fmt::format("{}-{:08x}", this_machine(), std::random_device()()); }
+
+bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above) {
+  if (worker.executor != needs.executor) return false;
+  const int64_t declared = needs.declared ? needs.memory_bytes.value_or(0) : 0;
+  const auto suffices = [&](int64_t bytes) { return bytes >= declared && bytes > memory_above; };
+  if (needs.device != "cuda") return worker.memory_bytes == 0 || suffices(worker.memory_bytes);
+  return std::ranges::any_of(worker.devices, suffices, &WorkerDevice::memory_bytes);
+}
 
 WorkerFile::WorkerFile(const fs::path& workers, const WorkerFacts& facts)
     : file_(workers / (facts.name + ".jsonl"), 0) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "harness/runs/needs.h"
 
 namespace tearless::harness {
 
@@ -41,6 +42,10 @@ struct WorkerFacts {
   std::vector<WorkerDevice> devices = {};
   std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
 };
+
+/// True if the worker may be given runs with these needs: it takes those of their executor, and has a GPU if they need
+/// one, with as much memory as the user has declared, and more than `memory_above`; of its machine if they need none.
+bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above);
 
 /// What became of an attempt.
 struct AttemptReport {

@@ -147,10 +147,12 @@ bool WorkerLauncher::is_alive(const Worker& worker) const {
 }
 
 bool WorkerLauncher::fits(const WorkerFacts& worker, const Needs& needs) const {
-  if (worker.executor != needs.executor) return false;
-  const int64_t memory = needs.declared ? needs.memory_bytes.value_or(0) : 0;
-  if (needs.device != "cuda") return worker.memory_bytes == 0 || memory <= worker.memory_bytes;
-  return std::ranges::any_of(worker.devices, [&](const WorkerDevice& device) { return memory <= device.memory_bytes; });
+  return harness::fits(worker, needs, memory_above(needs));
+}
+
+int64_t WorkerLauncher::memory_above(const Needs& needs) const {
+  const Machines* machines = machines_for(needs.executor);
+  return machines ? machines->memory_above(needs) : 0;
 }
 
 bool WorkerLauncher::has_taker(const Attempt& attempt) const {
@@ -527,7 +529,9 @@ void WorkerLauncher::write_board_if_due() {
     if (worker.facts && worker.bye.empty()) board.seen.insert(name);
   }
   for (const auto& [id, attempt] : attempts_) {
-    if (is_open(attempt)) board.grants.push_back({id, attempt.number, attempt.needs, attempt.not_on});
+    if (is_open(attempt)) {
+      board.grants.push_back({id, attempt.number, attempt.needs, attempt.not_on, memory_above(attempt.needs)});
+    }
     if (attempt.stop) board.stops.push_back(*attempt.stop);
   }
   for (const auto& [attempt, order] : given_up_) board.stops.push_back(order.second);

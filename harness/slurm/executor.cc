@@ -24,6 +24,7 @@ namespace {
 
 constexpr int64_t kMaxWorkers = 1000;  // one array
 constexpr int64_t kMaxCpus = 4096;
+constexpr double kLarger = 1.5;  // memory of a larger allocation
 constexpr const char* kKind = "slurm";
 
 // Options of sbatch that a section's `options` may not have.
@@ -188,6 +189,10 @@ int64_t gpus_in(std::string_view gres) {
   return sum;
 }
 
+int64_t scaled(int64_t bytes, double factor) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
+}
+
 bool has_gpu_option(const Executor& executor) {
   return std::ranges::any_of(executor.options, [](const std::string& word) {
     return word.starts_with("--gpus") || word.starts_with("-G") || word.starts_with("--tres-per");
@@ -275,26 +280,30 @@ void from_json(const nlohmann::json& json, Executor& executor) {
   }
 }
 
-std::string gres_for(const Executor& executor, const Needs& needs) {
-  std::string gres = executor.gres;
-  if (needs.device != "cuda" || !needs.memory_bytes) return gres;
+Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger) {
+  const double factor = is_larger ? kLarger : 1;
+  Allocation allocation{.gres = executor.gres, .memory_bytes = executor.memory_bytes};
+  if (executor.memory_bytes) allocation.memory_bytes = scaled(*executor.memory_bytes, factor);
+  if (needs.device != "cuda" || !needs.memory_bytes) return allocation;
   for (const Executor::Instead& entry : executor.instead) {
-    if (*needs.memory_bytes > entry.memory_above) gres = entry.gres;
+    if (scaled(*needs.memory_bytes, factor) <= entry.memory_above) continue;
+    allocation.gres = entry.gres;
+    allocation.gpu_memory_above = entry.memory_above;
   }
-  return gres;
+  return allocation;
 }
 
-int64_t runs_at_once(const Executor& executor, const Needs& needs) {
+int64_t runs_at_once(const Executor& executor, const Needs& needs, const Allocation& allocation) {
   const int64_t by_cpus = executor.cpus / std::max(needs.threads, 1);
-  const int64_t by_gpus = needs.device == "cuda" ? gpus_in(gres_for(executor, needs)) : by_cpus;
-  const bool is_counted = needs.device != "cuda" && needs.memory_bytes.value_or(0) > 0 && executor.memory_bytes;
-  const int64_t by_memory = is_counted ? *executor.memory_bytes / *needs.memory_bytes : by_cpus;
+  const int64_t by_gpus = needs.device == "cuda" ? gpus_in(allocation.gres) : by_cpus;
+  const bool is_counted = needs.device != "cuda" && needs.memory_bytes.value_or(0) > 0 && allocation.memory_bytes;
+  const int64_t by_memory = is_counted ? *allocation.memory_bytes / *needs.memory_bytes : by_cpus;
   return needs.alone ? 1 : std::max<int64_t>(1, std::min({by_cpus, by_gpus, by_memory}));
 }
 
 std::string never_fits(const Executor& executor, const Needs& needs) {
   if (executor.kind == Executor::Kind::kWorkers) return "";
-  if (needs.device == "cuda" && gpus_in(gres_for(executor, needs)) == 0 && !has_gpu_option(executor)) {
+  if (needs.device == "cuda" && gpus_in(allocation_for(executor, needs).gres) == 0 && !has_gpu_option(executor)) {
     return fmt::format("the executor {} has no GPU: its section needs gres, such as \"gpu:1\"", executor.name);
   }
   if (needs.device != "cuda" && executor.memory_bytes && needs.memory_bytes.value_or(0) > *executor.memory_bytes) {

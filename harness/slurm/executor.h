@@ -65,11 +65,20 @@ Executor find_executor(const std::string& name, const std::filesystem::path& fil
 void to_json(nlohmann::json& json, const Executor& executor);
 void from_json(const nlohmann::json& json, Executor& executor);
 
-/// The gres for runs with these needs; "" for none.
-std::string gres_for(const Executor& executor, const Needs& needs);
+/// What is asked of Slurm for one worker, as far as it differs by runs.
+struct Allocation {
+  std::string gres = {};                     // "": none
+  std::optional<int64_t> memory_bytes = {};  // of the machine; unset: Slurm's default
+  int64_t gpu_memory_above = 0;              // of a gres in place of the section's: its memory_above, in bytes
+  auto operator<=>(const Allocation&) const = default;
+};
+
+/// That of workers for runs with these needs. `is_larger`: half as much memory again, as far as the section says how
+/// much there is: of the machine, and of a GPU, if there is a gres for that.
+Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger = false);
 
 /// How many runs with these needs an allocation trains at once, at least 1.
-int64_t runs_at_once(const Executor& executor, const Needs& needs);
+int64_t runs_at_once(const Executor& executor, const Needs& needs, const Allocation& allocation);
 
 /// Why it never trains runs with these needs, one phrase; "" if it does.
 std::string never_fits(const Executor& executor, const Needs& needs);

@@ -41,7 +41,8 @@ std::string refusal_by_test(SlurmCommands& commands, const Workspace& workspace,
   for (const Executor::Instead& instead : executor.instead) kinds.insert(instead.gres);
   const fs::path folder = fs::absolute(jobs_folder(workspace)).lexically_normal();
   for (const std::string& gres : kinds) {
-    std::vector<std::string> words = sbatch_options(executor, {.token = new_token(), .gres = gres}, folder);
+    std::vector<std::string> words = sbatch_options(
+        executor, {.token = new_token(), .allocation = {.gres = gres, .memory_bytes = executor.memory_bytes}}, folder);
     words.insert(words.begin(), {"sbatch", "--test-only"});
     words.emplace_back("--wrap=true");
     const Outcome outcome = outcome_of_test(say(commands, words, kMaxTestSeconds));
@@ -84,6 +85,9 @@ void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<Cl
   list_->poll();
   note_workers(alive);
   if (list_->answers() != read_answers_) read_list();
+  for (const auto& [needs, runs] : waiting) {
+    if (needs.alone && !needs.resource_class.empty()) larger_.insert(needs.resource_class);
+  }
   const auto submitted = std::ssize(tracked_) - (batch_ ? 1 : 0);
   if (submitted > 0) list_->want();
   const Demand demand = demand_of(waiting);
@@ -217,19 +221,31 @@ Slurm::Demand Slurm::demand_of(const std::map<Needs, int64_t>& waiting) const {
   Demand demand;
   for (const auto& [needs, runs] : waiting) {
     if (runs <= 0 || !never_fits(needs).empty()) continue;
-    const int64_t at_once = runs_at_once(executor_, needs);
-    demand[gres_for(executor_, needs)] += (runs + at_once - 1) / at_once;
+    const Allocation allocation = allocation_of(needs);
+    const int64_t at_once = runs_at_once(executor_, needs, allocation);
+    demand[allocation] += (runs + at_once - 1) / at_once;
   }
   return demand;
 }
 
-// Workers that were asked for and may come, or are there. With `gres`: those that may come, of this one.
-int64_t Slurm::occupied(const std::string* gres) const {
+Allocation Slurm::allocation_of(const Needs& needs) const {
+  return allocation_for(executor_, needs, has_larger_ && (needs.alone || larger_.contains(needs.resource_class)));
+}
+
+int64_t Slurm::memory_above(const Needs& needs) const {
+  const Allocation allocation = allocation_of(needs);
+  if (needs.device == "cuda") return allocation.gpu_memory_above;
+  return allocation.memory_bytes > executor_.memory_bytes ? *executor_.memory_bytes : 0;
+}
+
+// Workers that were asked for and may come, or are there. With `allocation`: those that may come, with this one.
+int64_t Slurm::occupied(const Allocation* allocation) const {
   int64_t sum = 0;
   for (const Tracked& tracked : tracked_) {
-    if (gres && tracked.record.gres != *gres) continue;
-    sum += std::ranges::count_if(
-        tracked.elements, [&](const Element& element) { return !element.is_over() && !(gres && element.has_worker); });
+    if (allocation && tracked.record.allocation != *allocation) continue;
+    sum += std::ranges::count_if(tracked.elements, [&](const Element& element) {
+      return !element.is_over() && !(allocation && element.has_worker);
+    });
   }
   return sum;
 }
@@ -240,10 +256,10 @@ void Slurm::submit_if_needed(const Demand& demand) {
       tracked_, [](const Tracked& tracked) { return tracked.record.state == WorkerSubmission::State::kAsked; });
   if (is_unknown) return;
   const int64_t room = executor_.workers - occupied(nullptr);
-  for (const auto& [gres, workers] : demand) {
-    const int64_t missing = std::min({workers - occupied(&gres), room, most_at_once_});
+  for (const auto& [allocation, workers] : demand) {
+    const int64_t missing = std::min({workers - occupied(&allocation), room, most_at_once_});
     if (missing <= 0) continue;
-    return begin(gres, missing);
+    return begin(allocation, missing);
   }
 }
 
@@ -267,15 +283,15 @@ std::vector<std::string> Slurm::nodes_left_out() {
 
 // --- one submission --------------------------------------------------------------------------------------------------
 
-void Slurm::begin(const std::string& gres, int64_t count) {
-  Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = nodes_left_out()};
+void Slurm::begin(const Allocation& allocation, int64_t count) {
+  Batch batch{.token = new_token(), .count = count, .allocation = allocation, .not_on = nodes_left_out()};
   const WorkerSubmission record{
-      .token = batch.token, .executor = executor_.name, .gres = gres, .count = count, .at = utc_now()};
+      .token = batch.token, .executor = executor_.name, .allocation = allocation, .count = count, .at = utc_now()};
   write_submission(folder_, record);
   write_atomically(script_of(batch.token), batch_script(executor_, batch, folder_, root_, tearless_));
   tracked_.push_back({.record = record, .elements = std::vector<Element>(static_cast<size_t>(count)), .is_own = true});
   batch_ = std::move(batch);
-  if (tested_.contains(gres)) return call_sbatch();
+  if (tested_.contains(allocation)) return call_sbatch();
   std::vector<std::string> words = sbatch_options(executor_, *batch_, folder_);
   words.insert(words.begin(), {"sbatch", "--test-only"});
   words.push_back(script_of(batch_->token).string());
@@ -286,7 +302,7 @@ void Slurm::on_test(const Said& said) {
   const Outcome outcome = outcome_of_test(said);
   const bool is_refused = outcome.kind == Outcome::Kind::kRefused || outcome.kind == Outcome::Kind::kLimit;
   if (is_refused || is_silence(said)) return take_back(outcome);
-  tested_.insert(batch_->gres);
+  tested_.insert(batch_->allocation);
   call_sbatch();
 }
 
@@ -317,8 +333,13 @@ void Slurm::on_submitted(const Said& said) {
 void Slurm::take_back(const Outcome& outcome) {
   const Batch batch = *std::exchange(batch_, std::nullopt);
   tracked_.pop_back();
-  tested_.erase(batch.gres);
-  if (outcome.kind == Outcome::Kind::kLimit && batch.count > 1) {
+  tested_.erase(batch.allocation);
+  const bool is_larger = batch.allocation.memory_bytes > executor_.memory_bytes;
+  if (is_larger && outcome.kind == Outcome::Kind::kRefused) {
+    has_larger_ = false;
+    problem_ =
+        fmt::format("sbatch refused half as much memory again for runs that ran out of it: {}", outcome.sentence);
+  } else if (outcome.kind == Outcome::Kind::kLimit && batch.count > 1) {
     most_at_once_ = batch.count / 2;
     problem_ = fmt::format("sbatch refused {}: {}", counted(batch.count, "worker"), outcome.sentence);
   } else if (outcome.kind == Outcome::Kind::kUnknown) {
@@ -337,9 +358,9 @@ void Slurm::take_back(const Outcome& outcome) {
 
 void Slurm::cancel_if_idle(const Demand& demand) {
   const double now = now_();
-  for (const auto& [gres, workers] : demand) last_wanted_[gres] = now;
+  for (const auto& [allocation, workers] : demand) last_wanted_[allocation] = now;
   for (Tracked& tracked : tracked_) {
-    const double last_wanted = last_wanted_.emplace(tracked.record.gres, now).first->second;
+    const double last_wanted = last_wanted_.emplace(tracked.record.allocation, now).first->second;
     const bool is_pending = std::ranges::any_of(tracked.elements, [](const Element& element) {
       return element.job && element.job->state() == JobState::kPending;
     });

@@ -1,12 +1,16 @@
 // Keeps workers submitted to Slurm while runs wait, and says how a worker's job ended. It knows runs by what they need
 // alone, and workers by the jobs that they name; what a worker does, and whether it is alive, others know.
 //
-// How many: for each gres, as many workers as the waiting runs fill, less those that are on their way; never more
-// than `workers` of the section at the same time. Where nothing waits for a minute, pending jobs are cancelled; running
-// ones end by themselves. Workers are submitted as arrays, and found again by the names of these (submission.h).
+// How many: for each allocation, as many workers as the waiting runs fill, less those that are on their way; never
+// more than `workers` of the section at the same time. Where nothing waits for a minute, pending jobs are cancelled;
+// running ones end by themselves. Workers are submitted as arrays, and found again by the names of these
+// (submission.h).
 //
 // What Slurm says is a hint. A job that is not in its list may run: only for counting does it end, after two such
 // lists, and while its worker is alive it counts in any case. A state that is not known here is waited out.
+//
+// A run that ran out of memory waits to be alone (schedule/policy.h). Then half as much memory again is asked for, for
+// it and for all runs of its resource class. If sbatch refuses that, they are tried in the usual allocation.
 //
 // Where a job ended and its worker was never seen, its node may lack the folder, and would take each further job: the
 // node is left out for an hour. Where no node is known, and after each refusal, the next submission is in five minutes.
@@ -54,6 +58,7 @@ class Slurm : public Machines {
               const std::set<std::string>& not_on) override;
   std::optional<Fate> fate_of(const ClusterWorker& worker) override;
   std::string never_fits(const Needs& needs) const override { return harness::never_fits(executor_, needs); }
+  int64_t memory_above(const Needs& needs) const override;
   std::string why_none() const override;
 
  private:
@@ -77,7 +82,7 @@ class Slurm : public Machines {
     bool is_own = false;      // submitted by this service
     double cancelled_at = 0;  // when its pending jobs were cancelled last; 0: never
   };
-  using Demand = std::map<std::string, int64_t>;  // gres → workers
+  using Demand = std::map<Allocation, int64_t>;  // → workers
 
   void note_workers(const std::vector<ClusterWorker>& alive);
   void read_list();
@@ -85,9 +90,10 @@ class Slurm : public Machines {
   void note_lost(Tracked& tracked);
   bool is_over(const Tracked& tracked) const;
   Demand demand_of(const std::map<Needs, int64_t>& waiting) const;
-  int64_t occupied(const std::string* gres) const;
+  Allocation allocation_of(const Needs& needs) const;
+  int64_t occupied(const Allocation* allocation) const;
   void submit_if_needed(const Demand& demand);
-  void begin(const std::string& gres, int64_t count);
+  void begin(const Allocation& allocation, int64_t count);
   void call_sbatch();
   void on_test(const Said& said);
   void on_submitted(const Said& said);
@@ -112,11 +118,13 @@ class Slurm : public Machines {
   bool needs_list_ = false;  // before anything is submitted: what earlier services left is not known
 
   std::optional<Batch> batch_ = {};             // that sbatch is asked for now; its record is the last of tracked_
-  std::set<std::string> tested_;                // gres for which sbatch has passed a test
+  std::set<Allocation> tested_;                 // for which sbatch has passed a test
+  std::set<std::string> larger_ = {};           // resource classes of runs that ran out of memory
+  bool has_larger_ = true;                      // sbatch has not refused them a larger allocation
   int64_t most_at_once_;                        // workers in one submission
   double rests_until_ = 0;                      // no submission before
   std::string problem_;                         // why, one phrase; "" if there is none
-  std::map<std::string, double> last_wanted_;   // gres → when runs waited for it last
+  std::map<Allocation, double> last_wanted_;    // → when runs waited for it last
   std::map<std::string, double> left_out_;      // node → until when
   bool excludes_ = true;                        // hosts of not_on_: sbatch has refused no such node
   std::map<std::string, std::string> node_of_;  // a worker's name for its host → Slurm's

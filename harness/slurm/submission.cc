@@ -103,9 +103,11 @@ std::optional<WorkerSubmission> read_submission(const fs::path& file) {
   try {
     const auto state = std::ranges::find(kStates, json->at("state").get<std::string>());
     if (state == std::end(kStates)) return std::nullopt;
+    Allocation allocation{.gres = json->at("gres"), .gpu_memory_above = json->value("gpu_memory_above", int64_t{0})};
+    if (json->contains("memory_bytes")) allocation.memory_bytes = json->at("memory_bytes").get<int64_t>();
     return WorkerSubmission{.token = file.stem().string(),
                             .executor = json->at("executor"),
-                            .gres = json->at("gres"),
+                            .allocation = std::move(allocation),
                             .count = json->at("count"),
                             .state = static_cast<WorkerSubmission::State>(state - std::begin(kStates)),
                             .job = json->at("job"),
@@ -128,13 +130,15 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 std::string new_token() { return fmt::format("{:08x}", std::random_device{}()); }
 
 void write_submission(const fs::path& folder, const WorkerSubmission& submission) {
-  write_atomically(folder / (submission.token + ".json"),
-                   sealed({{"executor", submission.executor},
-                           {"gres", submission.gres},
-                           {"count", submission.count},
-                           {"state", kStates[static_cast<size_t>(submission.state)]},
-                           {"job", submission.job},
-                           {"at", submission.at}}));
+  nlohmann::json json = {{"executor", submission.executor},
+                         {"gres", submission.allocation.gres},
+                         {"gpu_memory_above", submission.allocation.gpu_memory_above},
+                         {"count", submission.count},
+                         {"state", kStates[static_cast<size_t>(submission.state)]},
+                         {"job", submission.job},
+                         {"at", submission.at}};
+  if (submission.allocation.memory_bytes) json["memory_bytes"] = *submission.allocation.memory_bytes;
+  write_atomically(folder / (submission.token + ".json"), sealed(std::move(json)));
 }
 
 std::vector<WorkerSubmission> read_submissions(const fs::path& folder, const std::string& executor) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/slurm/commands.h"
+#include "harness/slurm/executor.h"
 
 namespace tearless::harness {
 
@@ -24,7 +25,7 @@ struct WorkerSubmission {
   enum class State { kAsked, kKnown, kOver };  // kOver: its jobs have ended, or left squeue's list
   std::string token;
   std::string executor;
-  std::string gres;
+  Allocation allocation;
   int64_t count = 0;  // workers
   State state = State::kAsked;
   std::string job = {};  // the array's id; "" while it is asked

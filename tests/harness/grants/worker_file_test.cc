@@ -34,6 +34,21 @@ class WorkerFileTest : public testing::Test {
   WorkerTail tail_{file_};
 };
 
+TEST(WorkerFits, ByExecutorDeviceAndMemory) {
+  const WorkerFacts cpu{.memory_bytes = 100},
+      gpu{.memory_bytes = 10, .devices = {{.memory_bytes = 40}, {.memory_bytes = 80}}};
+  const Needs any{.executor = kWorkers}, cuda{.device = "cuda", .executor = kWorkers};
+  EXPECT_TRUE(fits(cpu, any, 99));
+  EXPECT_FALSE(fits(cpu, any, 100));
+  EXPECT_FALSE(fits(cpu, {.executor = "other"}, 0));
+  EXPECT_FALSE(fits(cpu, cuda, 0));
+  EXPECT_TRUE(fits(gpu, cuda, 79));
+  EXPECT_FALSE(fits(gpu, cuda, 80));
+  const Needs declared{.device = "cuda", .memory_bytes = 81, .declared = true, .executor = kWorkers};
+  EXPECT_FALSE(fits(gpu, declared, 0));
+  EXPECT_TRUE(fits({}, any, 99)) << "how much it has is not known";
+}
+
 TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   EXPECT_FALSE(tail_.read().grew) << "it is not there yet";
   WorkerFile file(folder_ / "workers", kFacts);

@@ -312,6 +312,7 @@ struct Cluster {
   std::vector<ClusterWorker> alive = {};
   std::set<std::string> not_on = {};
   std::optional<Machines::Fate> fate = {};
+  int64_t memory_above = 0;
 };
 
 class FakeMachines : public Machines {
@@ -325,6 +326,7 @@ class FakeMachines : public Machines {
   }
   std::optional<Fate> fate_of(const ClusterWorker&) override { return cluster_.fate; }
   std::string never_fits(const Needs& needs) const override { return needs.device == "cuda" ? "it has no GPU" : ""; }
+  int64_t memory_above(const Needs&) const override { return cluster_.memory_above; }
   std::string why_none() const override { return "2 jobs pending (Priority)"; }
 
  private:
@@ -364,6 +366,16 @@ TEST_F(ClusterTest, SaysWhyARunWaitsOrNeverStarts) {
   EXPECT_TRUE(never && never->for_good && never->why == "it has no GPU");
   worker("n2-2", {}, "a100");
   EXPECT_EQ(why_not(needs_), "");
+}
+
+TEST_F(ClusterTest, ARunThatNeedsALargerAllocationIsForItsWorkersAlone) {
+  worker("n1-1", {}, "a100");
+  cluster_.memory_above = 100;
+  EXPECT_THAT(why_not(needs_), HasSubstr("2 jobs pending")) << "the worker has just as much";
+  cluster_.memory_above = 99;
+  EXPECT_EQ(why_not(needs_), "");
+  start(1, needs_);
+  EXPECT_EQ(board().grants.at(0).memory_above, 99);
 }
 
 TEST_F(ClusterTest, KnowsBeforeTheLongSilenceHowAJobEnded) {

@@ -235,6 +235,8 @@ TEST_F(SlurmTest, WhoHasEndedIsReplaced) {
 TEST_F(SlurmTest, EachGresIsASubmissionOfItsOwn) {
   executor_ = {.name = "cpu", .gres = "gpu:a:1", .workers = 6, .instead = {{.memory_above = 100, .gres = "gpu:b:1"}}};
   begin();
+  EXPECT_EQ(slurm_->memory_above({.device = "cuda", .memory_bytes = 100}), 0);
+  EXPECT_EQ(slurm_->memory_above({.device = "cuda", .memory_bytes = 101}), 100) << "no worker with the other takes it";
   waiting_[{.device = "cuda"}] = 2;
   waiting_[{.device = "cuda", .memory_bytes = 101}] = 1;
   after(1);
@@ -242,6 +244,43 @@ TEST_F(SlurmTest, EachGresIsASubmissionOfItsOwn) {
   ASSERT_THAT(cluster_.submissions(), SizeIs(2));
   EXPECT_THAT(cluster_.submissions()[0], AllOf(HasSubstr("--gres=gpu:a:1 "), HasSubstr("--array=0-1 ")));
   EXPECT_THAT(cluster_.submissions()[1], AllOf(HasSubstr("--gres=gpu:b:1 "), HasSubstr("--array=0-0 ")));
+}
+
+TEST_F(SlurmTest, ARunThatRanOutOfMemoryAndItsLikeGetHalfAsMuchAgain) {
+  executor_.memory_bytes = int64_t{32} << 30;
+  begin();
+  const Needs needs{.resource_class = "large"}, small{.resource_class = "small"};
+  waiting_ = {{needs, 1}, {small, 1}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(1));
+  EXPECT_THAT(cluster_.submissions()[0], HasSubstr("--mem=32768M "));
+  EXPECT_EQ(slurm_->memory_above(needs), 0);
+  const Needs alone{.resource_class = "large", .alone = true};
+  waiting_ = {{alone, 1}, {needs, 9}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(cluster_.submissions()[1], AllOf(HasSubstr("--mem=49152M "), HasSubstr("--array=0-2 ")));
+  for (const Needs& each : {alone, needs}) EXPECT_EQ(slurm_->memory_above(each), int64_t{32} << 30);
+  EXPECT_EQ(slurm_->memory_above(small), 0);
+  begin();
+  waiting_ = {{alone, 1}};
+  after(1);
+  after(31);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(2)) << "the next service knows which are on their way";
+}
+
+TEST_F(SlurmTest, WhereThatIsRefusedItIsTriedInTheUsualAllocation) {
+  executor_.memory_bytes = int64_t{32} << 30;
+  begin();
+  const Needs alone{.alone = true};
+  waiting_ = {{alone, 1}};
+  cluster_.sbatch = {
+      {.code = 1, .errors = "sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job \n"}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(cluster_.submissions()[0], HasSubstr("--mem=49152M "));
+  EXPECT_THAT(cluster_.submissions()[1], HasSubstr("--mem=32768M "));
+  EXPECT_EQ(slurm_->memory_above(alone), 0);
 }
 
 TEST_F(SlurmTest, RunsThatItNeverTrainsGetNoWorkers) {

@@ -27,7 +27,7 @@ using Kind = Outcome::Kind;
 WorkerSubmission known(const std::string& token, const std::string& executor = "a100") {
   return {.token = token,
           .executor = executor,
-          .gres = "gpu:1",
+          .allocation = {.gres = "gpu:1", .memory_bytes = 100, .gpu_memory_above = 7},
           .count = 3,
           .state = WorkerSubmission::State::kKnown,
           .job = "17",
@@ -41,7 +41,7 @@ TEST(SubmissionFiles, AreReadBackByExecutor) {
   const auto found = read_submissions(folder.path(), "a100");
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].token, "1a2b3c4d");
-  EXPECT_EQ(found[0].gres, "gpu:1");
+  EXPECT_EQ(found[0].allocation, (Allocation{.gres = "gpu:1", .memory_bytes = 100, .gpu_memory_above = 7}));
   EXPECT_EQ(found[0].count, 3);
   EXPECT_EQ(found[0].state, WorkerSubmission::State::kKnown);
   EXPECT_EQ(found[0].job, "17");
