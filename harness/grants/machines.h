@@ -46,6 +46,9 @@ class Machines {
   /// Workers that train such runs have more memory than this, of a GPU for runs on "cuda", else of their machine.
   virtual int64_t memory_above(const Needs& /*needs*/) const { return 0; }
 
+  /// As Launcher::notes().
+  virtual std::vector<std::string> notes() const { return {}; }
+
   /// Why there are no more workers, one phrase: "2 jobs pending (Priority)".
   virtual std::string why_none() const = 0;
 };

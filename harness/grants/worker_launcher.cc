@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -263,7 +264,7 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
     } else if (why.empty()) {
       why = "no worker is there yet";
     }
-    for (const std::string& note : notes()) why += "; " + note;
+    for (const std::string& sentence : hosts_left_out(needs.executor)) why += "; " + sentence;
     return Refusal{.why = std::move(why), .others_may_pass = true};
   }
   const auto claims = last_claims_.find(needs);
@@ -488,16 +489,27 @@ void WorkerLauncher::note_blame() {
   }
 }
 
+// A sentence for each host.
+std::vector<std::string> WorkerLauncher::hosts_left_out(const std::string& executor) const {
+  std::vector<std::string> sentences;
+  const auto left_out = left_out_.find(executor);
+  if (left_out == left_out_.end()) return sentences;
+  for (const auto& [host, bad] : left_out->second) {
+    std::vector<std::string> runs;
+    for (const std::string& run : bad.runs) runs.push_back(run.substr(0, 8));
+    sentences.push_back(fmt::format("{} is left out for {}: {} failed there within a minute", host,
+                                    counted(static_cast<int64_t>(std::ceil((bad.until - now_()) / 60)), "minute"),
+                                    some_of(runs, kMaxNamed)));
+  }
+  return sentences;
+}
+
 std::vector<std::string> WorkerLauncher::notes() const {
   std::vector<std::string> notes;
-  for (const auto& [executor, hosts] : left_out_) {
-    for (const auto& [host, bad] : hosts) {
-      std::vector<std::string> runs;
-      for (const std::string& run : bad.runs) runs.push_back(run.substr(0, 8));
-      notes.push_back(fmt::format("{} is left out for {}: {} failed there within a minute", host,
-                                  counted(static_cast<int64_t>(std::ceil((bad.until - now_()) / 60)), "minute"),
-                                  some_of(runs, kMaxNamed)));
-    }
+  for (const auto& [executor, hosts] : left_out_)
+    std::ranges::copy(hosts_left_out(executor), std::back_inserter(notes));
+  for (const auto& [executor, machines] : machines_) {
+    if (machines) std::ranges::copy(machines->notes(), std::back_inserter(notes));
   }
   return notes;
 }

@@ -97,6 +97,7 @@ class WorkerLauncher : public Launcher {
   std::string host_of(const Attempt& attempt) const;
   bool made_checkpoint(const Attempt& attempt) const;
   void note_blame();
+  std::vector<std::string> hosts_left_out(const std::string& executor) const;
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
   bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);

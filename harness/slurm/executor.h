@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -49,6 +50,7 @@ struct Executor {
   std::vector<std::string> options = {};                // each begins with "-"
   std::vector<std::string> setup = {};                  // lines of shell
   std::vector<Instead> instead = {};                    // by memory_above, ascending
+  std::optional<double> max_gpu_hours = {};             // --max-gpu-hours, no key of a section; unset: no limit
 };
 
 /// $XDG_CONFIG_HOME/tearless/executors.toml (~/.config if that is not set). UserError if neither it nor HOME is set.
@@ -79,6 +81,14 @@ Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_
 
 /// How many runs with these needs an allocation trains at once, at least 1.
 int64_t runs_at_once(const Executor& executor, const Needs& needs, const Allocation& allocation);
+
+/// The GPUs of one worker, as far as gres or options name them.
+int64_t gpus_of(const Executor& executor, const Allocation& allocation);
+
+/// The workers that so many runs fill, by what is asked for each; at most `workers` of the section are asked for.
+/// `allocation_of`: as allocation_for(). Runs that it never trains are left out.
+std::map<Allocation, int64_t> workers_for(const Executor& executor, const std::map<Needs, int64_t>& runs,
+                                          const std::function<Allocation(const Needs&)>& allocation_of);
 
 /// Why it never trains runs with these needs, one phrase; "" if it does.
 std::string never_fits(const Executor& executor, const Needs& needs);

@@ -22,11 +22,12 @@ constexpr double kMaxTestSeconds = 60;
 constexpr double kMaxScancelSeconds = 60;
 constexpr double kRestAfterRefusal = 300;
 constexpr double kRestAfterSilence = 60;
-constexpr double kIdle = 60;       // without waiting runs, before pending jobs are cancelled
-constexpr double kLeftOut = 3600;  // a node that ends jobs before their workers begin
-constexpr double kUnseen = 300;    // a job that runs without its worker being seen
-constexpr double kFreshList = 60;  // older lists may be of before the worker fell silent
-constexpr int kMaxMisses = 2;      // lists without a job, after which it does not count; 30 s between two
+constexpr int64_t kWriteUseEvery = 300;  // that each job has run longer
+constexpr double kIdle = 60;             // without waiting runs, before pending jobs are cancelled
+constexpr double kLeftOut = 3600;        // a node that ends jobs before their workers begin
+constexpr double kUnseen = 300;          // a job that runs without its worker being seen
+constexpr double kFreshList = 60;        // older lists may be of before the worker fell silent
+constexpr int kMaxMisses = 2;            // lists without a job, after which it does not count; 30 s between two
 constexpr size_t kMaxKeptSubmissions = 50;
 constexpr size_t kMaxRememberedJobs = 10'000;
 constexpr int64_t kMaxWorkersAtOnce = 1000;
@@ -71,7 +72,10 @@ Slurm::Slurm(const Workspace& workspace, Executor executor, fs::path tearless, s
   make_folders(folder_);
   clear_submissions(folder_, kMaxKeptSubmissions);
   for (WorkerSubmission& record : read_submissions(folder_, executor_.name)) {
-    if (record.state == WorkerSubmission::State::kOver) continue;
+    if (record.state == WorkerSubmission::State::kOver) {
+      gpu_seconds_of_over_ += record.gpu_seconds();
+      continue;
+    }
     const auto count = static_cast<size_t>(std::clamp<int64_t>(record.count, 0, kMaxWorkersAtOnce));
     tracked_.push_back({.record = std::move(record), .elements = std::vector<Element>(count), .answered_at = now_()});
   }
@@ -130,7 +134,9 @@ void Slurm::read_list() {
   }
   for (Tracked& tracked : tracked_) find_jobs(tracked, by_token[tracked.record.token]);
   for (Tracked& tracked : tracked_) {
+    note_use(tracked);
     if (!is_over(tracked)) continue;
+    gpu_seconds_of_over_ += tracked.record.gpu_seconds();
     tracked.record.state = WorkerSubmission::State::kOver;
     if (tracked.record.job.empty()) {  // it was never submitted
       remove_submission(folder_, tracked.record.token);
@@ -189,6 +195,37 @@ bool Slurm::is_over(const Tracked& tracked) const {
   return std::ranges::all_of(tracked.elements, &Element::is_over);
 }
 
+// A job that was queued again counts from then on: its longest time is kept.
+void Slurm::note_use(Tracked& tracked) {
+  for (size_t task = 0; task < tracked.elements.size(); ++task) {
+    const std::optional<SlurmJob>& job = tracked.elements[task].job;
+    if (!job || job->seconds == 0) continue;
+    int64_t& seconds = tracked.record.seconds[static_cast<int64_t>(task)];
+    seconds = std::max(seconds, job->seconds);
+  }
+  const int64_t now = tracked.record.gpu_seconds();
+  if (now - tracked.gpu_seconds_written < kWriteUseEvery * tracked.record.gpus || now == 0) return;
+  tracked.gpu_seconds_written = now;
+  write_submission(folder_, tracked.record);
+}
+
+int64_t Slurm::gpu_seconds() const {
+  int64_t sum = gpu_seconds_of_over_;
+  for (const Tracked& tracked : tracked_) sum += tracked.record.gpu_seconds();
+  return sum;
+}
+
+bool Slurm::is_used_up() const {
+  return executor_.max_gpu_hours && static_cast<double>(gpu_seconds()) >= 3600 * *executor_.max_gpu_hours;
+}
+
+std::vector<std::string> Slurm::notes() const {
+  if (!executor_.max_gpu_hours) return {};
+  return {fmt::format("{}: {:.1f} of {:g} GPU hours are used{}", executor_.name,
+                      static_cast<double>(gpu_seconds()) / 3600, *executor_.max_gpu_hours,
+                      is_used_up() ? ", and no further workers are submitted (--max-gpu-hours)" : "")};
+}
+
 // Jobs that this service has submitted, and that ended before a worker was seen.
 void Slurm::note_lost(Tracked& tracked) {
   if (!tracked.is_own || tracked.record.state != WorkerSubmission::State::kKnown) return;
@@ -218,14 +255,7 @@ void Slurm::note_lost(Tracked& tracked) {
 // --- how many --------------------------------------------------------------------------------------------------------
 
 Slurm::Demand Slurm::demand_of(const std::map<Needs, int64_t>& waiting) const {
-  Demand demand;
-  for (const auto& [needs, runs] : waiting) {
-    if (runs <= 0 || !never_fits(needs).empty()) continue;
-    const Allocation allocation = allocation_of(needs);
-    const int64_t at_once = runs_at_once(executor_, needs, allocation);
-    demand[allocation] += (runs + at_once - 1) / at_once;
-  }
-  return demand;
+  return workers_for(executor_, waiting, [this](const Needs& needs) { return allocation_of(needs); });
 }
 
 Allocation Slurm::allocation_of(const Needs& needs) const {
@@ -251,7 +281,7 @@ int64_t Slurm::occupied(const Allocation* allocation) const {
 }
 
 void Slurm::submit_if_needed(const Demand& demand) {
-  if (batch_ || needs_list_ || now_() < rests_until_) return;
+  if (batch_ || needs_list_ || is_used_up() || now_() < rests_until_) return;
   const bool is_unknown = std::ranges::any_of(
       tracked_, [](const Tracked& tracked) { return tracked.record.state == WorkerSubmission::State::kAsked; });
   if (is_unknown) return;
@@ -285,8 +315,12 @@ std::vector<std::string> Slurm::nodes_left_out() {
 
 void Slurm::begin(const Allocation& allocation, int64_t count) {
   Batch batch{.token = new_token(), .count = count, .allocation = allocation, .not_on = nodes_left_out()};
-  const WorkerSubmission record{
-      .token = batch.token, .executor = executor_.name, .allocation = allocation, .count = count, .at = utc_now()};
+  const WorkerSubmission record{.token = batch.token,
+                                .executor = executor_.name,
+                                .allocation = allocation,
+                                .count = count,
+                                .at = utc_now(),
+                                .gpus = gpus_of(executor_, allocation)};
   write_submission(folder_, record);
   write_atomically(script_of(batch.token), batch_script(executor_, batch, folder_, root_, tearless_));
   tracked_.push_back({.record = record, .elements = std::vector<Element>(static_cast<size_t>(count)), .is_own = true});
@@ -437,6 +471,7 @@ std::string Slurm::why_none() const {
     }
   }
   std::vector<std::string> phrases;
+  if (is_used_up()) phrases = notes();
   if (!unseen.empty()) phrases.push_back(unseen);
   if (!problem_.empty()) phrases.push_back(problem_);
   for (const auto& [reason, count] : pending) {

@@ -12,6 +12,9 @@
 // A run that ran out of memory waits to be alone (schedule/policy.h). Then half as much memory again is asked for, for
 // it and for all runs of its resource class. If sbatch refuses that, they are tried in the usual allocation.
 //
+// With --max-gpu-hours nothing is submitted once the jobs of all submissions have run so long, times their GPUs; what
+// runs then, goes on. Each submission's record says how long its jobs have run, as squeue has said.
+//
 // Where a job ended and its worker was never seen, its node may lack the folder, and would take each further job: the
 // node is left out for an hour. Where no node is known, and after each refusal, the next submission is in five minutes.
 #pragma once
@@ -59,6 +62,7 @@ class Slurm : public Machines {
   std::optional<Fate> fate_of(const ClusterWorker& worker) override;
   std::string never_fits(const Needs& needs) const override { return harness::never_fits(executor_, needs); }
   int64_t memory_above(const Needs& needs) const override;
+  std::vector<std::string> notes() const override;
   std::string why_none() const override;
 
  private:
@@ -77,9 +81,10 @@ class Slurm : public Machines {
   struct Tracked {
     WorkerSubmission record;
     std::vector<Element> elements;
-    double answered_at = 0;   // when sbatch ended; lists of before do not count
-    int misses = 0;           // lists without any of its jobs, while it is asked
-    bool is_own = false;      // submitted by this service
+    double answered_at = 0;  // when sbatch ended; lists of before do not count
+    int misses = 0;          // lists without any of its jobs, while it is asked
+    bool is_own = false;     // submitted by this service
+    int64_t gpu_seconds_written = 0;
     double cancelled_at = 0;  // when its pending jobs were cancelled last; 0: never
   };
   using Demand = std::map<Allocation, int64_t>;  // → workers
@@ -88,6 +93,9 @@ class Slurm : public Machines {
   void read_list();
   void find_jobs(Tracked& tracked, const std::vector<const SlurmJob*>& jobs);
   void note_lost(Tracked& tracked);
+  void note_use(Tracked& tracked);
+  int64_t gpu_seconds() const;
+  bool is_used_up() const;
   bool is_over(const Tracked& tracked) const;
   Demand demand_of(const std::map<Needs, int64_t>& waiting) const;
   Allocation allocation_of(const Needs& needs) const;
@@ -112,6 +120,7 @@ class Slurm : public Machines {
 
   std::vector<Tracked> tracked_;          // that are not over
   std::deque<std::string> over_;          // tokens of those that are over and kept, oldest first
+  int64_t gpu_seconds_of_over_ = 0;       // of all that are over
   std::map<std::string, SlurmJob> jobs_;  // of workers, by "17_3@1a2b3c4d": what the newest list says, or said of ends
   std::map<std::string, std::set<std::string>> alive_;  // names of the workers that are alive, by the same
   int64_t read_answers_ = 0;                            // of the list

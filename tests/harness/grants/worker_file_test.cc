@@ -35,8 +35,11 @@ class WorkerFileTest : public testing::Test {
 };
 
 TEST(WorkerFits, ByExecutorDeviceAndMemory) {
-  const WorkerFacts cpu{.memory_bytes = 100},
-      gpu{.memory_bytes = 10, .devices = {{.memory_bytes = 40}, {.memory_bytes = 80}}};
+  WorkerFacts cpu = kFacts, gpu = kFacts, unknown = kFacts;
+  cpu.devices.clear();
+  cpu.memory_bytes = 100;
+  gpu.devices = {{.name = "A100", .memory_bytes = 40}, {.name = "H100", .memory_bytes = 80}};
+  unknown.memory_bytes = 0;
   const Needs any{.executor = kWorkers}, cuda{.device = "cuda", .executor = kWorkers};
   EXPECT_TRUE(fits(cpu, any, 99));
   EXPECT_FALSE(fits(cpu, any, 100));
@@ -46,7 +49,7 @@ TEST(WorkerFits, ByExecutorDeviceAndMemory) {
   EXPECT_FALSE(fits(gpu, cuda, 80));
   const Needs declared{.device = "cuda", .memory_bytes = 81, .declared = true, .executor = kWorkers};
   EXPECT_FALSE(fits(gpu, declared, 0));
-  EXPECT_TRUE(fits({}, any, 99)) << "how much it has is not known";
+  EXPECT_TRUE(fits(unknown, any, 99)) << "how much it has is not known";
 }
 
 TEST_F(WorkerFileTest, EachLineIsReadOnce) {

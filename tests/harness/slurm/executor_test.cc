@@ -182,6 +182,26 @@ TEST_F(ExecutorTest, AnAllocationTrainsAsManyRunsAsFit) {
   EXPECT_EQ(at_once({.device = "cuda", .threads = 1, .alone = true}), 1);
 }
 
+TEST_F(ExecutorTest, TheGpusOfAWorkerAreThoseOfItsGresOrOptions) {
+  const auto gpus = [](const std::string& gres, std::vector<std::string> options) {
+    return gpus_of({.options = std::move(options)}, {.gres = gres});
+  };
+  EXPECT_EQ(gpus("gpu:a100:2", {"--gpus=4"}), 2);
+  EXPECT_EQ(gpus("", {"--gpus-per-node=a100:4"}), 4);
+  EXPECT_EQ(gpus("", {"--gpus=3", "-Cib"}), 3);
+  EXPECT_EQ(gpus("", {"-G2"}), 2);
+  EXPECT_EQ(gpus("", {"--tres-per-task=cpu:8,gres/gpu:a100:2"}), 2);
+  EXPECT_EQ(gpus("", {"--qos=gpu"}), 0);
+}
+
+TEST_F(ExecutorTest, SoManyRunsFillSoManyWorkers) {
+  const Executor a100 = read(kFull).at("a100");
+  const auto allocation_of = [&](const Needs& needs) { return allocation_for(a100, needs); };
+  const Needs cpu{.threads = 2}, gpu{.device = "cuda"}, never{.memory_bytes = 33 * kGiB};
+  EXPECT_EQ(workers_for(a100, {{cpu, 9}, {gpu, 3}, {never, 5}}, allocation_of),
+            (std::map<Allocation, int64_t>{{allocation_of(cpu), 3 + 2}}));
+}
+
 TEST_F(ExecutorTest, ASectionWithoutGpusNeverTrainsRunsOfAGpu) {
   const auto all = read(std::string(kFull) + "[other]\nkind = \"slurm\"\noptions = [\"--gpus-per-node=1\"]\n");
   EXPECT_EQ(never_fits(all.at("cpu"), {.device = "cuda"}),

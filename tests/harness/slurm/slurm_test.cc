@@ -63,8 +63,8 @@ struct Cluster {
     if (call.starts_with("squeue")) {
       Said said = squeue;
       for (const SlurmJob& job : jobs) {
-        said.output += job.array + "|" + std::to_string(*job.task) + "|" + job.word + "|" + job.node + "|" + job.name +
-                       "|" + job.reason + "\n";
+        said.output += job.array + "|" + std::to_string(*job.task) + "|" + job.word + "|" + job.node +
+                       "|0:" + std::to_string(job.seconds) + ":0|" + job.name + "|" + job.reason + "\n";
       }
       return said;
     }
@@ -281,6 +281,42 @@ TEST_F(SlurmTest, WhereThatIsRefusedItIsTriedInTheUsualAllocation) {
   EXPECT_THAT(cluster_.submissions()[0], HasSubstr("--mem=49152M "));
   EXPECT_THAT(cluster_.submissions()[1], HasSubstr("--mem=32768M "));
   EXPECT_EQ(slurm_->memory_above(alone), 0);
+}
+
+// The stand-in counts in minutes here.
+TEST_F(SlurmTest, AfterSoManyGpuHoursNothingMoreIsSubmitted) {
+  executor_ = {.name = "cpu", .gres = "gpu:2", .workers = 6, .max_gpu_hours = 5};
+  begin();
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 0.0 of 5 GPU hours are used"));
+  const Needs gpu{.device = "cuda"};
+  waiting_[gpu] = 2;
+  after(1);
+  run_all();
+  make_workers();
+  for (SlurmJob& job : cluster_.jobs) job.seconds = 60;
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 4.0 of 5 GPU hours are used"));
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2)) << "two for those that wait, and two for those that wait still";
+  begin();
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 4.0 of 5 GPU hours are used")) << "a restart forgets nothing";
+  for (SlurmJob& job : cluster_.jobs) {
+    job.word = "COMPLETED";
+    job.seconds = 80;
+  }
+  alive_.clear();
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 10.7 of 5 GPU hours are used, and no further workers are submitted "
+                                           "(--max-gpu-hours)"));
+  cluster_.jobs.clear();
+  waiting_[gpu] = 40;
+  for (int i = 0; i < 5; ++i) after(400);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(slurm_->why_none(), HasSubstr("no further workers are submitted"));
+  executor_.max_gpu_hours = 20;
+  begin();
+  after(31);
+  after(31);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(3));
 }
 
 TEST_F(SlurmTest, RunsThatItNeverTrainsGetNoWorkers) {

@@ -71,6 +71,21 @@ TEST(SubmissionFiles, AreRemovedWithScriptAndOutputs) {
   EXPECT_TRUE(fs::exists(folder / "1a2b3c4e.sh"));
 }
 
+TEST(SubmissionFiles, WhatWasUsedOfGpusStaysKnown) {
+  const test::TempFolder folder;
+  WorkerSubmission used = known("1a2b3c4d");
+  used.seconds = {{0, 100}, {2, 50}};
+  used.gpus = 2;
+  used.state = WorkerSubmission::State::kOver;
+  EXPECT_EQ(used.gpu_seconds(), 300);
+  write_submission(folder.path(), used);
+  test::write_text(folder / "1a2b3c4d.sh", "");
+  clear_submissions(folder.path(), 0);
+  EXPECT_FALSE(fs::exists(folder / "1a2b3c4d.sh"));
+  ASSERT_THAT(read_submissions(folder.path(), "a100"), SizeIs(1));
+  EXPECT_EQ(read_submissions(folder.path(), "a100")[0].gpu_seconds(), 300);
+}
+
 TEST(SubmissionFiles, OnlyTheLastOfThoseThatAreOverAreKept) {
   const test::TempFolder folder;
   for (int i = 0; i < 5; ++i) {

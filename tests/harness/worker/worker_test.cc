@@ -359,6 +359,47 @@ TEST_F(SlurmTest, AJobThatIsPreemptedCostsNoTry) {
   expect_the_results_of_a_local_sweep();
 }
 
+TEST_F(SlurmTest, APlanSaysWhatItAsksOfTheCluster) {
+  const std::vector<std::string> words = {"plan",  "grid.toml",       "--executor",
+                                          "small", "--executor-file", "executors.toml"};
+  EXPECT_THAT(with_slurm(words).output, HasSubstr("\nExecutor small: 2 workers, 4 runs not timed yet\nPreemption: "));
+  const test::Finished without = tearless(words);
+  EXPECT_EQ(without.code, 0);
+  EXPECT_THAT(without.output, AllOf(HasSubstr("Executor small: 2 workers"),
+                                    HasSubstr("Preemption: whether jobs are preempted here is not known: scontrol did "
+                                              "not say\n")));
+  std::vector<std::string> in_json = words;
+  in_json.insert(in_json.begin(), "--json");
+  const json plan = json::parse(with_slurm(in_json).output).at("executor");
+  EXPECT_EQ(plan.at("name"), "small");
+  EXPECT_EQ(plan.at("workers"), 2);
+  EXPECT_EQ(plan.at("runs_without"), 4);
+  EXPECT_NE(plan.at("preemption"), "");
+  EXPECT_EQ(json::parse(ok({"--json", "plan", "grid.toml"}).output).contains("executor"), false);
+  EXPECT_THAT(tearless({"plan", "grid.toml", "--executor", "large", "--executor-file", "executors.toml"}).errors,
+              HasSubstr("there is no executor \"large\""));
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(ok({"plan", "grid.toml", "--executor", "workers", "--set", "fake.score.other=1"}).output,
+              AllOf(HasSubstr("\nExecutor workers: about "), HasSubstr(" core hours"), Not(HasSubstr("Preemption"))));
+}
+
+TEST_F(SlurmTest, ALimitOfGpuHoursIsForAClusterWithGpus) {
+  const auto limited = [this](const std::string& executor) {
+    return with_slurm(
+        {"submit", "grid.toml", "--executor", executor, "--executor-file", "executors.toml", "--max-gpu-hours", "3"});
+  };
+  EXPECT_THAT(limited("small").errors, HasSubstr("--max-gpu-hours has no effect: the executor small has no GPU"));
+  EXPECT_THAT(limited("workers").errors, HasSubstr("--max-gpu-hours limits the jobs of a cluster"));
+  EXPECT_THAT(tearless({"submit", "grid.toml", "--max-gpu-hours", "3"}).errors, HasSubstr("name its section"));
+  EXPECT_FALSE(fs::exists(folder_ / "results/sweeps"));
+  write_executors("options = [\"--gpus=1\"]\n");
+  EXPECT_EQ(limited("small").code, 2) << "the stand-in has no such option";
+  write_executors("gres = \"gpu:a:1\"\n");
+  EXPECT_EQ(limited("small").code, 0);
+  EXPECT_TRUE(test::eventually(
+      [&] { return with_slurm({"status"}).output.find("small: 0.0 of 3 GPU hours are used") != std::string::npos; }));
+}
+
 TEST_F(SlurmTest, WhatSlurmRefusesIsToldBeforeAnythingIsSubmitted) {
   write_executors("partition = \"no\"\n");
   const test::Finished refused = submit_to("small");
