@@ -15,6 +15,7 @@
 #include "base/print.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/commands/cluster_plan.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/plan_tally.h"
 #include "harness/commands/submission_options.h"
@@ -32,7 +33,17 @@ namespace fs = std::filesystem;
 struct PlanOptions {
   std::string grid;
   std::vector<std::string> parts, only, set;
+  ExecutorFlags executor;
 };
+
+/// Unset without --executor.
+std::optional<ClusterPlan> cluster_plan_of(const PlanOptions& options, const Work& work,
+                                           std::optional<int> grace_seconds) {
+  const std::optional<Executor> executor = options.executor.executor();
+  if (!executor) return std::nullopt;
+  return harness::cluster_plan_of(*executor, work.runs, work.estimate,
+                                  grace_seconds.value_or(SweepPolicy().grace_seconds));
+}
 
 // --- text output ----------------------------------------------------------------------------------------------------
 
@@ -141,7 +152,13 @@ void print_work(const Work& work, const std::string& sizes, const std::string& t
   if (work.disk_bytes) print("Disk: {}\n", disk_text(*work.disk_bytes, globals.workspace));
 }
 
-void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
+void print_cluster_plan(const std::optional<ClusterPlan>& plan) {
+  if (!plan) return;
+  for (const std::string& line : lines_of(*plan)) print("{}\n", line);
+}
+
+void print_plan(const GridState& state, const Tally& tally, const std::optional<ClusterPlan>& cluster,
+                const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = grid.words() + options_again(globals);
   print("{}\n\n", grid.title);
@@ -159,6 +176,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
   print_work(tally.work, sizes_text({&state, 1}), target, globals);
+  print_cluster_plan(cluster);
   for (size_t i = 0; i < tally.derived.size(); ++i) {
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
@@ -236,10 +254,13 @@ json plan_json(const GridState& state, const Tally& tally) {
 int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& globals) {
   const GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
   const Tally tally = tally_of(state, Only(state.grid, options.only), Workspace(globals.workspace));
+  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, tally.work, state.grid.policy.grace_seconds);
   if (globals.json) {
-    print_json(plan_json(state, tally));
+    json printed = plan_json(state, tally);
+    if (cluster) printed["executor"] = to_json(*cluster);
+    print_json(printed);
   } else {
-    print_plan(state, tally, globals);
+    print_plan(state, tally, cluster, globals);
   }
   for (const std::string& error : state.errors) notice(error);
   return state.errors.empty() ? kOk : kUsage;
@@ -298,7 +319,8 @@ void print_paper_counts(const PaperPlan& plan) {
   print("{:<{}}{}\n", "all", width, columns_of(plan.all, &plan.all));
 }
 
-void print_paper(const PaperPlan& plan, const PlanOptions& options, const Globals& globals) {
+void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluster, const PlanOptions& options,
+                 const Globals& globals) {
   const std::string target = shell_word(options.grid) + option_words("--part", options.parts) +
                              option_words("--set", options.set) + options_again(globals);
   print("{}\n\n", plan.title);
@@ -318,6 +340,7 @@ void print_paper(const PaperPlan& plan, const PlanOptions& options, const Global
   }
   for (const auto& [sentence, count] : plan.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   print_work(plan.work, sizes_text(plan.states), target, globals);
+  print_cluster_plan(cluster);
   if (plan.all[kRefused] > 0) return;  // the caller prints the errors; they must be corrected first
   print("{} {}\n", next_command(plan.all, plan.to_derive), target);
 }
@@ -351,10 +374,15 @@ int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const Pla
     plan.tallies.push_back(tally_of(state, Only(state.grid, options.only), workspace));
   }
   plan.count(workspace);
+  std::optional<int> grace;
+  for (const GridState& state : plan.states) grace = std::max(grace, state.grid.policy.grace_seconds);
+  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, plan.work, grace);
   if (globals.json) {
-    print_json(paper_json(plan, options));
+    json printed = paper_json(plan, options);
+    if (cluster) printed["executor"] = to_json(*cluster);
+    print_json(printed);
   } else {
-    print_paper(plan, options, globals);
+    print_paper(plan, cluster, options, globals);
   }
   for (const std::string& error : errors) notice(error);
   return errors.empty() ? kOk : kUsage;
@@ -375,6 +403,9 @@ Action command_plan(CLI::App& app, const Globals& globals) {
   add_part_option(app, options->parts);
   app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
   add_set_option(app, options->set);
+  options->executor.add_to(app,
+                           "also say what these runs ask of an executor: a section of executors.toml "
+                           "(docs/slurm.md), or workers");
   return [options, &globals] { return plan(*options, globals); };
 }
 

@@ -165,6 +165,7 @@ Lines who_works(const std::optional<ServiceFacts>& facts) {
   Lines lines = {fmt::format("A tearless {} works here (process {}, since {}).", facts->stays ? "daemon" : "service",
                              facts->pid, local_time(facts->started_at))};
   for (const DeviceFacts& device : facts->devices) lines.push_back("  " + summary_of(device));
+  for (const std::string& note : facts->notes) lines.push_back("  " + note);
   return lines;
 }
 

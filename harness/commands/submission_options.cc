@@ -103,10 +103,23 @@ void SubmissionFlags::add_to(CLI::App& app) {
       "--memory", memory,
       "memory that each run needs, of its GPU or of the machine, such as 8GiB (default: the grid's [policy], "
       "else an estimate at first, then what was measured)");
-  app.add_option("--executor", executor,
-                 "whose machines train the runs: a section of executors.toml, workers, which people start "
-                 "(docs/slurm.md), or none, which is this machine (default: its previous executor, else none)");
-  app.add_option("--executor-file", executor_file, "in place of ~/.config/tearless/executors.toml");
+  executor.add_to(app,
+                  "whose machines train the runs: a section of executors.toml, workers, which people start "
+                  "(docs/slurm.md), or none, which is this machine (default: its previous executor, else none)");
+  app.add_option("--max-gpu-hours", max_gpu_hours,
+                 "with --executor: submit no further workers once its jobs, of all sweeps of the workspace, have used "
+                 "so many GPU hours (default: no limit)")
+      ->check(number_from(0));
+}
+
+void ExecutorFlags::add_to(CLI::App& app, const char* meaning) {
+  app.add_option("--executor", name, meaning);
+  app.add_option("--executor-file", file, "in place of ~/.config/tearless/executors.toml");
+}
+
+std::optional<Executor> ExecutorFlags::executor() const {
+  if (name.empty() || name == kNoExecutor) return std::nullopt;
+  return find_executor(name, file.empty() && name != kWorkers ? default_executor_file() : fs::path(file));
 }
 
 std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
@@ -125,10 +138,19 @@ SubmissionOptions SubmissionFlags::options() const {
                             .smoke = smoke,
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
-  options.executor = executor;
-  if (!executor.empty() && executor != kNoExecutor && executor != kWorkers)
-    options.executor_section =
-        find_executor(executor, executor_file.empty() ? default_executor_file() : fs::path(executor_file));
+  options.executor = executor.name;
+  std::optional<Executor> section = executor.executor();
+  const bool is_cluster = section && section->kind == Executor::Kind::kSlurm;
+  if (max_gpu_hours && !is_cluster) {
+    fail("--max-gpu-hours limits the jobs of a cluster: name its section of executors.toml with --executor, too");
+  }
+  if (max_gpu_hours) {
+    if (const std::string why = never_fits(*section, {.device = "cuda"}); !why.empty()) {
+      fail("--max-gpu-hours has no effect: {}", why);
+    }
+    section->max_gpu_hours = max_gpu_hours;
+  }
+  if (is_cluster) options.executor_section = *section;
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);

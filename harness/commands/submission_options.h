@@ -12,8 +12,20 @@
 #include "harness/plan/submission.h"
 #include "harness/service/facts.h"
 #include "harness/service/start.h"
+#include "harness/slurm/executor.h"
 
 namespace tearless::harness {
+
+/// Which executor, of those that a file has.
+struct ExecutorFlags {
+  std::string name;  // "" if not given
+  std::string file;  // likewise
+
+  /// `meaning`: of --executor, for its help.
+  void add_to(CLI::App& app, const char* meaning);
+  /// Unset if none is named, or kNoExecutor. UserError if there is no such executor.
+  std::optional<Executor> executor() const;
+};
 
 /// Of `run` and `submit`.
 struct SubmissionFlags {
@@ -24,9 +36,9 @@ struct SubmissionFlags {
   std::optional<int64_t> priority;  // unset: the previous one, 0 for a new sweep
   std::optional<double> stall_minutes;
   std::optional<int> grace_seconds;
-  std::string memory;              // "8GiB", "" if not given
-  std::string executor;            // "" if not given
-  std::string executor_file;       // likewise
+  std::string memory;  // "8GiB", "" if not given
+  ExecutorFlags executor;
+  std::optional<double> max_gpu_hours;
   std::vector<std::string> again;  // axis=label of runs whose results are taken away; "all"
   bool retry = false;              // failed runs
   bool replace = false;            // of `submit`: cancel the other sweeps of the same grid file

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/sweep_watch.h"
 #include "harness/plan/grid_state.h"

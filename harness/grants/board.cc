@@ -31,6 +31,8 @@ json json_of(const Board& board) {
   json body = {{"beat", board.beat}, {"seen", board.seen}, {"grants", json::array()}, {"stops", json::array()}};
   for (const OpenGrant& grant : board.grants) {
     body["grants"].push_back({{"id", grant.id}, {"attempt", grant.attempt}, {"needs", json_of(grant.needs)}});
+    if (!grant.not_on.empty()) body["grants"].back()["not_on"] = grant.not_on;
+    if (grant.memory_above > 0) body["grants"].back()["memory_above"] = grant.memory_above;
   }
   for (const StopOrder& stop : board.stops) {
     const char* how = "";
@@ -45,6 +47,8 @@ Board board_from(const json& body) {
   for (const json& grant : body.at("grants")) {
     board.grants.push_back(
         {.id = grant.at("id"), .attempt = grant.at("attempt"), .needs = needs_from(grant.at("needs"))});
+    if (grant.contains("not_on")) grant["not_on"].get_to(board.grants.back().not_on);
+    board.grants.back().memory_above = grant.value("memory_above", int64_t{0});
   }
   for (const json& stop : body.at("stops")) {
     StopOrder order{.id = stop.at("id"), .attempt = stop.at("attempt"), .grace_seconds = stop.at("grace")};

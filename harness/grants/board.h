@@ -1,7 +1,8 @@
 // The board: what the service tells the workers of a workspace. One file, queue/board:
 //
 //   tearless-board 1 <bytes of body> <SHA-256 of body>\n
-//   {"beat": 712, "seen": ["n1-0a1b2c3d", …], "grants": [{"id", "attempt", "needs"}, …],
+//   {"beat": 712, "seen": ["n1-0a1b2c3d", …], "grants": [{"id", "attempt", "needs", "not_on": [host, …],
+//   "memory_above"}, …],
 //    "stops": [{"id", "attempt", "how": "request" | "stall" | "now", "grace": 30}, …]}
 //   what is left of earlier, longer boards
 //
@@ -28,6 +29,8 @@ struct OpenGrant {
   std::string id;  // of the run
   int64_t attempt = 0;
   Needs needs = {};
+  std::set<std::string> not_on = {};  // hosts whose workers are to leave it to others
+  int64_t memory_above = 0;           // as Machines::memory_above()
 };
 
 /// An attempt that its worker is to end.

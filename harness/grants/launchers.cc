@@ -1,5 +1,7 @@
 #include "harness/grants/launchers.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "harness/grants/grant.h"
@@ -53,6 +55,12 @@ void Launchers::stop(const std::string& id, Stop how, int grace_seconds) {
 
 void Launchers::expect(const std::map<Needs, int64_t>& waiting) {
   if (workers_) workers_->expect(waiting);
+}
+
+std::vector<std::string> Launchers::notes() const {
+  std::vector<std::string> notes = local_->notes();
+  if (workers_) std::ranges::copy(workers_->notes(), std::back_inserter(notes));
+  return notes;
 }
 
 void Launchers::poll() {

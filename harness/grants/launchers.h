@@ -30,6 +30,7 @@ class Launchers : public Launcher {
   std::vector<DeviceFacts> devices() const override { return local_->devices(); }
   double look_every(const std::string& id) const override { return having(id).look_every(id); }
   void expect(const std::map<Needs, int64_t>& waiting) override;
+  std::vector<std::string> notes() const override;
   void poll() override;
 
  private:

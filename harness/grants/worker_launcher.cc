@@ -1,9 +1,11 @@
 #include "harness/grants/worker_launcher.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -14,6 +16,8 @@
 #include "harness/grants/places.h"
 #include "harness/grants/publication.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/progress.h"
+#include "harness/runs/verdict.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -31,6 +35,10 @@ constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
 
 // Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
 constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
+
+constexpr size_t kMaxNamed = 3;  // runs in a sentence
+
+constexpr const char* kNoCheckpoint = "no checkpoint within the ";  // how reasons begin of attempts that lacked time
 
 // A claim is a hard link.
 bool has_links(const fs::path& folder) {
@@ -52,6 +60,11 @@ std::map<std::string, std::string> origins_of(const Workspace& workspace, std::s
     settings = read_file(workspace.run(of).settings());
   }
   return origins;
+}
+
+// Step of the newest checkpoint that an attempt begins with; `from`: as in Grant.
+int64_t checkpoint_at_start(const RunDirectory& run, int64_t from) {
+  return (from > 0 ? work_of(run, from) : run).newest_checkpoint();
 }
 
 // A node may see the workspace under another path.
@@ -132,11 +145,18 @@ bool WorkerLauncher::is_alive(const Worker& worker) const {
   return worker.facts && worker.bye.empty() && now_() - worker.grew_at < kSilent;
 }
 
-bool WorkerLauncher::fits(const WorkerFacts& worker, const Needs& needs) const {
-  if (worker.executor != needs.executor) return false;
-  const int64_t memory = needs.declared ? needs.memory_bytes.value_or(0) : 0;
-  if (needs.device != "cuda") return worker.memory_bytes == 0 || memory <= worker.memory_bytes;
-  return std::ranges::any_of(worker.devices, [&](const WorkerDevice& device) { return memory <= device.memory_bytes; });
+int64_t WorkerLauncher::memory_above(const Needs& needs) const {
+  const Machines* machines = machines_for(needs.executor);
+  return machines ? machines->memory_above(needs) : 0;
+}
+
+bool WorkerLauncher::has_taker(const Attempt& attempt) const {
+  const int64_t above = memory_above(attempt.needs);
+  return std::ranges::any_of(workers_, [&](const auto& entry) {
+    const Worker& worker = entry.second;
+    return is_alive(worker) && fits(*worker.facts, attempt.needs, above) &&
+           !attempt.not_on.contains(worker.facts->host);
+  });
 }
 
 // A worker that was killed between its claim and its line has said nothing.
@@ -144,7 +164,7 @@ void WorkerLauncher::look_for_claims() {
   if (now_() - looked_at_ < kLookForClaims) return;
   looked_at_ = now_();
   for (auto& [id, attempt] : attempts_) {
-    if (!attempt.worker.empty() || attempt.taken_back) continue;
+    if (!is_open(attempt)) continue;
     if (const std::string claimant = claimant_of(attempt.run, attempt.number); !claimant.empty()) {
       note_claim(attempt, claimant);
     }
@@ -168,9 +188,16 @@ Machines* WorkerLauncher::machines_for(const std::string& executor) const {
   return machines->second.get();
 }
 
+// A grant that nobody there can take waits like a run that was not granted.
 void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
   std::map<std::string, std::map<Needs, int64_t>> by_executor;
+  std::map<std::string, std::set<std::string>> not_on;
   for (const auto& [needs, count] : waiting) by_executor[needs.executor][needs] = count;
+  for (const auto& [id, attempt] : attempts_) {
+    if (!is_open(attempt) || has_taker(attempt)) continue;
+    ++by_executor[attempt.needs.executor][attempt.needs];
+    not_on[attempt.needs.executor].insert(attempt.not_on.begin(), attempt.not_on.end());
+  }
   for (const auto& [executor, of_it] : by_executor) {
     if (!executor.empty()) machines_for(executor);
   }
@@ -180,7 +207,8 @@ void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
       if (is_alive(worker) && worker.facts->executor == executor)
         alive.push_back({.name = name, .host = worker.facts->host, .job = worker.facts->job});
     }
-    if (machines) machines->expect(by_executor[executor], alive);
+    for (const auto& [host, bad] : left_out_[executor]) not_on[executor].insert(host);
+    if (machines) machines->expect(by_executor[executor], alive, not_on[executor]);
   }
 }
 
@@ -203,30 +231,38 @@ std::optional<Machines::Fate> WorkerLauncher::fate_of(const Attempt& attempt) co
 std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
   if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
   int64_t fitting = 0, open = 0, of_kind = 0, living = 0;
+  const int64_t above = memory_above(needs);
+  const auto left_out = left_out_.find(needs.executor);
+  const auto is_left_out = [&](const std::string& host) {
+    return left_out != left_out_.end() && left_out->second.contains(host);
+  };
   for (const auto& [name, worker] : workers_) {
     if (!is_alive(worker) || worker.facts->executor != needs.executor) continue;
     ++living;
-    fitting += fits(*worker.facts, needs);
+    fitting += fits(*worker.facts, needs, above) && !is_left_out(worker.facts->host);
   }
   for (const auto& [id, attempt] : attempts_) {
-    if (!attempt.worker.empty() || attempt.taken_back) continue;
+    if (!is_open(attempt)) continue;
     ++open;
-    of_kind += attempt.needs == needs;
+    of_kind += attempt.needs == needs && has_taker(attempt);
   }
   const Machines* machines = machines_for(needs.executor);
   if (machines) {
     if (std::string never = machines->never_fits(needs); !never.empty())
       return Refusal{.why = std::move(never), .for_good = true, .others_may_pass = true};
   }
-  if (fitting == 0 && machines) {
-    const std::string why = machines->why_none();
-    return Refusal{.why = why.empty() ? "no worker is there yet" : why, .others_may_pass = true};
-  }
   if (fitting == 0) {
-    const std::string none = living == 0 ? "no worker is there" : "no worker has what it needs";
-    return Refusal{.why = fmt::format("{}; start one: tearless worker --workspace {}", none,
-                                      shell_word(fs::absolute(workspace_.root()).lexically_normal().string())),
-                   .others_may_pass = true};
+    std::string why = machines      ? machines->why_none()
+                      : living == 0 ? "no worker is there"
+                                    : "no worker has what it needs";
+    if (!machines) {
+      why += fmt::format("; start one: tearless worker --workspace {}",
+                         shell_word(fs::absolute(workspace_.root()).lexically_normal().string()));
+    } else if (why.empty()) {
+      why = "no worker is there yet";
+    }
+    for (const std::string& sentence : hosts_left_out(needs.executor)) why += "; " + sentence;
+    return Refusal{.why = std::move(why), .others_may_pass = true};
   }
   const auto claims = last_claims_.find(needs);
   const int64_t wanted =
@@ -250,7 +286,11 @@ void WorkerLauncher::start(const Launch& launch) {
   grant.from = newest_state_before(run, grant.attempt);
   clear_old_work(run, grant.from);
   write_grant(run, grant);
-  attempts_.insert_or_assign(launch.id, Attempt{.run = run, .number = grant.attempt, .needs = launch.needs});
+  attempts_.insert_or_assign(launch.id, Attempt{.run = run,
+                                                .number = grant.attempt,
+                                                .needs = launch.needs,
+                                                .checkpoint_before = checkpoint_at_start(run, grant.from),
+                                                .not_on = blame_[launch.needs.executor].not_on(launch.id, now_())});
   changed_ = true;
   if (now_() - written_at_ >= kBetweenBoards) write_board_if_due();  // a worker may have a free slot
 }
@@ -266,8 +306,12 @@ bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const 
     end_grant(run, number);
     return false;
   }
-  Attempt attempt{.run = run, .number = number, .needs = grant ? grant->needs : Needs{}};
+  Attempt attempt{.run = run,
+                  .number = number,
+                  .needs = grant ? grant->needs : Needs{},
+                  .checkpoint_before = grant ? checkpoint_at_start(run, grant->from) : 0};
   note_claim(attempt, claimant_of(run, number));
+  attempt.gets_on = !attempt.worker.empty();
   attempts_.insert_or_assign(id, std::move(attempt));
   // What its worker has said was read before it was known.
   for (auto& [name, worker] : workers_) worker.tail = WorkerTail(workers_of(workspace_) / (name + ".jsonl"));
@@ -310,7 +354,7 @@ std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
   return "";
 }
 
-std::optional<Launcher::End> WorkerLauncher::end_of(Attempt& attempt) {
+std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attempt& attempt) {
   const RunDirectory& run = attempt.run;
   if (attempt.taken_back) {
     end_grant(run, attempt.number);
@@ -321,8 +365,9 @@ std::optional<Launcher::End> WorkerLauncher::end_of(Attempt& attempt) {
     const bool waits = !unseen.empty() && now_() - attempt.reported_at < kUnseenFor;
     if (waits) return std::nullopt;
     if (unseen.empty()) {
-      publish(run, attempt.number);
+      if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);
       end_grant(run, attempt.number);
+      blame_[attempt.needs.executor].note_progress(id, host_of(attempt));
       return End{.fault = attempt.report->fault};
     }
     end_grant(run, attempt.number);
@@ -331,22 +376,148 @@ std::optional<Launcher::End> WorkerLauncher::end_of(Attempt& attempt) {
   const std::optional<Machines::Fate> fate = fate_of(attempt);
   if (!fate && !is_gone(attempt)) return std::nullopt;
   // Its last words may have been lost with it.
-  if (publish(run, attempt.number) || fs::exists(run.attempt(attempt.number) / "exit.json")) {
+  if (publish(run, attempt.number)) {
     end_grant(run, attempt.number);
     return End{};
   }
-  end_grant(run, attempt.number, fate ? fate->failure : FailureClass::kLost,
-            fate ? fate->reason : fmt::format("its worker {} gives no sign of life", attempt.worker));
+  const auto worker = workers_.find(attempt.worker);
+  const double last_sign = worker == workers_.end() ? attempt.claimed_at : worker->second.grew_at;
+  if (fs::exists(run.attempt(attempt.number) / "exit.json")) return end_without_result(id, attempt, last_sign);
+  if (!fate) return end_without_result(id, attempt, last_sign);
+  const std::string why = fate->is_time_over ? lacks_time(attempt, last_sign) : "";
+  why.empty() ? end_grant(run, attempt.number, fate->failure, fate->reason) : end_without_time(attempt, why);
   return End{};
+}
+
+// --- runs that need more time than a worker has ----------------------------------------------------------------------
+
+// Why the next attempt may end like this one, a sentence; "" if it may not. REQUIRES: its worker has stopped it, or its
+// time was over.
+std::string WorkerLauncher::lacks_time(const Attempt& attempt, double ended_at) const {
+  const auto worker = workers_.find(attempt.worker);
+  if (worker == workers_.end() || !worker->second.facts || !worker->second.facts->until_seconds) return "";
+  const double whole = *worker->second.facts->until_seconds;
+  if (attempt.stop || ended_at - attempt.claimed_at < whole / 2 || made_checkpoint(attempt)) return "";
+  return fmt::format(
+      "{}{} that its worker had: give workers more time (time of the executor's section, or --until), or have the run "
+      "write checkpoints more often (train.evaluate_updates of tearless-engine)",
+      kNoCheckpoint, duration_text(whole));
+}
+
+// The first such end costs nothing: the attempt may have come late. After the second in a row there would be no end.
+void WorkerLauncher::end_without_time(const Attempt& attempt, const std::string& why) {
+  int64_t before = attempt.number - 1;
+  while (before > 0 && !attempt.run.has_begun(before)) --before;
+  const bool again = before > 0 && grant_end_of(attempt.run, before).reason.starts_with(kNoCheckpoint);
+  end_grant(attempt.run, attempt.number, again ? FailureClass::kSettings : FailureClass::kStopped, why);
+}
+
+// --- machines that may be at fault -----------------------------------------------------------------------------------
+
+std::string WorkerLauncher::host_of(const Attempt& attempt) const {
+  const auto worker = workers_.find(attempt.worker);
+  return worker == workers_.end() || !worker->second.facts ? "" : worker->second.facts->host;
+}
+
+bool WorkerLauncher::made_checkpoint(const Attempt& attempt) const {
+  return folder_of(attempt.run, attempt.number).newest_checkpoint() > attempt.checkpoint_before;
+}
+
+bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure,
+                                    double ended_at) {
+  const std::string host = host_of(attempt);
+  const bool may_be_machine =
+      failure == FailureClass::kCrashed || failure == FailureClass::kMachine || failure == FailureClass::kLost;
+  const bool is_soon = !attempt.gets_on && ended_at - attempt.claimed_at < Blame::kSoon;
+  if (host.empty() || attempt.stop || !may_be_machine || !is_soon) return false;
+  if (made_checkpoint(attempt)) {
+    blame_[attempt.needs.executor].note_progress(id, host);
+    return false;
+  }
+  std::set<std::string> hosts;
+  const int64_t above = memory_above(attempt.needs);
+  for (const auto& [name, worker] : workers_) {
+    if (is_alive(worker) && fits(*worker.facts, attempt.needs, above)) hosts.insert(worker.facts->host);
+  }
+  const bool is_sound = std::ranges::any_of(
+      attempts_, [&](const auto& entry) { return entry.second.gets_on && host_of(entry.second) == host; });
+  return blame_[attempt.needs.executor].note_failure(id, host, std::move(hosts), is_sound, now_());
+}
+
+Launcher::End WorkerLauncher::end_without_result(const std::string& id, Attempt& attempt, double ended_at) {
+  const RunDirectory& run = attempt.run;
+  const std::string fault = attempt.report ? attempt.report->fault : "";
+  Verdict verdict = verdict_of_exit(run, attempt.number);
+  const bool is_recorded = verdict.failure != FailureClass::kLost;  // by its supervisor
+  if (!is_recorded && !attempt.report)
+    verdict.reason = fmt::format("its worker {} gives no sign of life", attempt.worker);
+  if (!fault.empty()) verdict.reason = fault;
+  if (blames_machine(id, attempt, verdict.failure, ended_at)) {
+    end_grant(run, attempt.number, FailureClass::kStopped,
+              fmt::format("{}; {} may be at fault: it is tried elsewhere", verdict.reason, host_of(attempt)));
+    return {.never_began = !run.has_begun(attempt.number)};
+  }
+  if (const std::string why = verdict.failure == FailureClass::kStopped ? lacks_time(attempt, ended_at) : "";
+      !why.empty()) {
+    end_without_time(attempt, why);
+    return {};
+  }
+  const bool says_why = !is_recorded && !attempt.report;
+  end_grant(run, attempt.number, says_why ? FailureClass::kLost : FailureClass::kNone, says_why ? verdict.reason : "");
+  return {.fault = fault};
+}
+
+void WorkerLauncher::note_blame() {
+  for (auto& [id, attempt] : attempts_) {
+    const bool is_claimed = !attempt.worker.empty() && !attempt.gets_on;
+    if (!is_claimed || now_() - attempt.claimed_at < Blame::kSoon) continue;
+    const auto worker = workers_.find(attempt.worker);
+    if (worker == workers_.end() || worker->second.grew_at - attempt.claimed_at < Blame::kSoon) continue;
+    attempt.gets_on = true;
+    blame_[attempt.needs.executor].note_progress(id, host_of(attempt));
+  }
+  for (const auto& [executor, blame] : blame_) left_out_[executor] = blame.left_out(now_());
+  for (auto& [id, attempt] : attempts_) {
+    if (!is_open(attempt)) continue;
+    std::set<std::string> not_on = blame_[attempt.needs.executor].not_on(id, now_());
+    changed_ = changed_ || not_on != attempt.not_on;
+    attempt.not_on = std::move(not_on);
+  }
+}
+
+// A sentence for each host.
+std::vector<std::string> WorkerLauncher::hosts_left_out(const std::string& executor) const {
+  std::vector<std::string> sentences;
+  const auto left_out = left_out_.find(executor);
+  if (left_out == left_out_.end()) return sentences;
+  for (const auto& [host, bad] : left_out->second) {
+    std::vector<std::string> runs;
+    for (const std::string& run : bad.runs) runs.push_back(run.substr(0, 8));
+    sentences.push_back(fmt::format("{} is left out for {}: {} failed there within a minute", host,
+                                    counted(static_cast<int64_t>(std::ceil((bad.until - now_()) / 60)), "minute"),
+                                    some_of(runs, kMaxNamed)));
+  }
+  return sentences;
+}
+
+std::vector<std::string> WorkerLauncher::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [executor, hosts] : left_out_)
+    std::ranges::copy(hosts_left_out(executor), std::back_inserter(notes));
+  for (const auto& [executor, machines] : machines_) {
+    if (machines) std::ranges::copy(machines->notes(), std::back_inserter(notes));
+  }
+  return notes;
 }
 
 void WorkerLauncher::poll() {
   last_claims_ = std::exchange(claims_, {});
   read_workers();
   look_for_claims();
+  note_blame();
   std::vector<std::pair<std::string, End>> ended;
   for (auto& [id, attempt] : attempts_) {
-    if (std::optional<End> end = end_of(attempt)) ended.emplace_back(id, std::move(*end));
+    if (std::optional<End> end = end_of(id, attempt)) ended.emplace_back(id, std::move(*end));
   }
   for (const auto& [id, end] : ended) {
     const Attempt over = std::move(attempts_.extract(id).mapped());
@@ -354,6 +525,7 @@ void WorkerLauncher::poll() {
     changed_ = true;
     on_end(id, end);  // which may start others
   }
+  note_blame();
   forget_workers();
   write_board_if_due();
 }
@@ -365,7 +537,9 @@ void WorkerLauncher::write_board_if_due() {
     if (worker.facts && worker.bye.empty()) board.seen.insert(name);
   }
   for (const auto& [id, attempt] : attempts_) {
-    if (attempt.worker.empty() && !attempt.taken_back) board.grants.push_back({id, attempt.number, attempt.needs});
+    if (is_open(attempt)) {
+      board.grants.push_back({id, attempt.number, attempt.needs, attempt.not_on, memory_above(attempt.needs)});
+    }
     if (attempt.stop) board.stops.push_back(*attempt.stop);
   }
   write_board(board_of(workspace_), board);
@@ -375,7 +549,10 @@ void WorkerLauncher::write_board_if_due() {
 
 std::string WorkerLauncher::where(const std::string& id) const {
   const Attempt& attempt = attempts_.at(id);
-  if (attempt.worker.empty()) return "granted; no worker has taken it yet";
+  if (attempt.worker.empty()) {
+    return fmt::format("granted; no worker has taken it yet{}",
+                       attempt.not_on.empty() ? "" : fmt::format(", not on {}", fmt::join(attempt.not_on, ", ")));
+  }
   const auto worker = workers_.find(attempt.worker);
   const bool silent = worker == workers_.end() || now_() - worker->second.grew_at > kSilent;
   return fmt::format("on worker {}{}", attempt.worker, silent ? ", which gives no sign of life" : "");

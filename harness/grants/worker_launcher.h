@@ -10,6 +10,8 @@
 //      ended, or it has said bye), the attempt is given up: it is
 //      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, until it sees
 //      ended.json.
+// Where it is the machine that may be at fault (blame.h), the end is that of an attempt that was stopped: it costs no
+// try, and workers of that machine do not claim the next one.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
 // continues from what the files say.
 //
@@ -27,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/grants/blame.h"
 #include "harness/grants/board.h"
 #include "harness/grants/machines.h"
 #include "harness/grants/worker_file.h"
@@ -51,6 +54,7 @@ class WorkerLauncher : public Launcher {
   std::string where(const std::string& id) const override;
   double look_every(const std::string& id) const override;
   void expect(const std::map<Needs, int64_t>& waiting) override;
+  std::vector<std::string> notes() const override;
   void poll() override;
 
  private:
@@ -66,6 +70,9 @@ class WorkerLauncher : public Launcher {
     Needs needs = {};
     std::string worker = {};  // "" while nobody has claimed it
     double claimed_at = 0;    // when that was seen
+    int64_t checkpoint_before = 0;
+    bool gets_on = false;               // as Blame has it; or a service before this one has seen its claim
+    std::set<std::string> not_on = {};  // hosts whose workers are not to claim it
     bool taken_back = false;
     std::optional<StopOrder> stop = {};
     std::optional<AttemptReport> report = {};
@@ -82,9 +89,21 @@ class WorkerLauncher : public Launcher {
   Machines* machines_for(const std::string& executor) const;
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
-  bool fits(const WorkerFacts& worker, const Needs& needs) const;
+  int64_t memory_above(const Needs& needs) const;
+  bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
+  /// True if a worker that is alive may claim it.
+  bool has_taker(const Attempt& attempt) const;
+  std::string host_of(const Attempt& attempt) const;
+  bool made_checkpoint(const Attempt& attempt) const;
+  void note_blame();
+  std::vector<std::string> hosts_left_out(const std::string& executor) const;
+  /// Ends a grant that has left no result.
+  End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
+  bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);
+  std::string lacks_time(const Attempt& attempt, double ended_at) const;
+  void end_without_time(const Attempt& attempt, const std::string& why);
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
-  std::optional<End> end_of(Attempt& attempt);
+  std::optional<End> end_of(const std::string& id, Attempt& attempt);
   std::string unseen_file(const Attempt& attempt) const;
   void write_board_if_due();
 
@@ -97,6 +116,8 @@ class WorkerLauncher : public Launcher {
   std::map<std::string, Attempt> attempts_;  // by run
   std::map<Needs, int64_t> claims_;          // since the last poll
   std::map<Needs, int64_t> last_claims_;     // between the two polls before
+  std::map<std::string, Blame> blame_;                                     // by executor
+  std::map<std::string, std::map<std::string, Blame::LeftOut>> left_out_;  // likewise, then by host; at the last poll
   int64_t beat_ = 0;
   bool changed_ = true;  // the board is to be written
   double written_at_ = 0, looked_at_ = 0;

@@ -98,6 +98,9 @@ class Launcher {
   /// for machines first. MachineError if the disk is full.
   virtual void expect(const std::map<Needs, int64_t>& /*waiting*/) {}
 
+  /// What users should know of its machines, one sentence each: which of them it leaves out, and why.
+  virtual std::vector<std::string> notes() const { return {}; }
+
   /// Called every second or two. May call on_end.
   virtual void poll() = 0;
 

@@ -34,7 +34,8 @@ enum class SweepState {
 /// Why an attempt ended without a result. A run has the class of its last such attempt.
 enum class FailureClass {
   kNone,
-  kSettings,     // the program refused the settings, or the run's folder was changed by hand
+  kSettings,  // the program refused the settings, the run's folder was changed by hand, or no checkpoint was written in
+              // all the time that a worker had, twice in a row
   kOutOfMemory,  // exit code 4, or the kernel's OOM killer
   kCrashed,      // any other end by the program's own fault
   kStalled,      // no sign of life for longer than the stall timeout

@@ -62,6 +62,7 @@ struct ServiceFacts {
   int64_t pid = 0;
   std::string started_at;  // UTC
   std::vector<DeviceFacts> devices;
+  std::vector<std::string> notes;  // Launcher::notes()
   std::vector<SweepFacts> sweeps;
 
   /// Null if the service does not work on the sweep.
@@ -76,7 +77,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priorit
                                    seconds_left, untimed, attempts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced,
                                    beside)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, notes,
+                                   sweeps)
 
 /// What the submission of a sweep changed, one phrase each: "keeps its place in the queue", "2 cancelled queued again".
 std::vector<std::string> changes_of(const SubmissionFacts& facts);

@@ -234,6 +234,7 @@ ServiceFacts Service::facts() const {
                      .pid = ::getpid(),
                      .started_at = started_at_,
                      .devices = launcher_.devices(),
+                     .notes = launcher_.notes(),
                      .sweeps = {}};
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);

@@ -13,7 +13,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr double kMaxSeconds = 30;  // of one call of scontrol
+constexpr double kMaxSeconds = 15;  // of one call of scontrol
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
@@ -82,6 +82,7 @@ ClusterFacts facts_of(const Said& config, const Said& partitions, const std::str
 
 ClusterFacts ask_for_facts(SlurmCommands& commands, const std::string& partition) {
   const Said config = say(commands, {"scontrol", "show", "config"}, kMaxSeconds);
+  if (config.code != 0) return {};  // it is absent or slow, and would be again
   const Said partitions = say(commands, {"scontrol", "-o", "show", "partition"}, kMaxSeconds);
   return facts_of(config, partitions, partition);
 }

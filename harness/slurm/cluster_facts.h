@@ -24,7 +24,7 @@ struct ClusterFacts {
 /// Of the two answers, as far as they are understood. `partition`: its name, "": the default partition.
 ClusterFacts facts_of(const Said& config, const Said& partitions, const std::string& partition);
 
-/// Asks scontrol twice.
+/// Asks scontrol twice, for half a minute at most.
 ClusterFacts ask_for_facts(SlurmCommands& commands, const std::string& partition);
 
 /// What a preemption costs there, one sentence. `program_seconds`: what a run's program may take to write a checkpoint

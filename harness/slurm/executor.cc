@@ -24,6 +24,7 @@ namespace {
 
 constexpr int64_t kMaxWorkers = 1000;  // one array
 constexpr int64_t kMaxCpus = 4096;
+constexpr double kLarger = 1.5;  // memory of a larger allocation
 constexpr const char* kKind = "slurm";
 
 // Options of sbatch that a section's `options` may not have.
@@ -188,10 +189,18 @@ int64_t gpus_in(std::string_view gres) {
   return sum;
 }
 
-bool has_gpu_option(const Executor& executor) {
-  return std::ranges::any_of(executor.options, [](const std::string& word) {
-    return word.starts_with("--gpus") || word.starts_with("-G") || word.starts_with("--tres-per");
-  });
+int64_t scaled(int64_t bytes, double factor) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
+}
+
+// Those that a word for sbatch asks for: "--gpus-per-node=a100:2", "-G2", "--tres-per-task=gres/gpu:2" → 2.
+int64_t gpus_in_option(std::string_view word) {
+  if (word.starts_with("--tres-per")) {
+    const size_t gpu = word.find("gpu");
+    return gpu == word.npos ? 0 : gpus_in(word.substr(gpu));
+  }
+  if (word.starts_with("-G")) return gpus_in(fmt::format("gpu:{}", word.substr(2)));
+  return word.starts_with("--gpus") ? gpus_in(fmt::format("gpu:{}", word.substr(word.find('=') + 1))) : 0;
 }
 
 }  // namespace
@@ -251,6 +260,7 @@ void to_json(nlohmann::json& json, const Executor& executor) {
           {"options", executor.options},     {"setup", executor.setup}};
   if (executor.seconds) json["seconds"] = *executor.seconds;
   if (executor.memory_bytes) json["memory_bytes"] = *executor.memory_bytes;
+  if (executor.max_gpu_hours) json["max_gpu_hours"] = *executor.max_gpu_hours;
   nlohmann::json& instead = json["instead"] = nlohmann::json::array();
   for (const Executor::Instead& entry : executor.instead) {
     instead.push_back({{"memory_above", entry.memory_above}, {"gres", entry.gres}});
@@ -270,31 +280,55 @@ void from_json(const nlohmann::json& json, Executor& executor) {
               .setup = json.at("setup").get<std::vector<std::string>>()};
   if (json.contains("seconds")) executor.seconds = json["seconds"].get<double>();
   if (json.contains("memory_bytes")) executor.memory_bytes = json["memory_bytes"].get<int64_t>();
+  if (json.contains("max_gpu_hours")) executor.max_gpu_hours = json["max_gpu_hours"].get<double>();
   for (const nlohmann::json& entry : json.at("instead")) {
     executor.instead.push_back({entry.at("memory_above"), entry.at("gres")});
   }
 }
 
-std::string gres_for(const Executor& executor, const Needs& needs) {
-  std::string gres = executor.gres;
-  if (needs.device != "cuda" || !needs.memory_bytes) return gres;
+Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger) {
+  const double factor = is_larger ? kLarger : 1;
+  Allocation allocation{.gres = executor.gres, .memory_bytes = executor.memory_bytes};
+  if (executor.memory_bytes) allocation.memory_bytes = scaled(*executor.memory_bytes, factor);
+  if (needs.device != "cuda" || !needs.memory_bytes) return allocation;
   for (const Executor::Instead& entry : executor.instead) {
-    if (*needs.memory_bytes > entry.memory_above) gres = entry.gres;
+    if (scaled(*needs.memory_bytes, factor) <= entry.memory_above) continue;
+    allocation.gres = entry.gres;
+    allocation.gpu_memory_above = entry.memory_above;
   }
-  return gres;
+  return allocation;
 }
 
-int64_t runs_at_once(const Executor& executor, const Needs& needs) {
+int64_t runs_at_once(const Executor& executor, const Needs& needs, const Allocation& allocation) {
   const int64_t by_cpus = executor.cpus / std::max(needs.threads, 1);
-  const int64_t by_gpus = needs.device == "cuda" ? gpus_in(gres_for(executor, needs)) : by_cpus;
-  const bool is_counted = needs.device != "cuda" && needs.memory_bytes.value_or(0) > 0 && executor.memory_bytes;
-  const int64_t by_memory = is_counted ? *executor.memory_bytes / *needs.memory_bytes : by_cpus;
+  const int64_t by_gpus = needs.device == "cuda" ? gpus_of(executor, allocation) : by_cpus;
+  const bool is_counted = needs.device != "cuda" && needs.memory_bytes.value_or(0) > 0 && allocation.memory_bytes;
+  const int64_t by_memory = is_counted ? *allocation.memory_bytes / *needs.memory_bytes : by_cpus;
   return needs.alone ? 1 : std::max<int64_t>(1, std::min({by_cpus, by_gpus, by_memory}));
+}
+
+int64_t gpus_of(const Executor& executor, const Allocation& allocation) {
+  if (const int64_t gpus = gpus_in(allocation.gres); gpus > 0) return gpus;
+  int64_t most = 0;
+  for (const std::string& word : executor.options) most = std::max(most, gpus_in_option(word));
+  return most;
+}
+
+std::map<Allocation, int64_t> workers_for(const Executor& executor, const std::map<Needs, int64_t>& runs,
+                                          const std::function<Allocation(const Needs&)>& allocation_of) {
+  std::map<Allocation, int64_t> workers;
+  for (const auto& [needs, count] : runs) {
+    if (count <= 0 || !never_fits(executor, needs).empty()) continue;
+    const Allocation allocation = allocation_of(needs);
+    const int64_t at_once = runs_at_once(executor, needs, allocation);
+    workers[allocation] += (count + at_once - 1) / at_once;
+  }
+  return workers;
 }
 
 std::string never_fits(const Executor& executor, const Needs& needs) {
   if (executor.kind == Executor::Kind::kWorkers) return "";
-  if (needs.device == "cuda" && gpus_in(gres_for(executor, needs)) == 0 && !has_gpu_option(executor)) {
+  if (needs.device == "cuda" && gpus_of(executor, allocation_for(executor, needs)) == 0) {
     return fmt::format("the executor {} has no GPU: its section needs gres, such as \"gpu:1\"", executor.name);
   }
   if (needs.device != "cuda" && executor.memory_bytes && needs.memory_bytes.value_or(0) > *executor.memory_bytes) {

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -49,6 +50,7 @@ struct Executor {
   std::vector<std::string> options = {};                // each begins with "-"
   std::vector<std::string> setup = {};                  // lines of shell
   std::vector<Instead> instead = {};                    // by memory_above, ascending
+  std::optional<double> max_gpu_hours = {};             // --max-gpu-hours, no key of a section; unset: no limit
 };
 
 /// $XDG_CONFIG_HOME/tearless/executors.toml (~/.config if that is not set). UserError if neither it nor HOME is set.
@@ -65,11 +67,28 @@ Executor find_executor(const std::string& name, const std::filesystem::path& fil
 void to_json(nlohmann::json& json, const Executor& executor);
 void from_json(const nlohmann::json& json, Executor& executor);
 
-/// The gres for runs with these needs; "" for none.
-std::string gres_for(const Executor& executor, const Needs& needs);
+/// What is asked of Slurm for one worker, as far as it differs by runs.
+struct Allocation {
+  std::string gres = {};                     // "": none
+  std::optional<int64_t> memory_bytes = {};  // of the machine; unset: Slurm's default
+  int64_t gpu_memory_above = 0;              // of a gres in place of the section's: its memory_above, in bytes
+  auto operator<=>(const Allocation&) const = default;
+};
+
+/// That of workers for runs with these needs. `is_larger`: half as much memory again, as far as the section says how
+/// much there is: of the machine, and of a GPU, if there is a gres for that.
+Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger = false);
 
 /// How many runs with these needs an allocation trains at once, at least 1.
-int64_t runs_at_once(const Executor& executor, const Needs& needs);
+int64_t runs_at_once(const Executor& executor, const Needs& needs, const Allocation& allocation);
+
+/// The GPUs of one worker, as far as gres or options name them.
+int64_t gpus_of(const Executor& executor, const Allocation& allocation);
+
+/// The workers that so many runs fill, by what is asked for each; at most `workers` of the section are asked for.
+/// `allocation_of`: as allocation_for(). Runs that it never trains are left out.
+std::map<Allocation, int64_t> workers_for(const Executor& executor, const std::map<Needs, int64_t>& runs,
+                                          const std::function<Allocation(const Needs&)>& allocation_of);
 
 /// Why it never trains runs with these needs, one phrase; "" if it does.
 std::string never_fits(const Executor& executor, const Needs& needs);

@@ -82,9 +82,10 @@ std::vector<std::string> sbatch_options(const Executor& executor, const Batch& b
   };
   add("--partition=", executor.partition);
   add("--account=", executor.account);
-  add("--gres=", batch.gres);
+  add("--gres=", batch.allocation.gres);
   add("--cpus-per-task=", std::to_string(executor.cpus));
-  if (executor.memory_bytes) add("--mem=", fmt::format("{}M", (*executor.memory_bytes + kMiB - 1) / kMiB));
+  const std::optional<int64_t>& memory = batch.allocation.memory_bytes;
+  if (memory) add("--mem=", fmt::format("{}M", (*memory + kMiB - 1) / kMiB));
   add("--time=", executor.time);
   std::vector<std::string> excluded = batch.not_on;  // sbatch takes only the last --exclude
   for (const std::string& option : executor.options) {

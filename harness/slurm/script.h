@@ -19,7 +19,7 @@ namespace tearless::harness {
 struct Batch {
   std::string token;  // 8 hex digits
   int64_t count = 1;  // workers
-  std::string gres = {};
+  Allocation allocation = {};
   std::vector<std::string> not_on = {};  // hosts
 };
 

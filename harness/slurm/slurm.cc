@@ -22,11 +22,12 @@ constexpr double kMaxTestSeconds = 60;
 constexpr double kMaxScancelSeconds = 60;
 constexpr double kRestAfterRefusal = 300;
 constexpr double kRestAfterSilence = 60;
-constexpr double kIdle = 60;       // without waiting runs, before pending jobs are cancelled
-constexpr double kLeftOut = 3600;  // a node that ends jobs before their workers begin
-constexpr double kUnseen = 300;    // a job that runs without its worker being seen
-constexpr double kFreshList = 60;  // older lists may be of before the worker fell silent
-constexpr int kMaxMisses = 2;      // lists without a job, after which it does not count; 30 s between two
+constexpr int64_t kWriteUseEvery = 300;  // that each job has run longer
+constexpr double kIdle = 60;             // without waiting runs, before pending jobs are cancelled
+constexpr double kLeftOut = 3600;        // a node that ends jobs before their workers begin
+constexpr double kUnseen = 300;          // a job that runs without its worker being seen
+constexpr double kFreshList = 60;        // older lists may be of before the worker fell silent
+constexpr int kMaxMisses = 2;            // lists without a job, after which it does not count; 30 s between two
 constexpr size_t kMaxKeptSubmissions = 50;
 constexpr size_t kMaxRememberedJobs = 10'000;
 constexpr int64_t kMaxWorkersAtOnce = 1000;
@@ -41,7 +42,8 @@ std::string refusal_by_test(SlurmCommands& commands, const Workspace& workspace,
   for (const Executor::Instead& instead : executor.instead) kinds.insert(instead.gres);
   const fs::path folder = fs::absolute(jobs_folder(workspace)).lexically_normal();
   for (const std::string& gres : kinds) {
-    std::vector<std::string> words = sbatch_options(executor, {.token = new_token(), .gres = gres}, folder);
+    std::vector<std::string> words = sbatch_options(
+        executor, {.token = new_token(), .allocation = {.gres = gres, .memory_bytes = executor.memory_bytes}}, folder);
     words.insert(words.begin(), {"sbatch", "--test-only"});
     words.emplace_back("--wrap=true");
     const Outcome outcome = outcome_of_test(say(commands, words, kMaxTestSeconds));
@@ -70,18 +72,26 @@ Slurm::Slurm(const Workspace& workspace, Executor executor, fs::path tearless, s
   make_folders(folder_);
   clear_submissions(folder_, kMaxKeptSubmissions);
   for (WorkerSubmission& record : read_submissions(folder_, executor_.name)) {
-    if (record.state == WorkerSubmission::State::kOver) continue;
+    if (record.state == WorkerSubmission::State::kOver) {
+      gpu_seconds_of_over_ += record.gpu_seconds();
+      continue;
+    }
     const auto count = static_cast<size_t>(std::clamp<int64_t>(record.count, 0, kMaxWorkersAtOnce));
     tracked_.push_back({.record = std::move(record), .elements = std::vector<Element>(count), .answered_at = now_()});
   }
   needs_list_ = !tracked_.empty();
 }
 
-void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) {
+void Slurm::expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive,
+                   const std::set<std::string>& not_on) {
+  not_on_ = not_on;
   commands_->poll();
   list_->poll();
   note_workers(alive);
   if (list_->answers() != read_answers_) read_list();
+  for (const auto& [needs, runs] : waiting) {
+    if (needs.alone && !needs.resource_class.empty()) larger_.insert(needs.resource_class);
+  }
   const auto submitted = std::ssize(tracked_) - (batch_ ? 1 : 0);
   if (submitted > 0) list_->want();
   const Demand demand = demand_of(waiting);
@@ -98,6 +108,8 @@ void Slurm::note_workers(const std::vector<ClusterWorker>& alive) {
   }
   for (const ClusterWorker& worker : alive) {
     alive_[worker.job].insert(worker.name);
+    const auto listed = jobs_.find(worker.job);
+    if (listed != jobs_.end() && !listed->second.node.empty()) node_of_[worker.host] = listed->second.node;
     const auto job = worker_job(worker.job);
     if (!job) continue;
     const auto found = by_token.find(job->token);
@@ -122,7 +134,9 @@ void Slurm::read_list() {
   }
   for (Tracked& tracked : tracked_) find_jobs(tracked, by_token[tracked.record.token]);
   for (Tracked& tracked : tracked_) {
+    note_use(tracked);
     if (!is_over(tracked)) continue;
+    gpu_seconds_of_over_ += tracked.record.gpu_seconds();
     tracked.record.state = WorkerSubmission::State::kOver;
     if (tracked.record.job.empty()) {  // it was never submitted
       remove_submission(folder_, tracked.record.token);
@@ -181,6 +195,37 @@ bool Slurm::is_over(const Tracked& tracked) const {
   return std::ranges::all_of(tracked.elements, &Element::is_over);
 }
 
+// A job that was queued again counts from then on: its longest time is kept.
+void Slurm::note_use(Tracked& tracked) {
+  for (size_t task = 0; task < tracked.elements.size(); ++task) {
+    const std::optional<SlurmJob>& job = tracked.elements[task].job;
+    if (!job || job->seconds == 0) continue;
+    int64_t& seconds = tracked.record.seconds[static_cast<int64_t>(task)];
+    seconds = std::max(seconds, job->seconds);
+  }
+  const int64_t now = tracked.record.gpu_seconds();
+  if (now - tracked.gpu_seconds_written < kWriteUseEvery * tracked.record.gpus || now == 0) return;
+  tracked.gpu_seconds_written = now;
+  write_submission(folder_, tracked.record);
+}
+
+int64_t Slurm::gpu_seconds() const {
+  int64_t sum = gpu_seconds_of_over_;
+  for (const Tracked& tracked : tracked_) sum += tracked.record.gpu_seconds();
+  return sum;
+}
+
+bool Slurm::is_used_up() const {
+  return executor_.max_gpu_hours && static_cast<double>(gpu_seconds()) >= 3600 * *executor_.max_gpu_hours;
+}
+
+std::vector<std::string> Slurm::notes() const {
+  if (!executor_.max_gpu_hours) return {};
+  return {fmt::format("{}: {:.1f} of {:g} GPU hours are used{}", executor_.name,
+                      static_cast<double>(gpu_seconds()) / 3600, *executor_.max_gpu_hours,
+                      is_used_up() ? ", and no further workers are submitted (--max-gpu-hours)" : "")};
+}
+
 // Jobs that this service has submitted, and that ended before a worker was seen.
 void Slurm::note_lost(Tracked& tracked) {
   if (!tracked.is_own || tracked.record.state != WorkerSubmission::State::kKnown) return;
@@ -200,7 +245,7 @@ void Slurm::note_lost(Tracked& tracked) {
     if (job.node.empty() || job.word == "CANCELLED") {
       rest(kRestAfterRefusal, what);
     } else {
-      leave_out(job.node, now_() + kLeftOut);
+      left_out_[job.node] = now_() + kLeftOut;
       problem_ = fmt::format("{}: {} is left out for an hour; see {}", what, job.node,
                              (folder_ / output_name(tracked.record.token, static_cast<int64_t>(task))).string());
     }
@@ -210,36 +255,41 @@ void Slurm::note_lost(Tracked& tracked) {
 // --- how many --------------------------------------------------------------------------------------------------------
 
 Slurm::Demand Slurm::demand_of(const std::map<Needs, int64_t>& waiting) const {
-  Demand demand;
-  for (const auto& [needs, runs] : waiting) {
-    if (runs <= 0 || !never_fits(needs).empty()) continue;
-    const int64_t at_once = runs_at_once(executor_, needs);
-    demand[gres_for(executor_, needs)] += (runs + at_once - 1) / at_once;
-  }
-  return demand;
+  return workers_for(executor_, waiting, [this](const Needs& needs) { return allocation_of(needs); });
 }
 
-// Workers that were asked for and may come, or are there. With `gres`: those that may come, of this one.
-int64_t Slurm::occupied(const std::string* gres) const {
+Allocation Slurm::allocation_of(const Needs& needs) const {
+  return allocation_for(executor_, needs, has_larger_ && (needs.alone || larger_.contains(needs.resource_class)));
+}
+
+int64_t Slurm::memory_above(const Needs& needs) const {
+  const Allocation allocation = allocation_of(needs);
+  if (needs.device == "cuda") return allocation.gpu_memory_above;
+  return allocation.memory_bytes > executor_.memory_bytes ? *executor_.memory_bytes : 0;
+}
+
+// Workers that were asked for and may come, or are there. With `allocation`: those that may come, with this one.
+int64_t Slurm::occupied(const Allocation* allocation) const {
   int64_t sum = 0;
   for (const Tracked& tracked : tracked_) {
-    if (gres && tracked.record.gres != *gres) continue;
-    sum += std::ranges::count_if(
-        tracked.elements, [&](const Element& element) { return !element.is_over() && !(gres && element.has_worker); });
+    if (allocation && tracked.record.allocation != *allocation) continue;
+    sum += std::ranges::count_if(tracked.elements, [&](const Element& element) {
+      return !element.is_over() && !(allocation && element.has_worker);
+    });
   }
   return sum;
 }
 
 void Slurm::submit_if_needed(const Demand& demand) {
-  if (batch_ || needs_list_ || now_() < rests_until_) return;
+  if (batch_ || needs_list_ || is_used_up() || now_() < rests_until_) return;
   const bool is_unknown = std::ranges::any_of(
       tracked_, [](const Tracked& tracked) { return tracked.record.state == WorkerSubmission::State::kAsked; });
   if (is_unknown) return;
   const int64_t room = executor_.workers - occupied(nullptr);
-  for (const auto& [gres, workers] : demand) {
-    const int64_t missing = std::min({workers - occupied(&gres), room, most_at_once_});
+  for (const auto& [allocation, workers] : demand) {
+    const int64_t missing = std::min({workers - occupied(&allocation), room, most_at_once_});
     if (missing <= 0) continue;
-    return begin(gres, missing);
+    return begin(allocation, missing);
   }
 }
 
@@ -248,25 +298,34 @@ void Slurm::rest(double seconds, std::string why) {
   problem_ = std::move(why);
 }
 
-std::vector<std::string> Slurm::hosts_left_out() {
+// A host of which no job in the list has told Slurm's name is not left out: sbatch would refuse another one.
+std::vector<std::string> Slurm::nodes_left_out() {
   const double now = now_();
-  std::erase_if(left_out_, [now](const auto& host) { return host.second <= now; });
-  std::vector<std::string> hosts;
-  for (const auto& [host, until] : left_out_) hosts.push_back(host);
-  return hosts;
+  std::erase_if(left_out_, [now](const auto& node) { return node.second <= now; });
+  std::set<std::string> nodes;
+  for (const auto& [node, until] : left_out_) nodes.insert(node);
+  for (const std::string& host : not_on_) {
+    const auto node = node_of_.find(host);
+    if (excludes_ && node != node_of_.end()) nodes.insert(node->second);
+  }
+  return {nodes.begin(), nodes.end()};
 }
 
 // --- one submission --------------------------------------------------------------------------------------------------
 
-void Slurm::begin(const std::string& gres, int64_t count) {
-  Batch batch{.token = new_token(), .count = count, .gres = gres, .not_on = hosts_left_out()};
-  const WorkerSubmission record{
-      .token = batch.token, .executor = executor_.name, .gres = gres, .count = count, .at = utc_now()};
+void Slurm::begin(const Allocation& allocation, int64_t count) {
+  Batch batch{.token = new_token(), .count = count, .allocation = allocation, .not_on = nodes_left_out()};
+  const WorkerSubmission record{.token = batch.token,
+                                .executor = executor_.name,
+                                .allocation = allocation,
+                                .count = count,
+                                .at = utc_now(),
+                                .gpus = gpus_of(executor_, allocation)};
   write_submission(folder_, record);
   write_atomically(script_of(batch.token), batch_script(executor_, batch, folder_, root_, tearless_));
   tracked_.push_back({.record = record, .elements = std::vector<Element>(static_cast<size_t>(count)), .is_own = true});
   batch_ = std::move(batch);
-  if (tested_.contains(gres)) return call_sbatch();
+  if (tested_.contains(allocation)) return call_sbatch();
   std::vector<std::string> words = sbatch_options(executor_, *batch_, folder_);
   words.insert(words.begin(), {"sbatch", "--test-only"});
   words.push_back(script_of(batch_->token).string());
@@ -277,7 +336,7 @@ void Slurm::on_test(const Said& said) {
   const Outcome outcome = outcome_of_test(said);
   const bool is_refused = outcome.kind == Outcome::Kind::kRefused || outcome.kind == Outcome::Kind::kLimit;
   if (is_refused || is_silence(said)) return take_back(outcome);
-  tested_.insert(batch_->gres);
+  tested_.insert(batch_->allocation);
   call_sbatch();
 }
 
@@ -308,8 +367,13 @@ void Slurm::on_submitted(const Said& said) {
 void Slurm::take_back(const Outcome& outcome) {
   const Batch batch = *std::exchange(batch_, std::nullopt);
   tracked_.pop_back();
-  tested_.erase(batch.gres);
-  if (outcome.kind == Outcome::Kind::kLimit && batch.count > 1) {
+  tested_.erase(batch.allocation);
+  const bool is_larger = batch.allocation.memory_bytes > executor_.memory_bytes;
+  if (is_larger && outcome.kind == Outcome::Kind::kRefused) {
+    has_larger_ = false;
+    problem_ =
+        fmt::format("sbatch refused half as much memory again for runs that ran out of it: {}", outcome.sentence);
+  } else if (outcome.kind == Outcome::Kind::kLimit && batch.count > 1) {
     most_at_once_ = batch.count / 2;
     problem_ = fmt::format("sbatch refused {}: {}", counted(batch.count, "worker"), outcome.sentence);
   } else if (outcome.kind == Outcome::Kind::kUnknown) {
@@ -317,8 +381,10 @@ void Slurm::take_back(const Outcome& outcome) {
   } else {
     rest(kRestAfterRefusal, "sbatch: " + outcome.sentence);
   }
-  // The name of a host that Slurm does not know: a worker's, which is not always its node's.
-  if (outcome.sentence.find("Invalid node name") != std::string::npos) left_out_.clear();
+  if (outcome.sentence.find("Invalid node name") != std::string::npos) {  // one that the cluster has no more
+    left_out_.clear();
+    excludes_ = false;
+  }
   remove_submission(folder_, batch.token);
 }
 
@@ -326,9 +392,9 @@ void Slurm::take_back(const Outcome& outcome) {
 
 void Slurm::cancel_if_idle(const Demand& demand) {
   const double now = now_();
-  for (const auto& [gres, workers] : demand) last_wanted_[gres] = now;
+  for (const auto& [allocation, workers] : demand) last_wanted_[allocation] = now;
   for (Tracked& tracked : tracked_) {
-    const double last_wanted = last_wanted_.emplace(tracked.record.gres, now).first->second;
+    const double last_wanted = last_wanted_.emplace(tracked.record.allocation, now).first->second;
     const bool is_pending = std::ranges::any_of(tracked.elements, [](const Element& element) {
       return element.job && element.job->state() == JobState::kPending;
     });
@@ -367,8 +433,10 @@ std::optional<Machines::Fate> Slurm::fate_of(const ClusterWorker& worker) {
   const SlurmJob& job = found->second;
   const StateWord meaning = meaning_of(job.word);
   if (meaning.state == JobState::kEnded) {  // also if it was forgotten since
-    return Fate{meaning.failure, fmt::format("its job {} {} ({}){}", job.id(), meaning.phrase, job.word,
-                                             job.node.empty() ? "" : " on " + job.node)};
+    return Fate{.failure = meaning.failure,
+                .reason = fmt::format("its job {} {} ({}){}", job.id(), meaning.phrase, job.word,
+                                      job.node.empty() ? "" : " on " + job.node),
+                .is_time_over = job.word == "TIMEOUT"};
   }
   const bool is_listed = std::ranges::any_of(
       list_->jobs(), [&](const SlurmJob& listed) { return listed.task && key_of(listed) == worker.job; });
@@ -403,6 +471,7 @@ std::string Slurm::why_none() const {
     }
   }
   std::vector<std::string> phrases;
+  if (is_used_up()) phrases = notes();
   if (!unseen.empty()) phrases.push_back(unseen);
   if (!problem_.empty()) phrases.push_back(problem_);
   for (const auto& [reason, count] : pending) {

@@ -62,16 +62,33 @@ bool is_state_word(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
 }
 
-// Of "%F|%K|%T|%N|%j|%r". The reason is last, as it may have any character; a name that has a "|" is not ours.
+// Of "1-02:03:04", "2:03:04" or "3:04"; 0 for anything else, as for a job that has not begun.
+int64_t seconds_in_time(std::string_view text) {
+  const size_t dash = text.find('-');
+  const auto days = dash == text.npos ? std::optional<int64_t>(0) : whole_number_in(text.substr(0, dash));
+  if (dash != text.npos) text.remove_prefix(dash + 1);
+  if (std::ranges::count(text, ':') > 2) return 0;
+  int64_t seconds = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(':', begin), text.size());
+    const auto part = whole_number_in(text.substr(begin, end - begin));
+    if (!part) return 0;
+    seconds = 60 * seconds + *part;
+    begin = end + 1;
+  }
+  return days ? 86'400 * *days + seconds : 0;
+}
+
+// Of "%F|%K|%T|%N|%M|%j|%r". The reason is last, as it may have any character; a name that has a "|" is not ours.
 std::optional<SlurmJob> job_in(std::string_view line) {
-  std::array<std::string_view, 6> fields;
+  std::array<std::string_view, 7> fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     const size_t end = i + 1 < fields.size() ? line.find('|') : line.size();
     if (end == line.npos) return std::nullopt;
     fields[i] = line.substr(0, end);
     line.remove_prefix(std::min(end + 1, line.size()));
   }
-  const auto& [array, task, word, node, name, reason] = fields;
+  const auto& [array, task, word, node, time, name, reason] = fields;
   const bool is_element = task != "N/A";
   if (!whole_number_in(array) || (is_element && !whole_number_in(task)) || !is_state_word(word)) return std::nullopt;
   return SlurmJob{.array = std::string(array),
@@ -79,7 +96,8 @@ std::optional<SlurmJob> job_in(std::string_view line) {
                   .word = std::string(word),
                   .node = printable(node),
                   .name = printable(name),
-                  .reason = printable(reason)};
+                  .reason = printable(reason),
+                  .seconds = seconds_in_time(time)};
 }
 
 }  // namespace
@@ -92,7 +110,7 @@ StateWord meaning_of(std::string_view word) {
 std::string SlurmJob::id() const { return task ? array + "_" + std::to_string(*task) : array; }
 
 std::vector<std::string> squeue_words() {
-  return {"squeue", "-h", "-r", "-u", std::to_string(::getuid()), "-t", "all", "-o", "%F|%K|%T|%N|%j|%r"};
+  return {"squeue", "-h", "-r", "-u", std::to_string(::getuid()), "-t", "all", "-o", "%F|%K|%T|%N|%M|%j|%r"};
 }
 
 std::optional<std::vector<SlurmJob>> jobs_in(const Said& said) {

@@ -34,7 +34,8 @@ struct SlurmJob {
   std::string word;             // Slurm's for its state: "PENDING"
   std::string node;             // one or several; "" if it has none
   std::string name;
-  std::string reason;  // why it waits or failed: "Priority"; "None" if there is none
+  std::string reason;   // why it waits or failed: "Priority"; "None" if there is none
+  int64_t seconds = 0;  // that it has run, since it was queued again last
 
   JobState state() const { return meaning_of(word).state; }
   std::string id() const;  ///< as people write it: "17_3"

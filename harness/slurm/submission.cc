@@ -103,13 +103,17 @@ std::optional<WorkerSubmission> read_submission(const fs::path& file) {
   try {
     const auto state = std::ranges::find(kStates, json->at("state").get<std::string>());
     if (state == std::end(kStates)) return std::nullopt;
+    Allocation allocation{.gres = json->at("gres"), .gpu_memory_above = json->value("gpu_memory_above", int64_t{0})};
+    if (json->contains("memory_bytes")) allocation.memory_bytes = json->at("memory_bytes").get<int64_t>();
     return WorkerSubmission{.token = file.stem().string(),
                             .executor = json->at("executor"),
-                            .gres = json->at("gres"),
+                            .allocation = std::move(allocation),
                             .count = json->at("count"),
                             .state = static_cast<WorkerSubmission::State>(state - std::begin(kStates)),
                             .job = json->at("job"),
-                            .at = json->at("at")};
+                            .at = json->at("at"),
+                            .seconds = json->value("seconds", std::map<int64_t, int64_t>()),
+                            .gpus = json->value("gpus", int64_t{0})};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -128,13 +132,17 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 std::string new_token() { return fmt::format("{:08x}", std::random_device{}()); }
 
 void write_submission(const fs::path& folder, const WorkerSubmission& submission) {
-  write_atomically(folder / (submission.token + ".json"),
-                   sealed({{"executor", submission.executor},
-                           {"gres", submission.gres},
-                           {"count", submission.count},
-                           {"state", kStates[static_cast<size_t>(submission.state)]},
-                           {"job", submission.job},
-                           {"at", submission.at}}));
+  nlohmann::json json = {{"executor", submission.executor},
+                         {"gres", submission.allocation.gres},
+                         {"gpu_memory_above", submission.allocation.gpu_memory_above},
+                         {"count", submission.count},
+                         {"state", kStates[static_cast<size_t>(submission.state)]},
+                         {"job", submission.job},
+                         {"at", submission.at},
+                         {"seconds", submission.seconds},
+                         {"gpus", submission.gpus}};
+  if (submission.allocation.memory_bytes) json["memory_bytes"] = *submission.allocation.memory_bytes;
+  write_atomically(folder / (submission.token + ".json"), sealed(std::move(json)));
 }
 
 std::vector<WorkerSubmission> read_submissions(const fs::path& folder, const std::string& executor) {
@@ -147,10 +155,19 @@ std::vector<WorkerSubmission> read_submissions(const fs::path& folder, const std
   return submissions;
 }
 
+int64_t WorkerSubmission::gpu_seconds() const {
+  int64_t sum = 0;
+  for (const auto& [task, each] : seconds) sum += each;
+  return sum * gpus;
+}
+
 void remove_submission(const fs::path& folder, const std::string& token) {
-  remove_file(folder / (token + ".json"));  // first: without it the others are nobody's
+  const fs::path record = folder / (token + ".json");
+  const auto submission = read_submission(record);
+  const bool stays = submission && submission->gpu_seconds() > 0;
+  if (!stays) remove_file(record);  // first: without it the others are nobody's
   for (const fs::path& file : files_in(folder)) {
-    if (token_of_file(file) == token) remove_file(file);
+    if (token_of_file(file) == token && file != record) remove_file(file);
   }
 }
 

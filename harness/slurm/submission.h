@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "harness/slurm/commands.h"
+#include "harness/slurm/executor.h"
 
 namespace tearless::harness {
 
@@ -24,11 +26,15 @@ struct WorkerSubmission {
   enum class State { kAsked, kKnown, kOver };  // kOver: its jobs have ended, or left squeue's list
   std::string token;
   std::string executor;
-  std::string gres;
+  Allocation allocation;
   int64_t count = 0;  // workers
   State state = State::kAsked;
-  std::string job = {};  // the array's id; "" while it is asked
-  std::string at = {};   // when it was made, for people
+  std::string job = {};                     // the array's id; "" while it is asked
+  std::string at = {};                      // when it was made, for people
+  std::map<int64_t, int64_t> seconds = {};  // task → that its job has run, as far as was seen
+  int64_t gpus = 0;                         // of each worker
+
+  int64_t gpu_seconds() const;
 };
 
 /// 8 random hex digits.
@@ -40,7 +46,7 @@ void write_submission(const std::filesystem::path& folder, const WorkerSubmissio
 /// Those of one executor. A file that is damaged is left out.
 std::vector<WorkerSubmission> read_submissions(const std::filesystem::path& folder, const std::string& executor);
 
-/// Removes what a submission has in `folder`.
+/// Removes what a submission has in `folder`, but for the record of one that used GPUs: what was used stays known.
 void remove_submission(const std::filesystem::path& folder, const std::string& token);
 
 /// Removes what is left of submissions that are over, but for those that came last, and scripts without a submission.

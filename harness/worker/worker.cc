@@ -87,7 +87,9 @@ class Worker {
              .executor = worker.executor,
              .job = worker.job,
              .cores = std::ssize(options.capacity.cores),
-             .memory_bytes = options.capacity.memory_bytes};
+             .memory_bytes = options.capacity.memory_bytes,
+             .processor = options.capacity.processor,
+             .until_seconds = worker.until_seconds};
     for (const Device& device : options.capacity.devices) {
       facts.devices.push_back({.name = device.name, .memory_bytes = device.memory_bytes});
     }
@@ -223,7 +225,7 @@ class Worker {
     for (const OpenGrant& grant : board.grants) {
       const bool waits = std::ranges::any_of(claimed_, [](const auto& entry) { return !entry.second.is_started; });
       if (waits) return;  // for files, and it needs the room that there is
-      if (grant.needs.executor != options_.executor) continue;
+      if (!fits(facts_, grant.needs, grant.memory_above) || grant.not_on.contains(facts_.host)) continue;
       if (claimed_.contains(grant.id) || launcher_.refusal_of(grant.needs)) continue;
       if (!tried_.insert({grant.id, grant.attempt}).second) continue;
       const RunDirectory run = options_.workspace.run(grant.id);

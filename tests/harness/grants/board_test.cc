@@ -28,7 +28,7 @@ Board board(int64_t beat, int grants) {
                       .declared = true,
                       .alone = i == 1,
                       .executor = "workers"};
-    made.grants.push_back({std::to_string(beat), i, needs});
+    made.grants.push_back({std::to_string(beat), i, needs, {"n" + std::to_string(i)}, i});
   }
   made.stops = {{"a", 1, Stop::kOnRequest, 30}, {"b", 2, Stop::kStalled, 5}, {"c", 3, Stop::kAtOnce, 0}};
   return made;
@@ -45,6 +45,8 @@ TEST(Board, IsReadAsItWasWritten) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(read.grants[i].id, "7");
     EXPECT_EQ(read.grants[i].attempt, i);
+    EXPECT_THAT(read.grants[i].not_on, testing::ElementsAre("n" + std::to_string(i)));
+    EXPECT_EQ(read.grants[i].memory_above, i);
     EXPECT_EQ(read.grants[i].needs, board(7, 3).grants[i].needs);
   }
   ASSERT_EQ(read.stops.size(), 3u);

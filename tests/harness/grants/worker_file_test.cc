@@ -21,7 +21,9 @@ const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
                             .host = "n1",
                             .cores = 16,
                             .memory_bytes = 1 << 20,
-                            .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}}};
+                            .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}},
+                            .processor = "Xeon",
+                            .until_seconds = 90};
 
 class WorkerFileTest : public testing::Test {
  protected:
@@ -32,6 +34,29 @@ class WorkerFileTest : public testing::Test {
   fs::path file_ = folder_ / "workers/n1-0a1b2c3d.jsonl";
   WorkerTail tail_{file_};
 };
+
+TEST(WorkerFits, ByExecutorDeviceAndMemory) {
+  WorkerFacts cpu = kFacts, gpu = kFacts, unknown = kFacts;
+  cpu.devices.clear();
+  cpu.memory_bytes = 100;
+  gpu.devices = {{.name = "A100", .memory_bytes = 40}, {.name = "H100", .memory_bytes = 80}};
+  unknown.memory_bytes = 0;
+  const Needs any{.executor = kWorkers}, cuda{.device = "cuda", .executor = kWorkers};
+  EXPECT_TRUE(fits(cpu, any, 99));
+  EXPECT_FALSE(fits(cpu, any, 100));
+  EXPECT_FALSE(fits(cpu, {.executor = "other"}, 0));
+  EXPECT_FALSE(fits(cpu, cuda, 0));
+  EXPECT_TRUE(fits(gpu, cuda, 79));
+  EXPECT_FALSE(fits(gpu, cuda, 80));
+  const Needs declared{.device = "cuda", .memory_bytes = 81, .declared = true, .executor = kWorkers};
+  EXPECT_FALSE(fits(gpu, declared, 0));
+  EXPECT_TRUE(fits(unknown, any, 99)) << "how much it has is not known";
+  EXPECT_TRUE(fits(cpu, {.executor = kWorkers, .kind = "Xeon"}, 0));
+  EXPECT_FALSE(fits(cpu, {.executor = kWorkers, .kind = "EPYC"}, 0));
+  EXPECT_TRUE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "A100"}, 39));
+  EXPECT_FALSE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "A100"}, 40)) << "only the other has more";
+  EXPECT_FALSE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "Xeon"}, 0));
+}
 
 TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   EXPECT_FALSE(tail_.read().grew) << "it is not there yet";
@@ -46,6 +71,8 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   ASSERT_EQ(news.facts->devices.size(), 1u);
   EXPECT_EQ(news.facts->devices[0].name, "NVIDIA H100");
   EXPECT_EQ(news.facts->devices[0].memory_bytes, 80);
+  EXPECT_EQ(news.facts->until_seconds, 90);
+  EXPECT_EQ(news.facts->processor, "Xeon");
   file.claimed("a", 3);
   file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"DONE", "12ab"}}});
   file.bye("idle");

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class WorkerLauncherTest : public testing::Test {
  protected:
@@ -46,12 +47,13 @@ class WorkerLauncherTest : public testing::Test {
   WorkerFile& worker(const std::string& name, std::vector<WorkerDevice> devices = {},
                      const std::string& executor = kWorkers) {
     const WorkerFacts facts{.name = name,
-                            .host = "n1",
+                            .host = name.substr(0, name.find('-')),
                             .executor = executor,
                             .job = executor == kWorkers ? "" : "17_0@1a2b3c4d",
                             .cores = 2,
                             .memory_bytes = 100,
-                            .devices = std::move(devices)};
+                            .devices = std::move(devices),
+                            .until_seconds = until_};
     WorkerFile& file =
         *workers_.emplace(name, std::make_unique<WorkerFile>(folder_ / "queue/workers", facts)).first->second;
     later();
@@ -109,6 +111,7 @@ class WorkerLauncherTest : public testing::Test {
   test::TempFolder folder_;
   Workspace workspace_{folder_.path()};
   double now_ = 1000;
+  std::optional<double> until_;  // of the next worker
   std::map<std::string, std::unique_ptr<WorkerFile>> workers_;
   std::map<std::string, Launcher::End> ended_;
   std::unique_ptr<WorkerLauncher> launcher_;
@@ -304,18 +307,23 @@ TEST_F(WorkerLauncherTest, AnAttemptOfASilentWorkerIsGivenUp) {
 struct Cluster {
   std::map<Needs, int64_t> waiting = {};
   std::vector<ClusterWorker> alive = {};
+  std::set<std::string> not_on = {};
   std::optional<Machines::Fate> fate = {};
+  int64_t memory_above = 0;
 };
 
 class FakeMachines : public Machines {
  public:
   explicit FakeMachines(Cluster& cluster) : cluster_(cluster) {}
-  void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive) override {
+  void expect(const std::map<Needs, int64_t>& waiting, const std::vector<ClusterWorker>& alive,
+              const std::set<std::string>& not_on) override {
     cluster_.waiting = waiting;
     cluster_.alive = alive;
+    cluster_.not_on = not_on;
   }
   std::optional<Fate> fate_of(const ClusterWorker&) override { return cluster_.fate; }
   std::string never_fits(const Needs& needs) const override { return needs.device == "cuda" ? "it has no GPU" : ""; }
+  int64_t memory_above(const Needs&) const override { return cluster_.memory_above; }
   std::string why_none() const override { return "2 jobs pending (Priority)"; }
 
  private:
@@ -324,7 +332,9 @@ class FakeMachines : public Machines {
 
 class ClusterTest : public WorkerLauncherTest {
  protected:
-  ClusterTest() {
+  ClusterTest() { restart_cluster(); }
+
+  void restart_cluster() {
     restart([this](const std::string& executor) {
       return executor == "a100" ? std::make_unique<FakeMachines>(cluster_) : nullptr;
     });
@@ -353,6 +363,16 @@ TEST_F(ClusterTest, SaysWhyARunWaitsOrNeverStarts) {
   EXPECT_TRUE(never && never->for_good && never->why == "it has no GPU");
   worker("n2-2", {}, "a100");
   EXPECT_EQ(why_not(needs_), "");
+}
+
+TEST_F(ClusterTest, ARunThatNeedsALargerAllocationIsForItsWorkersAlone) {
+  worker("n1-1", {}, "a100");
+  cluster_.memory_above = 100;
+  EXPECT_THAT(why_not(needs_), HasSubstr("2 jobs pending")) << "the worker has just as much";
+  cluster_.memory_above = 99;
+  EXPECT_EQ(why_not(needs_), "");
+  start(1, needs_);
+  EXPECT_EQ(board().grants.at(0).memory_above, 99);
 }
 
 TEST_F(ClusterTest, KnowsBeforeTheLongSilenceHowAJobEnded) {
@@ -430,6 +450,278 @@ TEST_F(WorkerLauncherTest, AWorkerThatHasSaidByeHasNothingMore) {
   later();
   EXPECT_FALSE(fs::exists(folder_ / "queue/workers/n1-1.jsonl")) << "and is forgotten";
   EXPECT_THAT(board().seen, IsEmpty());
+}
+
+// --- machines that may be at fault -----------------------------------------------------------------------------------
+
+class BadMachineTest : public ClusterTest {
+ protected:
+  // On the host of the worker that takes it, the run's program ends so.
+  void fail_on(const std::string& name, int number, int code = 1, double seconds = 5) {
+    start(number, needs_);
+    claim(number, name);
+    workers_.at(name)->claimed(run(number).id(), run(number).newest_attempt());
+    later();
+    later(seconds);
+    for (auto& [each, file] : workers_) file->beat();
+    later();
+    test::write_text(run(number).attempt(run(number).newest_attempt()) / "exit.json", sealed({{"code", code}}));
+    report(number, name);
+    later();
+  }
+  Verdict verdict(int number) const { return verdict_of(run(number), run(number).newest_attempt()); }
+};
+
+TEST_F(BadMachineTest, AQuickFailureCostsNothingWhereAnotherMachineIsThere) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  fail_on("n1-1", 1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("exit code 1; n1 may be at fault: it is tried elsewhere"));
+  EXPECT_FALSE(ended_.at(run(1).id()).never_began);
+  start(1, needs_);
+  EXPECT_THAT(board().grants.at(0).not_on, ElementsAre("n1"));
+  EXPECT_EQ(launcher_->where(run(1).id()), "granted; no worker has taken it yet, not on n1");
+  claim(1, "n2-2");
+  test::write_text(run(1).attempt(2) / "exit.json", sealed({{"code", 1}}));
+  report(1, "n2-2");
+  later();
+  EXPECT_EQ(verdict(1).failure, FailureClass::kCrashed) << "on a second machine it is the run's";
+}
+
+TEST_F(BadMachineTest, WithOneMachineAloneItCostsATry) {
+  worker("n1-1", {}, "a100");
+  worker("n1-2", {}, "a100");
+  worker("n2-3");  // of another executor
+  fail_on("n1-1", 1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kCrashed);
+}
+
+TEST_F(BadMachineTest, OfWhatIsNotAMachinesFaultTheClassStands) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  fail_on("n1-1", 1, kExitOutOfMemory);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kOutOfMemory);
+  fail_on("n1-1", 2, kExitData);
+  EXPECT_EQ(verdict(2).failure, FailureClass::kData);
+  fail_on("n1-1", 3, 1, 60);
+  EXPECT_EQ(verdict(3).failure, FailureClass::kCrashed) << "it lived for a minute";
+  fail_on("n1-1", 4, kExitMachine);
+  EXPECT_EQ(verdict(4).failure, FailureClass::kStopped) << "its disk may be full, and another one's not";
+}
+
+TEST_F(BadMachineTest, ARunThatWroteACheckpointGotOn) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  const RunDirectory work = claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  make_folders(work.checkpoint(3));
+  test::write_text(run(1).attempt(1) / "exit.json", sealed({{"code", 1}}));
+  report(1, "n1-1");
+  later();
+  EXPECT_EQ(verdict(1).failure, FailureClass::kCrashed);
+  fail_on("n1-1", 1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped) << "without a new one it did not";
+}
+
+TEST_F(BadMachineTest, AFaultBeforeTheProgramBeganIsNoEnd) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  report(1, "n1-1", "no room for the copy");
+  later();
+  EXPECT_EQ(ended_.at(run(1).id()).fault, "");
+  EXPECT_TRUE(ended_.at(run(1).id()).never_began);
+  EXPECT_THAT(grant_end_of(run(1), 1).reason, HasSubstr("no room for the copy; n1 may be at fault"));
+}
+
+TEST_F(BadMachineTest, AWorkerThatIsLostWithARunThatItHasJustBegunIs) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  later(599);
+  workers_.at("n2-2")->beat();
+  later(2);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("its worker n1-1 gives no sign of life; n1 may be at fault"));
+  EXPECT_EQ(board().stops.size(), 1u) << "it may live";
+}
+
+TEST_F(BadMachineTest, TwoRunsLeaveAMachineOutAndItIsNamed) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  fail_on("n1-1", 1);
+  EXPECT_THAT(launcher_->notes(), IsEmpty());
+  fail_on("n1-1", 2);
+  workers_.at("n2-2")->beat();
+  start(3, needs_);
+  EXPECT_THAT(board().grants.at(0).not_on, ElementsAre("n1"));
+  ASSERT_THAT(launcher_->notes(), SizeIs(1));
+  EXPECT_THAT(launcher_->notes()[0], HasSubstr("n1 is left out for 60 minutes: "));
+  EXPECT_THAT(launcher_->notes()[0], HasSubstr(run(1).id().substr(0, 8)));
+  launcher_->expect({{needs_, 1}});
+  EXPECT_THAT(cluster_.not_on, ElementsAre("n1"));
+  workers_.at("n2-2")->bye("idle");
+  later();
+  EXPECT_THAT(why_not(needs_), HasSubstr("2 jobs pending (Priority); n1 is left out"));
+}
+
+TEST_F(BadMachineTest, ARunThatGetsOnThereClearsIt) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  start(3, needs_);
+  claim(3, "n1-1");
+  workers_.at("n1-1")->claimed(run(3).id(), 1);
+  later();
+  fail_on("n1-1", 1);
+  fail_on("n1-1", 2);
+  EXPECT_THAT(launcher_->notes(), SizeIs(1));
+  for (const char* name : {"n1-1", "n2-2"}) workers_.at(name)->beat();
+  later(50);
+  EXPECT_THAT(launcher_->notes(), IsEmpty()) << "the first run has lived for a minute";
+  fail_on("n1-1", 4);
+  fail_on("n1-1", 5);
+  EXPECT_THAT(launcher_->notes(), IsEmpty()) << "and still does";
+}
+
+// Else a run that no worker there may take would wait for ever, and the others of its kind with it.
+TEST_F(BadMachineTest, AGrantThatNobodyThereMayTakeWaitsForFurtherMachines) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  fail_on("n1-1", 1);
+  workers_.at("n2-2")->bye("idle");
+  start(1, needs_);
+  launcher_->expect({});
+  EXPECT_EQ(cluster_.waiting, (std::map<Needs, int64_t>{{needs_, 1}}));
+  EXPECT_THAT(cluster_.not_on, ElementsAre("n1"));
+  EXPECT_EQ(why_not(needs_), "") << "another run can go to the worker that is there";
+  for (int minute = 0; minute < 10; ++minute) {
+    workers_.at("n1-1")->beat();
+    later(60);
+  }
+  EXPECT_THAT(board().grants.at(0).not_on, IsEmpty()) << "nobody else came";
+  launcher_->expect({});
+  EXPECT_THAT(cluster_.waiting, IsEmpty());
+}
+
+TEST_F(BadMachineTest, WhatAnEarlierServiceHasSeenBeginIsNoQuickFailure) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  claim(1, "n1-1");
+  restart();
+  ASSERT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), needs_));
+  test::write_text(run(1).attempt(1) / "exit.json", sealed({{"code", 1}}));
+  report(1, "n1-1");
+  later();
+  EXPECT_EQ(verdict(1).failure, FailureClass::kCrashed);
+}
+
+// --- runs that need more time than a worker has ----------------------------------------------------------------------
+
+class ShortTimeTest : public ClusterTest {
+ protected:
+  // The run is on a worker with an hour for all its work, from `from` seconds after its begin to the end, which stops
+  // it.
+  RunDirectory train(int number, double from, bool writes_checkpoint = false) {
+    const std::string name = "n1-" + std::to_string(workers_.size());
+    until_ = 3600;
+    worker(name, {}, "a100");
+    until_.reset();
+    later(from);
+    workers_.at(name)->beat();
+    later();
+    start(number, needs_);
+    const RunDirectory work = claim(number, name);
+    workers_.at(name)->claimed(run(number).id(), run(number).newest_attempt());
+    later();
+    if (writes_checkpoint) make_folders(work.checkpoint(run(number).newest_attempt()));
+    while (from < 3500) {
+      workers_.at(name)->beat();
+      later(50);
+      from += 50;
+    }
+    worker_ = name;
+    return work;
+  }
+  void stop(int number, const std::string& asked = "stop") {
+    test::write_text(run(number).attempt(run(number).newest_attempt()) / "exit.json",
+                     sealed({{"code", 75}, {"asked", asked}}));
+    report(number, worker_);
+    workers_.at(worker_)->bye("until");
+    later();
+  }
+  Verdict verdict(int number) const { return verdict_of(run(number), run(number).newest_attempt()); }
+
+  std::string worker_;
+};
+
+TEST_F(ShortTimeTest, TwoWholeTimesWithoutACheckpointInARowEndTheRun) {
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped) << "once costs nothing";
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00 that its worker had: give workers more "));
+  restart_cluster();
+  train(1, 1000);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00"));
+}
+
+TEST_F(ShortTimeTest, ACheckpointAdvancesTheRun) {
+  train(1, 0);
+  stop(1);
+  train(1, 0, true);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped) << "they are not two in a row";
+  train(1, 0);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings) << "as the one that is there was made before";
+}
+
+TEST_F(ShortTimeTest, AnAttemptThatCameLateProvesNothing) {
+  train(1, 0);
+  stop(1);
+  train(1, 2000);
+  stop(1);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+}
+
+TEST_F(ShortTimeTest, NeitherDoesOneThatAUserHasStoppedOrAPreemption) {
+  train(1, 0);
+  stop(1);
+  train(1, 0);
+  launcher_->stop(run(1).id(), Stop::kOnRequest, 1);
+  stop(1);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("on request"));
+  train(1, 0);
+  cluster_.fate = {FailureClass::kStopped, "preempted"};
+  later(61);
+  EXPECT_EQ(verdict(1).reason, "preempted");
+}
+
+TEST_F(ShortTimeTest, AJobThatReachedItsLimitWithoutAWordDoes) {
+  cluster_.fate = {.failure = FailureClass::kStopped, .reason = "its limit", .is_time_over = true};
+  train(1, 0);
+  later(61);
+  EXPECT_THAT(verdict(1).reason, HasSubstr("no checkpoint within the 1:00:00"));
+  EXPECT_EQ(verdict(1).failure, FailureClass::kStopped);
+  train(1, 0);
+  later(61);
+  EXPECT_EQ(verdict(1).failure, FailureClass::kSettings);
+  train(2, 3000);
+  later(61);
+  EXPECT_EQ(verdict(2).reason, "its limit");
 }
 
 // --- the service was killed

@@ -149,23 +149,57 @@ TEST_F(ExecutorTest, OptionsThatASubmissionNeedsForItselfAreRefused) {
 TEST_F(ExecutorTest, RunsThatNeedMoreMemoryOfAGpuGetAnotherGres) {
   const Executor a100 = read(kFull).at("a100");
   const auto gres_of = [&](std::optional<int64_t> bytes) {
-    return gres_for(a100, {.device = "cuda", .memory_bytes = bytes});
+    return allocation_for(a100, {.device = "cuda", .memory_bytes = bytes}).gres;
   };
   EXPECT_EQ(gres_of(std::nullopt), "gpu:a100:2");
   EXPECT_EQ(gres_of(38 * kGiB), "gpu:a100:2");
   EXPECT_EQ(gres_of(39 * kGiB), "gpu:a100_80:1");
   EXPECT_EQ(gres_of(71 * kGiB), "gpu:h100:1");
-  EXPECT_EQ(gres_for(a100, {.device = "cpu", .memory_bytes = 71 * kGiB}), "gpu:a100:2");
+  EXPECT_EQ(allocation_for(a100, {.memory_bytes = 71 * kGiB}).gres, "gpu:a100:2");
+}
+
+TEST_F(ExecutorTest, ALargerAllocationHasHalfAsMuchMemoryAgain) {
+  const Executor a100 = read(kFull).at("a100");
+  EXPECT_EQ(allocation_for(a100, {}, true), (Allocation{.gres = "gpu:a100:2", .memory_bytes = 48 * kGiB}));
+  EXPECT_EQ(runs_at_once(a100, {.memory_bytes = 10 * kGiB}, allocation_for(a100, {}, true)), 4);
+  const Needs gpu{.device = "cuda", .memory_bytes = 30 * kGiB};
+  EXPECT_EQ(allocation_for(a100, gpu), (Allocation{.gres = "gpu:a100:2", .memory_bytes = 32 * kGiB}));
+  EXPECT_EQ(allocation_for(a100, gpu, true),
+            (Allocation{
+                .gres = "gpu:a100_80:1", .memory_bytes = 48 * kGiB, .gpu_memory_above = a100.instead[0].memory_above}));
+  const Executor cpu = read(kFull).at("cpu");
+  EXPECT_EQ(allocation_for(cpu, {}, true), Allocation()) << "how much it has, Slurm knows alone";
 }
 
 TEST_F(ExecutorTest, AnAllocationTrainsAsManyRunsAsFit) {
   const Executor a100 = read(kFull).at("a100");
-  EXPECT_EQ(runs_at_once(a100, {.device = "cpu", .threads = 2}), 4);
-  EXPECT_EQ(runs_at_once(a100, {.device = "cpu", .threads = 99}), 1);
-  EXPECT_EQ(runs_at_once(a100, {.device = "cpu", .threads = 1, .memory_bytes = 10 * kGiB}), 3);
-  EXPECT_EQ(runs_at_once(a100, {.device = "cuda", .threads = 1}), 2);
-  EXPECT_EQ(runs_at_once(a100, {.device = "cuda", .threads = 8}), 1);
-  EXPECT_EQ(runs_at_once(a100, {.device = "cuda", .threads = 1, .alone = true}), 1);
+  const auto at_once = [&](const Needs& needs) { return runs_at_once(a100, needs, allocation_for(a100, needs)); };
+  EXPECT_EQ(at_once({.device = "cpu", .threads = 2}), 4);
+  EXPECT_EQ(at_once({.device = "cpu", .threads = 99}), 1);
+  EXPECT_EQ(at_once({.device = "cpu", .threads = 1, .memory_bytes = 10 * kGiB}), 3);
+  EXPECT_EQ(at_once({.device = "cuda", .threads = 1}), 2);
+  EXPECT_EQ(at_once({.device = "cuda", .threads = 8}), 1);
+  EXPECT_EQ(at_once({.device = "cuda", .threads = 1, .alone = true}), 1);
+}
+
+TEST_F(ExecutorTest, TheGpusOfAWorkerAreThoseOfItsGresOrOptions) {
+  const auto gpus = [](const std::string& gres, std::vector<std::string> options) {
+    return gpus_of({.options = std::move(options)}, {.gres = gres});
+  };
+  EXPECT_EQ(gpus("gpu:a100:2", {"--gpus=4"}), 2);
+  EXPECT_EQ(gpus("", {"--gpus-per-node=a100:4"}), 4);
+  EXPECT_EQ(gpus("", {"--gpus=3", "-Cib"}), 3);
+  EXPECT_EQ(gpus("", {"-G2"}), 2);
+  EXPECT_EQ(gpus("", {"--tres-per-task=cpu:8,gres/gpu:a100:2"}), 2);
+  EXPECT_EQ(gpus("", {"--qos=gpu"}), 0);
+}
+
+TEST_F(ExecutorTest, SoManyRunsFillSoManyWorkers) {
+  const Executor a100 = read(kFull).at("a100");
+  const auto allocation_of = [&](const Needs& needs) { return allocation_for(a100, needs); };
+  const Needs cpu{.threads = 2}, gpu{.device = "cuda"}, never{.memory_bytes = 33 * kGiB};
+  EXPECT_EQ(workers_for(a100, {{cpu, 9}, {gpu, 3}, {never, 5}}, allocation_of),
+            (std::map<Allocation, int64_t>{{allocation_of(cpu), 3 + 2}}));
 }
 
 TEST_F(ExecutorTest, ASectionWithoutGpusNeverTrainsRunsOfAGpu) {

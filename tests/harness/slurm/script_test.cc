@@ -35,7 +35,10 @@ Executor a100() {
           .setup = {"module load cuda"}};
 }
 
-const Batch kFour{.token = "1a2b3c4d", .count = 4, .gres = "gpu:a100:1", .not_on = {"n7", "n9"}};
+const Batch kFour{.token = "1a2b3c4d",
+                  .count = 4,
+                  .allocation = {.gres = "gpu:a100:1", .memory_bytes = int64_t{48} << 30},
+                  .not_on = {"n7", "n9"}};
 
 TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
   EXPECT_EQ(batch_script(a100(), kFour, "/shared/results/queue/jobs", "/shared/results", "/shared/bin/tearless"),
@@ -47,7 +50,7 @@ TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
             "#SBATCH --account=nlp\n"
             "#SBATCH --gres=gpu:a100:1\n"
             "#SBATCH --cpus-per-task=8\n"
-            "#SBATCH --mem=32768M\n"
+            "#SBATCH --mem=49152M\n"
             "#SBATCH --time=12:00:00\n"
             "#SBATCH --qos=normal\n"
             "#SBATCH --exclude=n7,n9\n"

@@ -63,8 +63,8 @@ struct Cluster {
     if (call.starts_with("squeue")) {
       Said said = squeue;
       for (const SlurmJob& job : jobs) {
-        said.output += job.array + "|" + std::to_string(*job.task) + "|" + job.word + "|" + job.node + "|" + job.name +
-                       "|" + job.reason + "\n";
+        said.output += job.array + "|" + std::to_string(*job.task) + "|" + job.word + "|" + job.node +
+                       "|0:" + std::to_string(job.seconds) + ":0|" + job.name + "|" + job.reason + "\n";
       }
       return said;
     }
@@ -128,7 +128,7 @@ class SlurmTest : public testing::Test {
   // Time passes, and all that is asked is answered.
   void after(double seconds) {
     now_ += seconds;
-    for (int look = 0; look < 5; ++look) slurm_->expect(waiting_, alive_);
+    for (int look = 0; look < 5; ++look) slurm_->expect(waiting_, alive_, not_on_);
   }
   void run_all() {
     for (SlurmJob& job : cluster_.jobs) {
@@ -168,7 +168,8 @@ class SlurmTest : public testing::Test {
   }
   std::string fate(const std::string& job) {
     const auto fate = slurm_->fate_of({.name = "w", .host = "n1", .job = job});
-    return fate ? std::string(name_of(fate->failure)) + ": " + fate->reason : "";
+    if (!fate) return "";
+    return fmt::format("{}: {}{}", name_of(fate->failure), fate->reason, fate->is_time_over ? ", all its time" : "");
   }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
@@ -183,6 +184,7 @@ class SlurmTest : public testing::Test {
   Executor executor_{.name = "cpu", .cpus = 8, .workers = 6};
   std::map<Needs, int64_t> waiting_;
   std::vector<ClusterWorker> alive_;
+  std::set<std::string> not_on_;
   std::shared_ptr<JobList> list_;
   std::unique_ptr<Slurm> slurm_;
 };
@@ -233,6 +235,8 @@ TEST_F(SlurmTest, WhoHasEndedIsReplaced) {
 TEST_F(SlurmTest, EachGresIsASubmissionOfItsOwn) {
   executor_ = {.name = "cpu", .gres = "gpu:a:1", .workers = 6, .instead = {{.memory_above = 100, .gres = "gpu:b:1"}}};
   begin();
+  EXPECT_EQ(slurm_->memory_above({.device = "cuda", .memory_bytes = 100}), 0);
+  EXPECT_EQ(slurm_->memory_above({.device = "cuda", .memory_bytes = 101}), 100) << "no worker with the other takes it";
   waiting_[{.device = "cuda"}] = 2;
   waiting_[{.device = "cuda", .memory_bytes = 101}] = 1;
   after(1);
@@ -240,6 +244,79 @@ TEST_F(SlurmTest, EachGresIsASubmissionOfItsOwn) {
   ASSERT_THAT(cluster_.submissions(), SizeIs(2));
   EXPECT_THAT(cluster_.submissions()[0], AllOf(HasSubstr("--gres=gpu:a:1 "), HasSubstr("--array=0-1 ")));
   EXPECT_THAT(cluster_.submissions()[1], AllOf(HasSubstr("--gres=gpu:b:1 "), HasSubstr("--array=0-0 ")));
+}
+
+TEST_F(SlurmTest, ARunThatRanOutOfMemoryAndItsLikeGetHalfAsMuchAgain) {
+  executor_.memory_bytes = int64_t{32} << 30;
+  begin();
+  const Needs needs{.resource_class = "large"}, small{.resource_class = "small"};
+  waiting_ = {{needs, 1}, {small, 1}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(1));
+  EXPECT_THAT(cluster_.submissions()[0], HasSubstr("--mem=32768M "));
+  EXPECT_EQ(slurm_->memory_above(needs), 0);
+  const Needs alone{.resource_class = "large", .alone = true};
+  waiting_ = {{alone, 1}, {needs, 9}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(cluster_.submissions()[1], AllOf(HasSubstr("--mem=49152M "), HasSubstr("--array=0-2 ")));
+  for (const Needs& each : {alone, needs}) EXPECT_EQ(slurm_->memory_above(each), int64_t{32} << 30);
+  EXPECT_EQ(slurm_->memory_above(small), 0);
+  begin();
+  waiting_ = {{alone, 1}};
+  after(1);
+  after(31);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(2)) << "the next service knows which are on their way";
+}
+
+TEST_F(SlurmTest, WhereThatIsRefusedItIsTriedInTheUsualAllocation) {
+  executor_.memory_bytes = int64_t{32} << 30;
+  begin();
+  const Needs alone{.alone = true};
+  waiting_ = {{alone, 1}};
+  cluster_.sbatch = {
+      {.code = 1, .errors = "sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job \n"}};
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(cluster_.submissions()[0], HasSubstr("--mem=49152M "));
+  EXPECT_THAT(cluster_.submissions()[1], HasSubstr("--mem=32768M "));
+  EXPECT_EQ(slurm_->memory_above(alone), 0);
+}
+
+// The stand-in counts in minutes here.
+TEST_F(SlurmTest, AfterSoManyGpuHoursNothingMoreIsSubmitted) {
+  executor_ = {.name = "cpu", .gres = "gpu:2", .workers = 6, .max_gpu_hours = 5};
+  begin();
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 0.0 of 5 GPU hours are used"));
+  const Needs gpu{.device = "cuda"};
+  waiting_[gpu] = 2;
+  after(1);
+  run_all();
+  make_workers();
+  for (SlurmJob& job : cluster_.jobs) job.seconds = 60;
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 4.0 of 5 GPU hours are used"));
+  ASSERT_THAT(cluster_.submissions(), SizeIs(2)) << "two for those that wait, and two for those that wait still";
+  begin();
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 4.0 of 5 GPU hours are used")) << "a restart forgets nothing";
+  for (SlurmJob& job : cluster_.jobs) {
+    job.word = "COMPLETED";
+    job.seconds = 80;
+  }
+  alive_.clear();
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 10.7 of 5 GPU hours are used, and no further workers are submitted "
+                                           "(--max-gpu-hours)"));
+  cluster_.jobs.clear();
+  waiting_[gpu] = 40;
+  for (int i = 0; i < 5; ++i) after(400);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(2));
+  EXPECT_THAT(slurm_->why_none(), HasSubstr("no further workers are submitted"));
+  executor_.max_gpu_hours = 20;
+  begin();
+  after(31);
+  after(31);
+  EXPECT_THAT(cluster_.submissions(), SizeIs(3));
 }
 
 TEST_F(SlurmTest, RunsThatItNeverTrainsGetNoWorkers) {
@@ -259,7 +336,7 @@ TEST_F(SlurmTest, TheScriptIsKeptBesideTheSubmission) {
 
 TEST_F(SlurmTest, TheTokenIsOnTheDiskBeforeSbatchIsCalled) {
   waiting_[kTwoThreads] = 1;
-  slurm_->expect(waiting_, alive_);
+  slurm_->expect(waiting_, alive_, not_on_);
   EXPECT_THAT(cluster_.calls, IsEmpty()) << "it is asked, not yet answered";
   const auto submissions = read_submissions(folder_ / "queue/jobs", "cpu");
   ASSERT_THAT(submissions, SizeIs(1));
@@ -440,7 +517,7 @@ TEST_F(SlurmTest, AServiceThatIsKilledInASubmissionLeavesOne) {
     begin();
     waiting_[kTwoThreads] = 4;
     now_ += 1;
-    for (int look = 0; look < looks; ++look) slurm_->expect(waiting_, alive_);
+    for (int look = 0; look < looks; ++look) slurm_->expect(waiting_, alive_, not_on_);
     begin();
     for (int i = 0; i < 5; ++i) after(31);
     EXPECT_THAT(cluster_.jobs, SizeIs(1)) << looks;
@@ -466,8 +543,8 @@ TEST_F(SlurmTest, OneSqueueInHalfAMinuteForTwoExecutors) {
   const auto other = make({.name = "other", .workers = 3});
   for (int second = 0; second < 300; ++second) {
     now_ += 1;
-    slurm_->expect(waiting_, alive_);
-    other->expect({{Needs{}, 3}}, {});
+    slurm_->expect(waiting_, alive_, not_on_);
+    other->expect({{Needs{}, 3}}, {}, {});
   }
   EXPECT_THAT(cluster_.submissions(), SizeIs(2));
   EXPECT_THAT(cluster_.calls_of("squeue"), SizeIs(testing::AllOf(testing::Ge(9), testing::Le(11))));
@@ -546,22 +623,37 @@ TEST_F(SlurmTest, ANodeThatEndsJobsBeforeTheirWorkersIsLeftOut) {
   EXPECT_EQ(value_in(cluster_.submissions().back(), "--exclude="), "") << "for an hour";
 }
 
-TEST_F(SlurmTest, ANodeIsLeftOutAsOthersSay) {
-  slurm_->leave_out("n3", now_ + 100);
-  waiting_[kTwoThreads] = 4;
+TEST_F(SlurmTest, AHostThatOthersBlameIsLeftOutByTheNameThatSlurmHasForIt) {
+  have_workers_for(4);
+  alive_[0].host = "n1.example.org";
+  not_on_ = {"n1.example.org", "n7.example.org"};
   after(1);
-  EXPECT_EQ(value_in(cluster_.submissions()[0], "--exclude="), "n3");
+  waiting_[kTwoThreads] = 12;
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(3));
+  EXPECT_EQ(value_in(cluster_.submissions()[2], "--exclude="), "n1") << "of the other one no job has told its name";
+  not_on_.clear();
+  waiting_[kTwoThreads] = 16;
+  after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(4));
+  EXPECT_EQ(value_in(cluster_.submissions()[3], "--exclude="), "");
 }
 
-TEST_F(SlurmTest, AHostThatSlurmDoesNotKnowIsNotLeftOut) {
-  slurm_->leave_out("login.example.org", now_ + 1000);
-  waiting_[kTwoThreads] = 4;
+TEST_F(SlurmTest, ANodeThatTheClusterHasNoMoreIsNotLeftOut) {
+  have_workers_for(4);
+  not_on_ = {"n1"};
+  waiting_[kTwoThreads] = 12;
   cluster_.sbatch = {
       {.code = 1, .errors = "sbatch: error: Batch job submission failed: Invalid node name specified\n"}};
   after(1);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(3));
+  EXPECT_EQ(value_in(cluster_.submissions()[2], "--exclude="), "n1");
+  cluster_.jobs.clear();
+  alive_.clear();
   after(301);
-  ASSERT_THAT(cluster_.submissions(), SizeIs(2));
-  EXPECT_EQ(value_in(cluster_.submissions()[1], "--exclude="), "");
+  after(31);
+  ASSERT_THAT(cluster_.submissions(), SizeIs(4));
+  EXPECT_EQ(value_in(cluster_.submissions()[3], "--exclude="), "");
 }
 
 TEST_F(SlurmTest, JobsThatVanishWithoutWorkersAreNotReplacedAtOnce) {
@@ -590,7 +682,7 @@ TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
         std::pair{"RUNNING", ""},  // states go backwards
         std::pair{"PENDING", "stopped: its job 1_0 was queued again (PENDING)"}, std::pair{"COMPLETING", ""},
         std::pair{"HIBERNATING", ""},
-        std::pair{"TIMEOUT", "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1"}}) {
+        std::pair{"TIMEOUT", "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1, all its time"}}) {
     end_jobs(word);
     fate(job);  // asks for a list
     after(31);
@@ -598,7 +690,8 @@ TEST_F(SlurmTest, TheEndOfAJobIsTheFateOfItsWorker) {
   }
   cluster_.jobs.clear();
   after(31);
-  EXPECT_EQ(fate(job), "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1") << "forgotten since";
+  EXPECT_EQ(fate(job), "stopped: its job 1_0 reached its time limit (TIMEOUT) on n1, all its time")
+      << "forgotten since";
 }
 
 TEST_F(SlurmTest, NothingIsKnownOfJobsThatAreNotListed) {
@@ -696,15 +789,15 @@ class StandInTest : public testing::Test {
     now_ += seconds;
     const auto before = std::pair(list_->answers(), list_->fault());
     for (int look = 0; look < 300 && std::pair(list_->answers(), list_->fault()) == before; ++look) {
-      slurm_->expect(waiting_, {});
+      slurm_->expect(waiting_, {}, {});
       ::usleep(10'000);
     }
-    slurm_->expect(waiting_, {});
+    slurm_->expect(waiting_, {}, {});
   }
   bool eventually(const std::function<bool()>& holds) {
     return test::eventually([&] {
       now_ += 0.05;
-      slurm_->expect(waiting_, {});
+      slurm_->expect(waiting_, {}, {});
       return holds();
     });
   }

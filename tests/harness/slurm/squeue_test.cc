@@ -16,10 +16,10 @@ namespace {
 using testing::ElementsAre;
 
 constexpr const char* kList =
-    "17|0|RUNNING|n1|tearless-1a2b3c4d|None\n"
-    "17|1|PENDING||tearless-1a2b3c4d|ReqNodeNotAvail, UnavailableNodes:n1,n2\n"
-    "18|N/A|COMPLETED|n[1-2]|a|b|None\n"
-    "19|N/A|FAILED||wrap|BadConstraints\n";
+    "17|0|RUNNING|n1|1-02:03:04|tearless-1a2b3c4d|None\n"
+    "17|1|PENDING||0:00|tearless-1a2b3c4d|ReqNodeNotAvail, UnavailableNodes:n1,n2\n"
+    "18|N/A|COMPLETED|n[1-2]|3:04|a|b|None\n"
+    "19|N/A|FAILED||INVALID|wrap|BadConstraints\n";
 
 std::optional<std::vector<SlurmJob>> jobs_of(const std::string& output) {
   return jobs_in({.code = 0, .output = output});
@@ -37,6 +37,11 @@ TEST(Squeue, EachJobIsReadWithItsReason) {
   EXPECT_EQ((*jobs)[1].name, "tearless-1a2b3c4d");
   EXPECT_EQ((*jobs)[2].id(), "18") << "a job of its own, whose name has a bar";
   EXPECT_EQ((*jobs)[3].reason, "BadConstraints");
+  EXPECT_EQ((*jobs)[0].seconds, 86'400 + 2 * 3600 + 3 * 60 + 4);
+  EXPECT_EQ((*jobs)[1].seconds, 0);
+  EXPECT_EQ((*jobs)[2].seconds, 184);
+  EXPECT_EQ((*jobs)[3].seconds, 0) << "what is no time";
+  EXPECT_EQ(jobs_of("17|0|RUNNING|n1|1:1:1:1:1|j|None\n")->at(0).seconds, 0);
 }
 
 TEST(Squeue, AnEmptyAnswerIsAListAndAFailedOneIsNone) {
@@ -54,23 +59,24 @@ TEST(Squeue, ACutAnswerIsNoList) {
 TEST(Squeue, GarbageIsNoListAndALineOfItIsLeftOut) {
   EXPECT_FALSE(jobs_of("\xff\n\x1b[2J<html>502|||\n"));
   EXPECT_FALSE(jobs_of("\n"));
-  const auto jobs = jobs_of("<html>\n17|0|RUNNING|n1|tearless-1a2b3c4d|None\n|0|RUNNING|||\n");
+  const auto jobs = jobs_of("<html>\n17|0|RUNNING|n1|0:01|tearless-1a2b3c4d|None\n|0|RUNNING||||\n");
   ASSERT_TRUE(jobs);
   EXPECT_EQ(jobs->size(), 1U);
 }
 
 TEST(Squeue, LinesThatAreAlmostOnesOfTheListAreNone) {
   for (const char* line :
-       {"x|0|RUNNING|n1|j|None", "17|-1|RUNNING|n1|j|None", "17|0-3|PENDING|n1|j|None", "17|0|running|n1|j|None",
-        "17|0|RUNNING|n1|j", "|0|RUNNING|n1|j|None", "17||RUNNING|n1|j|None", "12345678901|0|RUNNING|n1|j|None",
-        "17|0||n1|j|None", " 17|0|RUNNING|n1|j|None", "17|99999999999999999999|RUNNING|n1|j|None"}) {
+       {"x|0|RUNNING|n1|0:01|j|None", "17|-1|RUNNING|n1|0:01|j|None", "17|0-3|PENDING|n1|0:01|j|None",
+        "17|0|running|n1|0:01|j|None", "17|0|RUNNING|n1|0:01|j", "|0|RUNNING|n1|0:01|j|None",
+        "17||RUNNING|n1|0:01|j|None", "12345678901|0|RUNNING|n1|0:01|j|None", "17|0||n1|0:01|j|None",
+        " 17|0|RUNNING|n1|0:01|j|None", "17|99999999999999999999|RUNNING|n1|0:01|j|None"}) {
     EXPECT_FALSE(jobs_of(std::string(line) + "\n")) << line;
   }
 }
 
 TEST(Squeue, AWordThatIsNotKnownIsWaitedOut) {
   EXPECT_EQ(meaning_of("HIBERNATING").state, JobState::kUnknown);
-  const auto jobs = jobs_of("17|0|HIBERNATING|n1|tearless-1a2b3c4d|None\n");
+  const auto jobs = jobs_of("17|0|HIBERNATING|n1|0:01|tearless-1a2b3c4d|None\n");
   ASSERT_TRUE(jobs);
   EXPECT_EQ(jobs->at(0).state(), JobState::kUnknown);
 }
@@ -104,6 +110,8 @@ TEST(Squeue, NoTextInventsAJob) {
                                            " ",
                                            "\xff\xfe",
                                            "18446744073709551616",
+                                           "1-02:03:04",
+                                           ":",
                                            kList,
                                            "99999999999",
                                            "\x1b[2J",

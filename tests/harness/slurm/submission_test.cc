@@ -27,7 +27,7 @@ using Kind = Outcome::Kind;
 WorkerSubmission known(const std::string& token, const std::string& executor = "a100") {
   return {.token = token,
           .executor = executor,
-          .gres = "gpu:1",
+          .allocation = {.gres = "gpu:1", .memory_bytes = 100, .gpu_memory_above = 7},
           .count = 3,
           .state = WorkerSubmission::State::kKnown,
           .job = "17",
@@ -41,7 +41,7 @@ TEST(SubmissionFiles, AreReadBackByExecutor) {
   const auto found = read_submissions(folder.path(), "a100");
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].token, "1a2b3c4d");
-  EXPECT_EQ(found[0].gres, "gpu:1");
+  EXPECT_EQ(found[0].allocation, (Allocation{.gres = "gpu:1", .memory_bytes = 100, .gpu_memory_above = 7}));
   EXPECT_EQ(found[0].count, 3);
   EXPECT_EQ(found[0].state, WorkerSubmission::State::kKnown);
   EXPECT_EQ(found[0].job, "17");
@@ -69,6 +69,21 @@ TEST(SubmissionFiles, AreRemovedWithScriptAndOutputs) {
   remove_submission(folder.path(), "1a2b3c4d");
   EXPECT_FALSE(fs::exists(folder / "1a2b3c4d.json") || fs::exists(folder / "1a2b3c4d-12.out"));
   EXPECT_TRUE(fs::exists(folder / "1a2b3c4e.sh"));
+}
+
+TEST(SubmissionFiles, WhatWasUsedOfGpusStaysKnown) {
+  const test::TempFolder folder;
+  WorkerSubmission used = known("1a2b3c4d");
+  used.seconds = {{0, 100}, {2, 50}};
+  used.gpus = 2;
+  used.state = WorkerSubmission::State::kOver;
+  EXPECT_EQ(used.gpu_seconds(), 300);
+  write_submission(folder.path(), used);
+  test::write_text(folder / "1a2b3c4d.sh", "");
+  clear_submissions(folder.path(), 0);
+  EXPECT_FALSE(fs::exists(folder / "1a2b3c4d.sh"));
+  ASSERT_THAT(read_submissions(folder.path(), "a100"), SizeIs(1));
+  EXPECT_EQ(read_submissions(folder.path(), "a100")[0].gpu_seconds(), 300);
 }
 
 TEST(SubmissionFiles, OnlyTheLastOfThoseThatAreOverAreKept) {

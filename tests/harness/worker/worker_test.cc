@@ -10,6 +10,7 @@
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
 #include "harness/grants/publication.h"
+#include "harness/grants/worker_file.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/harness/slurm/stand_ins.h"
 
@@ -289,6 +290,26 @@ TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
   EXPECT_EQ(claimant_of(run, 1), "");
 }
 
+TEST_F(WorkerTest, AMachineOnWhichRunsFailAtOnceIsLeftOutAndNamed) {
+  std::string grid = grid_of("\"crash_once\"", 0);
+  grid.replace(grid.find("= 12"), 4, "= 4");  // the first crash is before the first checkpoint
+  test::write_text(folder_ / "grid.toml", grid);
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  const WorkerFile other(workers_of(workspace()), {.name = "n9-0a1b2c3d", .host = "n9", .cores = 1});
+  test::Background worker(worker_command("20"));
+  const std::string host = this_machine();
+  ASSERT_TRUE(test::eventually(
+      [&] { return ok({"status"}).output.find("  " + host + " is left out for 60 minutes: ") != std::string::npos; }));
+  const std::string explained = ok({"explain", "last"}).output;
+  EXPECT_THAT(explained,
+              HasSubstr("exit code 1: index 7 out of range; " + host + " may be at fault: it is tried elsewhere"));
+  EXPECT_THAT(explained, AllOf(HasSubstr("no worker has taken it yet, not on " + host), Not(HasSubstr("crashed"))));
+  ::usleep(3'000'000);
+  for (const RunDirectory& run : runs()) EXPECT_LT(run.newest_begun_attempt(), 2) << "its worker leaves it to others";
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait().code, 0);
+}
+
 TEST_F(WorkerTest, SaysWhereThereIsNoBoard) {
   fs::create_directories(folder_ / "results");
   test::Command lost = worker_command();
@@ -353,6 +374,47 @@ TEST_F(SlurmTest, AJobThatIsPreemptedCostsNoTry) {
   EXPECT_THAT(ok({"explain", "last"}).output,
               AllOf(HasSubstr("stopped, on request; exit code 75"), Not(HasSubstr("failed"))));
   expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(SlurmTest, APlanSaysWhatItAsksOfTheCluster) {
+  const std::vector<std::string> words = {"plan",  "grid.toml",       "--executor",
+                                          "small", "--executor-file", "executors.toml"};
+  EXPECT_THAT(with_slurm(words).output, HasSubstr("\nExecutor small: 2 workers, 4 runs not timed yet\nPreemption: "));
+  const test::Finished without = tearless(words);
+  EXPECT_EQ(without.code, 0);
+  EXPECT_THAT(without.output, AllOf(HasSubstr("Executor small: 2 workers"),
+                                    HasSubstr("Preemption: whether jobs are preempted here is not known: scontrol did "
+                                              "not say\n")));
+  std::vector<std::string> in_json = words;
+  in_json.insert(in_json.begin(), "--json");
+  const json plan = json::parse(with_slurm(in_json).output).at("executor");
+  EXPECT_EQ(plan.at("name"), "small");
+  EXPECT_EQ(plan.at("workers"), 2);
+  EXPECT_EQ(plan.at("runs_without"), 4);
+  EXPECT_NE(plan.at("preemption"), "");
+  EXPECT_EQ(json::parse(ok({"--json", "plan", "grid.toml"}).output).contains("executor"), false);
+  EXPECT_THAT(tearless({"plan", "grid.toml", "--executor", "large", "--executor-file", "executors.toml"}).errors,
+              HasSubstr("there is no executor \"large\""));
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(ok({"plan", "grid.toml", "--executor", "workers", "--set", "fake.score.other=1"}).output,
+              AllOf(HasSubstr("\nExecutor workers: about "), HasSubstr(" core hours"), Not(HasSubstr("Preemption"))));
+}
+
+TEST_F(SlurmTest, ALimitOfGpuHoursIsForAClusterWithGpus) {
+  const auto limited = [this](const std::string& executor) {
+    return with_slurm(
+        {"submit", "grid.toml", "--executor", executor, "--executor-file", "executors.toml", "--max-gpu-hours", "3"});
+  };
+  EXPECT_THAT(limited("small").errors, HasSubstr("--max-gpu-hours has no effect: the executor small has no GPU"));
+  EXPECT_THAT(limited("workers").errors, HasSubstr("--max-gpu-hours limits the jobs of a cluster"));
+  EXPECT_THAT(tearless({"submit", "grid.toml", "--max-gpu-hours", "3"}).errors, HasSubstr("name its section"));
+  EXPECT_FALSE(fs::exists(folder_ / "results/sweeps"));
+  write_executors("options = [\"--gpus=1\"]\n");
+  EXPECT_EQ(limited("small").code, 2) << "the stand-in has no such option";
+  write_executors("gres = \"gpu:a:1\"\n");
+  EXPECT_EQ(limited("small").code, 0);
+  EXPECT_TRUE(test::eventually(
+      [&] { return with_slurm({"status"}).output.find("small: 0.0 of 3 GPU hours are used") != std::string::npos; }));
 }
 
 TEST_F(SlurmTest, WhatSlurmRefusesIsToldBeforeAnythingIsSubmitted) {
