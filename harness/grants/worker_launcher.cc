@@ -28,6 +28,7 @@ constexpr double kWriteBoardEvery = 5;   // though nothing has changed
 constexpr double kUnseenFor = 300;       // as long as files that a worker has named may be unseen
 constexpr double kLookOnNetwork = 5;     // between two looks at the files of an attempt
 constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
+constexpr double kTakenWithin = 10;      // a worker that has room claims a grant sooner
 
 // Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
 constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
@@ -173,6 +174,10 @@ Machines* WorkerLauncher::machines_for(const std::string& executor) const {
 void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
   std::map<std::string, std::map<Needs, int64_t>> by_executor;
   for (const auto& [needs, count] : waiting) by_executor[needs.executor][needs] = count;
+  for (const auto& [id, attempt] : attempts_) {  // the workers that are there are busy, maybe for hours
+    const bool waits = attempt.worker.empty() && !attempt.taken_back && now_() - attempt.granted_at >= kTakenWithin;
+    if (waits) ++by_executor[attempt.needs.executor][attempt.needs];
+  }
   for (const auto& [executor, of_it] : by_executor) {
     if (!executor.empty()) machines_for(executor);
   }
@@ -252,7 +257,8 @@ void WorkerLauncher::start(const Launch& launch) {
   grant.from = newest_state_before(run, grant.attempt);
   clear_old_work(run, grant.from);
   write_grant(run, grant);
-  attempts_.insert_or_assign(launch.id, Attempt{.run = run, .number = grant.attempt, .needs = launch.needs});
+  attempts_.insert_or_assign(
+      launch.id, Attempt{.run = run, .number = grant.attempt, .needs = launch.needs, .granted_at = now_()});
   changed_ = true;
   if (now_() - written_at_ >= kBetweenBoards) write_board_if_due();  // a worker may have a free slot
 }
@@ -268,7 +274,7 @@ bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const 
     end_grant(run, number);
     return false;
   }
-  Attempt attempt{.run = run, .number = number, .needs = grant ? grant->needs : Needs{}};
+  Attempt attempt{.run = run, .number = number, .needs = grant ? grant->needs : Needs{}, .granted_at = now_()};
   note_claim(attempt, claimant_of(run, number));
   attempts_.insert_or_assign(id, std::move(attempt));
   // What its worker has said was read before it was known.
