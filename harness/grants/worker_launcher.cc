@@ -257,8 +257,8 @@ void WorkerLauncher::start(const Launch& launch) {
   grant.from = newest_state_before(run, grant.attempt);
   clear_old_work(run, grant.from);
   write_grant(run, grant);
-  attempts_.insert_or_assign(
-      launch.id, Attempt{.run = run, .number = grant.attempt, .needs = launch.needs, .granted_at = now_()});
+  attempts_.insert_or_assign(launch.id,
+                             Attempt{.run = run, .number = grant.attempt, .needs = launch.needs, .granted_at = now_()});
   changed_ = true;
   if (now_() - written_at_ >= kBetweenBoards) write_board_if_due();  // a worker may have a free slot
 }
