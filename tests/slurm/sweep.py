@@ -40,12 +40,12 @@ scores = ["test.*", "train.*", "wide.test.*"]
 """
 # A worker takes all cores that it may use. This Slurm binds no job to cores, so the script does.
 EXECUTOR = """\
-[three]
+[bed]
 kind    = "slurm"
-workers = 3
-cpus    = 2
+workers = {workers}
+cpus    = {cpus}
 setup   = ["taskset -cp $(( ${{SLURMD_NODENAME#n}} % $(nproc) )) $$ >/dev/null"]
-{}
+{more}
 """
 # What may differ between two sweeps: times, processes and places.
 NOT_COMPARED = {"attempts", "lock", "local.toml", "resume.json"}
@@ -85,14 +85,14 @@ def results_of(workspace):
 
 
 class LocalSweep:
-    """The sweep on this machine, which begins in the background."""
+    """The sweep on this machine, which begins in the background. `more`: options of `run`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         self.folder = folder
         folder.mkdir(parents=True)
         (folder / "grid.toml").write_text(GRID)
         self.log = open(folder / "log", "w+")
-        self.training = subprocess.Popen([BIN / "tearless", "run", "grid.toml"], cwd=folder, env=environment(),
+        self.training = subprocess.Popen([BIN / "tearless", "run", "grid.toml", *more], cwd=folder, env=environment(),
                                          stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         self.done = None
 
@@ -141,31 +141,31 @@ class Attempt(typing.NamedTuple):
 
 
 class Sweep:
-    """In the shared folder of a cluster. `section`: more of the executor; `variables`: of the service and its jobs."""
+    """In the shared folder of a cluster. `workers`, `cpus`, `more`: of the executor; `variables`: of the service and its jobs."""
 
-    def __init__(self, cluster, name, section="", variables=()):
+    def __init__(self, cluster, name, workers=3, cpus=2, more="", variables=()):
         self.cluster = cluster
         self.folder = cluster.shared / name
         self.workspace = self.folder / "results"
-        self.environment = environment() | dict(variables)
+        self.program_words = ["env", *(f"{name}={value}" for name, value in dict(variables).items()), BIN / "tearless"]
         self.folder.mkdir()
         (self.folder / "grid.toml").write_text(GRID)
-        (self.folder / "executors.toml").write_text(EXECUTOR.format(section))
+        (self.folder / "executors.toml").write_text(EXECUTOR.format(workers=workers, cpus=cpus, more=more))
 
     # --- commands ---
 
     def start(self, *words, machine=configuration.LOGIN):
         """Starts a command of tearless; its output is in a file of the folder."""
         with open(self.folder / f"{words[0]}.log", "a") as log:
-            return subprocess.Popen(self.cluster.command(machine, BIN / "tearless", *words), cwd=self.folder, env=self.environment,
+            return subprocess.Popen(self.cluster.command(machine, *self.program_words, *words), cwd=self.folder, env=environment(),
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def tearless(self, *words, check=True, machine=configuration.LOGIN):
-        return self.cluster.run(machine, BIN / "tearless", *words, check=check, cwd=self.folder, env=self.environment,
+        return self.cluster.run(machine, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
                                 stdin=subprocess.DEVNULL)
 
-    def submit(self, *more):
-        return self.tearless("submit", "grid.toml", "--executor", "three", "--executor-file", "executors.toml", *more)
+    def submit(self, *more, check=True):
+        return self.tearless("submit", "grid.toml", "--executor", "bed", "--executor-file", "executors.toml", *more, check=check)
 
     def slurm(self, *words):
         return self.cluster.run(configuration.LOGIN, *words).stdout.strip()
@@ -204,10 +204,19 @@ class Sweep:
             return pid
         return None
 
+    def jobs(self):
+        """{worker: its job, "17_0"}"""
+        found = {}
+        for file in self.workspace.glob("queue/workers/*.jsonl"):
+            with open(file) as lines, contextlib.suppress(json.JSONDecodeError):
+                found[file.stem] = json.loads(lines.readline())["job"].partition("@")[0]
+        return found
+
     def job(self, attempt):
-        """The attempt's job, "17_0"."""
-        with open(self.workspace / "queue/workers" / f"{attempt.worker}.jsonl") as file:
-            return json.loads(file.readline())["job"].partition("@")[0]
+        return self.jobs()[attempt.worker]
+
+    def workers_of(self, job):
+        return [worker for worker, of in self.jobs().items() if of == job]
 
     def word_for(self, job):
         """Slurm's for the state of a job: "RUNNING"; "" if it has forgotten it."""
@@ -216,10 +225,25 @@ class Sweep:
     def services(self):
         return list(self.cluster.processes(configuration.LOGIN, "tearless daemon"))
 
+    def told(self):
+        """{run: what `explain` tells of its attempts}"""
+        return {row["id"]: row["attempts"] for row in json.loads(self.tearless("--json", "explain", "last").stdout)}
+
     def outcomes(self):
         """{run: outcome of each attempt} as the database has them."""
-        rows = json.loads(self.tearless("--json", "explain", "last").stdout)
-        return {row["id"]: [attempt["outcome"] for attempt in row["attempts"]] for row in rows}
+        return {run: [attempt["outcome"] for attempt in attempts] for run, attempts in self.told().items()}
+
+    def states(self):
+        """{run: its state}"""
+        return {row["id"]: row["state"] for row in json.loads(self.tearless("--json", "explain", "last").stdout)}
+
+    def jobs_ever(self):
+        """Names of all jobs that Slurm has had or has, one for each element of an array, of this sweep's tokens."""
+        tokens = {file.stem for file in self.workspace.glob("queue/jobs/*.json")}
+        names = [field.removeprefix("Name=tearless-") for line in (self.cluster.folder / "log/jobcomp.txt").read_text().splitlines()
+                 for field in line.split() if field.startswith("Name=tearless-")]
+        names += [name.removeprefix("tearless-") for name in self.slurm("squeue", "-h", "-r", "-o", "%j").splitlines()]
+        return [name for name in names if name in tokens]
 
     # --- what happens to it ---
 
@@ -234,15 +258,23 @@ class Sweep:
         os.kill(pid, signal.SIGCONT)
         return False
 
-    def hold_to_the_end(self, attempt):
-        """Stops its program again whenever somebody continues it, as Slurm does before it kills."""
-        pid = self.program(attempt)
+    def processes_of(self, attempt):
+        """Pids of its worker, supervisor and program, which are all that the node has of this program."""
+        return list(self.cluster.processes(attempt.node, "tearless"))
+
+    def hold_to_the_end(self, *pids):
+        """Stops processes again whenever somebody continues them, as Slurm does before it kills."""
+        held = [os.pidfd_open(pid) for pid in pids]
 
         def hold():
-            with contextlib.suppress(ProcessLookupError):
-                while True:
-                    os.kill(pid, signal.SIGSTOP)
-                    time.sleep(0.001)
+            while held:
+                for process in list(held):
+                    try:
+                        signal.pidfd_send_signal(process, signal.SIGSTOP)
+                    except ProcessLookupError:
+                        held.remove(process)
+                        os.close(process)
+                time.sleep(0.001)
 
         threading.Thread(target=hold, daemon=True).start()
 
@@ -252,15 +284,24 @@ class Sweep:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
+    def is_asked_to_stop(self, attempt):
+        """Whether SIGTERM waits for its program, which is held."""
+        try:
+            status = pathlib.Path(f"/proc/{self.program(attempt)}/status").read_text()
+        except FileNotFoundError:
+            return False
+        pending = int(next(line for line in status.splitlines() if line.startswith("ShdPnd:")).split()[1], 16)
+        return bool(pending >> (signal.SIGTERM - 1) & 1)
+
     def caught(self, count=3, number=1):
         """Attempts in the middle of training, each stopped there: the first `count` that have a checkpoint."""
-        held = {}
+        held = set()
 
         def catch():
             for attempt in self.attempts():
                 if attempt.number >= number and attempt not in held and attempt.checkpoint > 0 and len(held) < count:
                     if self.hold(attempt):
-                        held[attempt] = True
+                        held.add(attempt)
             return len(held) == count
 
         wait_for(catch, f"{count} runs are in the middle", note=self.describe)
