@@ -84,6 +84,11 @@ def results_of(workspace):
             if file.is_file() and file.relative_to(workspace).parts[2] not in NOT_COMPARED}
 
 
+def lost_updates(attempt):
+    """Of an attempt, as `explain` tells of it: those after its newest checkpoint."""
+    return attempt["lost"]["updates"] if attempt["lost"] else 0
+
+
 class LocalSweep:
     """The sweep on this machine, which begins in the background. `more`: options of `run`."""
 
@@ -103,7 +108,7 @@ class LocalSweep:
             self.log.close()
             if code != 0:
                 raise AssertionError((self.folder / "log").read_text())
-            table = subprocess.run([BIN / "tearless", "table", "grid.toml"], cwd=self.folder, env=environment(), check=True,
+            table = subprocess.run([BIN / "tearless", "table", "last"], cwd=self.folder, env=environment(), check=True,
                                    stdout=subprocess.PIPE, text=True).stdout
             self.done = table, results_of(self.folder / "results")
         return self.done
@@ -141,16 +146,20 @@ class Attempt(typing.NamedTuple):
 
 
 class Sweep:
-    """In the shared folder of a cluster. `workers`, `cpus`, `more`: of the executor; `variables`: of the service and its jobs."""
+    """In the shared folder of a cluster. `workers`, `cpus`, `more`: of the executor."""
 
-    def __init__(self, cluster, name, workers=3, cpus=2, more="", variables=()):
+    def __init__(self, cluster, name, workers=3, cpus=2, more=""):
         self.cluster = cluster
         self.folder = cluster.shared / name
         self.workspace = self.folder / "results"
-        self.program_words = ["env", *(f"{name}={value}" for name, value in dict(variables).items()), BIN / "tearless"]
+        self.program_words = [BIN / "tearless"]
         self.folder.mkdir()
         (self.folder / "grid.toml").write_text(GRID)
         (self.folder / "executors.toml").write_text(EXECUTOR.format(workers=workers, cpus=cpus, more=more))
+
+    def set_variables(self, **variables):
+        """Of the environment of its commands, and so of its service and its jobs."""
+        self.program_words = ["env", *(f"{name}={value}" for name, value in variables.items()), BIN / "tearless"]
 
     # --- commands ---
 
