@@ -179,7 +179,7 @@ class ADisturbedSweep(SweepTest):
         self.sweep.release(again[preempted.run])
         self.expect_the_sweep_of_this_machine()
         outcomes = self.sweep.outcomes()
-        self.assertEqual(outcomes[undisturbed.run], ["done"], "the next service goes on with what is trained")
+        self.assertEqual(outcomes[undisturbed.run], ["done"], "the next service continues with what is trained")
         self.assertEqual(len(outcomes[preempted.run]), 2)
         self.assertEqual(len(outcomes[doubled.run]), 2)
 
@@ -243,7 +243,7 @@ class ASweep(SweepTest):
             self.assertEqual(sweep.lost_updates(stopped), 0, "it had the time for a checkpoint")
         self.assertEqual(len(self.sweep.told()[frozen.run]), 2)
 
-    def test_GoesOnWithoutSlurmctld(self):
+    def test_ContinuesWithoutSlurmctld(self):
         self.submit()
         killed, *others = self.sweep.caught()
         self.cluster.fault("kill-daemon", configuration.LOGIN)
@@ -301,7 +301,7 @@ class ASweep(SweepTest):
         self.assertEqual([attempt["outcome"] for attempt in told[drained.run]], ["done"], "a drained node ends what it has")
         self.assertNotEqual(told[cancelled.run][1]["host"], cancelled.node)
 
-    def test_GoesOnWhileItsServiceIsStopped(self):
+    def test_ContinuesWhileItsServiceIsStopped(self):
         self.submit()
         attempts = self.sweep.caught()
         self.sweep.tearless("stop", "--wait")
@@ -309,9 +309,10 @@ class ASweep(SweepTest):
             self.sweep.release(attempt)
         self.wait_for(lambda: all(attempt.is_done for attempt in attempts), "the workers end what they have")
         self.assertEqual(self.sweep.services(), [])
+        self.sweep.tearless("daemon", "--background")
         self.expect_the_sweep_of_this_machine(ask_workers_to_end=False)
         for attempt in attempts:
-            self.assertEqual(self.sweep.outcomes()[attempt.run], ["done"])
+            self.assertEqual(self.sweep.outcomes()[attempt.run], ["done"], "the next service takes what it finds")
 
     def test_IsPausedAndCancelledInTheMiddle(self):
         self.submit()
