@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 CTEST_ARGS ?=
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help setup build install demo test test-long test-crash check bench clean
+.PHONY: help setup build install demo test test-long test-slurm test-crash check bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,9 @@ test: setup  ## build and run every test but the long ones
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	@tools/run_tests.py build $(CTEST_ARGS)
 
-test-long: test-%: setup  ## build and run the tests that take minutes
+test-long:  ## build and run the tests that take minutes
+test-slurm:  ## sweeps through a Slurm on this machine, disturbed in every way (up to an hour; needs root)
+test-long test-slurm: test-%: setup
 	@tools/configure.sh --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs tests-$* --parallel $(JOBS)
 	@tools/run_tests.py build --label $* $(CTEST_ARGS)

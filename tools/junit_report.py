@@ -35,9 +35,13 @@ def write(file, name, cases):
     xml.ElementTree(suite).write(file)
 
 
-def run(name, report=None):
-    """Runs the tests of the program that called it; `name` stands before each test's name. The exit code of the program."""
-    tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+def run(name, *arguments):
+    """Runs the tests of the program that called it, or those that are named; `name` stands before each test's name. `arguments`: where
+    the report is to be written, FILE.xml, and names, CLASS or CLASS.METHOD. The exit code of the program."""
+    report = next((argument for argument in arguments if argument.endswith(".xml")), None)
+    names = [argument for argument in arguments if argument != report]
+    main, loader = sys.modules["__main__"], unittest.defaultTestLoader
+    tests = loader.loadTestsFromNames(names, main) if names else loader.loadTestsFromModule(main)
     result = unittest.TextTestRunner(resultclass=Result).run(tests)
     if report:
         result.write(report, name)

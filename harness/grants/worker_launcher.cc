@@ -32,6 +32,7 @@ constexpr double kWriteBoardEvery = 5;   // though nothing has changed
 constexpr double kUnseenFor = 300;       // as long as files that a worker has named may be unseen
 constexpr double kLookOnNetwork = 5;     // between two looks at the files of an attempt
 constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
+constexpr double kTakenWithin = 10;      // a worker that has room claims a grant sooner
 
 // Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
 constexpr int64_t kMaxOfAKind = 64, kMaxOpen = 256;
@@ -193,8 +194,9 @@ void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
   std::map<std::string, std::map<Needs, int64_t>> by_executor;
   std::map<std::string, std::set<std::string>> not_on;
   for (const auto& [needs, count] : waiting) by_executor[needs.executor][needs] = count;
-  for (const auto& [id, attempt] : attempts_) {
-    if (!is_open(attempt) || has_taker(attempt)) continue;
+  for (const auto& [id, attempt] : attempts_) {  // the workers that are there may be busy for hours
+    const bool is_late = now_() - attempt.granted_at >= kTakenWithin;
+    if (!is_open(attempt) || (has_taker(attempt) && !is_late)) continue;
     ++by_executor[attempt.needs.executor][attempt.needs];
     not_on[attempt.needs.executor].insert(attempt.not_on.begin(), attempt.not_on.end());
   }
@@ -289,6 +291,7 @@ void WorkerLauncher::start(const Launch& launch) {
   attempts_.insert_or_assign(launch.id, Attempt{.run = run,
                                                 .number = grant.attempt,
                                                 .needs = launch.needs,
+                                                .granted_at = now_(),
                                                 .checkpoint_before = checkpoint_at_start(run, grant.from),
                                                 .not_on = blame_[launch.needs.executor].not_on(launch.id, now_())});
   changed_ = true;
@@ -309,6 +312,7 @@ bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const 
   Attempt attempt{.run = run,
                   .number = number,
                   .needs = grant ? grant->needs : Needs{},
+                  .granted_at = now_(),
                   .checkpoint_before = grant ? checkpoint_at_start(run, grant->from) : 0};
   note_claim(attempt, claimant_of(run, number));
   attempt.gets_on = !attempt.worker.empty();

@@ -68,6 +68,7 @@ class WorkerLauncher : public Launcher {
     RunDirectory run;
     int64_t number = 0;
     Needs needs = {};
+    double granted_at = 0;    // or adopted
     std::string worker = {};  // "" while nobody has claimed it
     double claimed_at = 0;    // when that was seen
     int64_t checkpoint_before = 0;

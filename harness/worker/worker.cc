@@ -146,10 +146,16 @@ class Worker {
     });
   }
 
-  // Not before there is a board: without one, this may be a folder that no service sees.
+  // Not before there is a board: without one, this may be a folder that no service sees. Of a new workspace the board
+  // may be seen before the folder of the workers.
   void introduce_myself() {
     if (file_) return;
-    file_.emplace(workers_of(options_.workspace), facts_);
+    try {
+      file_.emplace(workers_of(options_.workspace), facts_);
+    } catch (const UserError& error) {
+      why_alone_ = error.what();
+      return;
+    }
     print("{} works for {}\n", facts_.name, fs::absolute(options_.workspace.root()).string());
   }
 
@@ -160,10 +166,12 @@ class Worker {
     for (const auto& [id, mine] : claimed_) grace = std::max(grace, mine.grace_seconds);
     if (left < kBeforeTheEnd + grace) return end("until");
     if (!file_ && now - began_at_ > kNoBoardFor) {
-      fault_ = fmt::format(
-          "this machine ({}) does not see {}: is the folder on a disk that it shares, does a service run, and was a "
-          "grid submitted with --executor workers?",
-          facts_.host, board_of(options_.workspace).string());
+      fault_ = !why_alone_.empty()
+                   ? why_alone_
+                   : fmt::format(
+                         "this machine ({}) does not see {}: is the folder on a disk that it shares, does a "
+                         "service run, and was a grid submitted with --executor workers?",
+                         facts_.host, board_of(options_.workspace).string());
       return end("alone");
     }
     if (file_ && now - std::max(seen_at_, began_at_) > kUnseenFor && claimed_.empty()) {
@@ -308,7 +316,7 @@ class Worker {
   std::set<std::pair<std::string, int64_t>> tried_ = {};  // grants
   double began_at_, busy_at_, seen_at_ = 0, beat_at_ = 0, asked_at_ = 0;
   bool is_looking_ = false, looks_again_ = false, is_over_ = false;
-  std::string why_it_ends_, fault_;
+  std::string why_it_ends_, why_alone_, fault_;
 };
 
 }  // namespace

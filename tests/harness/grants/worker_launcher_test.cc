@@ -356,6 +356,23 @@ TEST_F(ClusterTest, IsToldWhatWaitsForItAndWhoIsThere) {
   EXPECT_THAT(cluster_.waiting, IsEmpty()) << "also when nothing waits: it cancels what is pending";
 }
 
+TEST_F(ClusterTest, AGrantThatNobodyTakesWaitsToo) {
+  worker("n2-2", {}, "a100");
+  start(1, needs_);
+  start(2, needs_);
+  claim(1, "n2-2");
+  workers_.at("n2-2")->claimed(run(1).id(), 1);
+  later(9);
+  launcher_->expect({{needs_, 3}});
+  EXPECT_EQ(cluster_.waiting, (std::map<Needs, int64_t>{{needs_, 3}})) << "a free worker may be about to";
+  later(2);
+  launcher_->expect({{needs_, 3}});
+  EXPECT_EQ(cluster_.waiting, (std::map<Needs, int64_t>{{needs_, 4}}));
+  launcher_->stop(run(2).id(), Stop::kOnRequest, 30);
+  launcher_->expect({});
+  EXPECT_THAT(cluster_.waiting, IsEmpty()) << "taken back";
+}
+
 TEST_F(ClusterTest, SaysWhyARunWaitsOrNeverStarts) {
   worker("n1-1");
   EXPECT_EQ(why_not(needs_), "2 jobs pending (Priority)") << "a worker of another executor is none";

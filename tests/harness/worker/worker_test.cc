@@ -326,6 +326,19 @@ TEST_F(WorkerTest, SaysWhereThereIsNoBoard) {
   EXPECT_THAT(ended.errors, AllOf(HasSubstr("does not see"), HasSubstr("results/queue/board")));
 }
 
+// A network file system shows names of other machines late, and in another order.
+TEST_F(WorkerTest, WaitsForTheFolderOfWorkersWhereTheBoardIsSeenFirst) {
+  make_folders(queue_of(workspace()));
+  write_board(board_of(workspace()), {});
+  test::Background worker(worker_command("60"));
+  ::usleep(1'500'000);
+  EXPECT_FALSE(worker.has_ended());
+  make_folders(workers_of(workspace()));
+  EXPECT_TRUE(test::eventually([&] { return !fs::is_empty(workers_of(workspace())); }));
+  worker.signal(SIGTERM);
+  EXPECT_THAT(worker.wait().output, HasSubstr("ends: asked"));
+}
+
 TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
   test::Command lost = command({"worker", "--workspace", "nowhere"});
   const test::Finished refused = test::run(lost);
