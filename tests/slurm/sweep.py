@@ -153,6 +153,7 @@ class Sweep:
         self.folder = cluster.shared / name
         self.workspace = self.folder / "results"
         self.program_words = [BIN / "tearless"]
+        self.jobs_seen = {}
         self.folder.mkdir()
         (self.folder / "grid.toml").write_text(GRID)
         (self.folder / "executors.toml").write_text(EXECUTOR.format(workers=workers, cpus=cpus, more=more))
@@ -214,12 +215,11 @@ class Sweep:
         return None
 
     def jobs(self):
-        """{worker: its job, "17_0"}"""
-        found = {}
+        """{worker: its job, "17_0"}, also of those whose files are removed since the last call"""
         for file in self.workspace.glob("queue/workers/*.jsonl"):
             with open(file) as lines, contextlib.suppress(json.JSONDecodeError):
-                found[file.stem] = json.loads(lines.readline())["job"].partition("@")[0]
-        return found
+                self.jobs_seen[file.stem] = json.loads(lines.readline())["job"].partition("@")[0]
+        return self.jobs_seen
 
     def job(self, attempt):
         return self.jobs()[attempt.worker]
@@ -314,6 +314,7 @@ class Sweep:
             return len(held) == count
 
         wait_for(catch, f"{count} runs are in the middle", note=self.describe)
+        self.jobs()
         return sorted(held, key=lambda attempt: attempt.node)
 
     def kill_service(self):

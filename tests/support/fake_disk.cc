@@ -375,10 +375,13 @@ dirent* fake_readdir(DIR* listing) {
     const std::lock_guard lock(listings_mutex);
     if (const auto found = listings().find(listing); found != listings().end()) folder = found->second;
   }
+  const int code = errno;  // at the end of a listing it says whether that is one
   dirent* entry = next(listing);
   while (!folder.empty() && entry && entry->d_name[0] != '\0' && std::strcmp(entry->d_name, ".") != 0 &&
-         std::strcmp(entry->d_name, "..") != 0 && !look(folder + "/" + entry->d_name).exists)
+         std::strcmp(entry->d_name, "..") != 0 && !look(folder + "/" + entry->d_name).exists) {
+    errno = code;
     entry = next(listing);
+  }
   return entry;
 }
 dirent* fake_readdir64(DIR* listing) asm("readdir64");
