@@ -117,7 +117,7 @@ class WorkerLauncher : public Launcher {
   std::map<std::string, Attempt> attempts_;  // by run
   std::map<Needs, int64_t> claims_;          // since the last poll
   std::map<Needs, int64_t> last_claims_;     // between the two polls before
-  std::map<std::string, Blame> blame_;                                     // by executor
+  std::map<std::string, Blame> blame_;       // by executor
   std::map<std::string, std::map<std::string, Blame::LeftOut>> left_out_;  // likewise, then by host; at the last poll
   int64_t beat_ = 0;
   bool changed_ = true;  // the board is to be written

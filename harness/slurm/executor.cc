@@ -130,6 +130,10 @@ void read_options(TableReader& reader, Executor& executor) {
     }
   }
   executor.setup = reader.texts("setup");
+  executor.prefix = reader.texts("prefix");
+  if (!std::ranges::all_of(executor.prefix, is_one_line)) {
+    fail("{}: prefix has a line break or another control character", reader.location("prefix"));
+  }
 }
 
 void read_instead(TableReader& reader, const std::string& file, Executor& executor) {
@@ -257,7 +261,8 @@ void to_json(nlohmann::json& json, const Executor& executor) {
           {"partition", executor.partition}, {"account", executor.account},
           {"gres", executor.gres},           {"time", executor.time},
           {"cpus", executor.cpus},           {"workers", executor.workers},
-          {"options", executor.options},     {"setup", executor.setup}};
+          {"options", executor.options},     {"setup", executor.setup},
+          {"prefix", executor.prefix}};
   if (executor.seconds) json["seconds"] = *executor.seconds;
   if (executor.memory_bytes) json["memory_bytes"] = *executor.memory_bytes;
   if (executor.max_gpu_hours) json["max_gpu_hours"] = *executor.max_gpu_hours;
@@ -277,7 +282,8 @@ void from_json(const nlohmann::json& json, Executor& executor) {
               .cpus = json.at("cpus"),
               .workers = json.at("workers"),
               .options = json.at("options").get<std::vector<std::string>>(),
-              .setup = json.at("setup").get<std::vector<std::string>>()};
+              .setup = json.at("setup").get<std::vector<std::string>>(),
+              .prefix = json.value("prefix", std::vector<std::string>())};
   if (json.contains("seconds")) executor.seconds = json["seconds"].get<double>();
   if (json.contains("memory_bytes")) executor.memory_bytes = json["memory_bytes"].get<int64_t>();
   if (json.contains("max_gpu_hours")) executor.max_gpu_hours = json["max_gpu_hours"].get<double>();

@@ -12,6 +12,7 @@
 //   account = "nlp"
 //   options = ["--qos=normal"]      # further words for sbatch
 //   setup = ["module load cuda"]    # lines of the batch script before the worker
+//   prefix = ["apptainer", "exec"]  # words before the worker's command
 //   [[a100.instead]]                # of runs that need more memory of a GPU
 //   memory_above = "38GiB"
 //   gres = "gpu:a100_80:1"
@@ -49,6 +50,7 @@ struct Executor {
   int64_t workers = 1;                                  // at most, at the same time
   std::vector<std::string> options = {};                // each begins with "-"
   std::vector<std::string> setup = {};                  // lines of shell
+  std::vector<std::string> prefix = {};                 // words
   std::vector<Instead> instead = {};                    // by memory_above, ascending
   std::optional<double> max_gpu_hours = {};             // --max-gpu-hours, no key of a section; unset: no limit
 };

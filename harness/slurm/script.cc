@@ -117,12 +117,15 @@ std::string batch_script(const Executor& executor, const Batch& batch, const fs:
     script += fmt::format("#SBATCH {}\n", directive_word(word));
   }
   for (const std::string& line : executor.setup) script += line + "\n";
+  script += "exec";
+  for (const std::string& word : executor.prefix) script += " " + shell_word(word);
   script += fmt::format(
-      "exec {} worker --workspace {} --executor {} --job \"${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}@{}\"",
+      " {} worker --workspace {} --executor {} --job \"${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}@{}\"",
       shell_word(tearless.string()), shell_word(workspace.string()), executor.name, batch.token);
   // A cluster that binds no job to its cores shows the worker the whole node.
+  const std::optional<int64_t>& memory = batch.allocation.memory_bytes;
   script += fmt::format(" --cores {}", executor.cpus);
-  if (executor.memory_bytes) script += fmt::format(" --memory {}MiB", *executor.memory_bytes / kMiB);
+  if (memory) script += fmt::format(" --memory {}MiB", *memory / kMiB);
   if (executor.seconds) script += fmt::format(" --until {}s", std::floor(*executor.seconds));
   return script + "\n";
 }

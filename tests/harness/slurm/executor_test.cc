@@ -32,6 +32,7 @@ memory = "32GiB"
 workers = 6
 options = ["--qos=normal", "-Cib"]
 setup = ["module load cuda", "ulimit -c 0"]
+prefix = ["apptainer", "exec", "image.sif"]
 [[a100.instead]]
 memory_above = "70GiB"
 gres = "gpu:h100:1"
@@ -72,6 +73,7 @@ TEST_F(ExecutorTest, ASectionHasWhatIsWritten) {
   EXPECT_EQ(a100.workers, 6);
   EXPECT_THAT(a100.options, ElementsAre("--qos=normal", "-Cib"));
   EXPECT_THAT(a100.setup, ElementsAre("module load cuda", "ulimit -c 0"));
+  EXPECT_THAT(a100.prefix, ElementsAre("apptainer", "exec", "image.sif"));
   ASSERT_EQ(a100.instead.size(), 2U);
   EXPECT_EQ(a100.instead[0].gres, "gpu:a100_80:1") << "in the order of the memory";
 }

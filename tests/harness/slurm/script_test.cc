@@ -32,7 +32,8 @@ Executor a100() {
           .cpus = 8,
           .memory_bytes = int64_t{32} << 30,
           .options = {"--qos=normal"},
-          .setup = {"module load cuda"}};
+          .setup = {"module load cuda"},
+          .prefix = {"apptainer", "exec", "--nv", "/shared/my image.sif"}};
 }
 
 const Batch kFour{.token = "1a2b3c4d",
@@ -62,8 +63,9 @@ TEST(BatchScript, SaysAllThatIsAskedAndBecomesTheWorker) {
             "#SBATCH --no-requeue\n"
             "#SBATCH --signal=B:TERM@150\n"
             "module load cuda\n"
-            "exec /shared/bin/tearless worker --workspace /shared/results --executor a100 --job "
-            "\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}@1a2b3c4d\" --cores 8 --memory 32768MiB --until 43200s\n");
+            "exec apptainer exec --nv '/shared/my image.sif' /shared/bin/tearless worker --workspace /shared/results "
+            "--executor a100 --job "
+            "\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}@1a2b3c4d\" --cores 8 --memory 49152MiB --until 43200s\n");
 }
 
 TEST(BatchScript, LeavesOutWhatTheSectionDoesNotSay) {
