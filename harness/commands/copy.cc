@@ -18,7 +18,7 @@ namespace {
 struct CopyWords {
   std::filesystem::path target;
   std::vector<std::string> sweeps;
-  bool results_only = false;
+  bool results_only = false, small = false;
 };
 
 int copy(const CopyWords& words, const Globals& globals) {
@@ -27,7 +27,8 @@ int copy(const CopyWords& words, const Globals& globals) {
     if (target.extension() == ending && !has_archive_name(target))
       fail("{}: an archive has a name that ends in .tar.gz", target.string());
   }
-  CopyOptions options{.results_only = words.results_only || has_archive_name(target)};
+  CopyOptions options{.results_only = words.results_only || has_archive_name(target), .small = words.small};
+  if (options.small && !options.results_only) fail("--small is of a copy of results alone: add --results");
   const std::unique_ptr<const Store> store = require_store(globals);
   if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);
   const CopyReport report = copy_workspace(Workspace(globals.workspace), target, options);
@@ -56,6 +57,9 @@ Action command_copy(CLI::App& app, const Globals& globals) {
   app.add_flag(
       "--results", words->results_only,
       "leave out texts, checkpoints, models and training programs; a file omitted.json in each run lists them");
+  app.add_flag("--small", words->small,
+               "with --results or FILE.tar.gz: also leave out what only figures of gradient norms and tests over "
+               "sentences need");
   return [words, &globals] { return copy(*words, globals); };
 }
 

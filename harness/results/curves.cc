@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/omitted.h"
 #include "harness/runs/gradient_norms.h"
 #include "harness/runs/workspace.h"
 #include "harness/statistics/stats.h"
@@ -130,6 +131,7 @@ void read_curves(const ResultSet& results, const Row& row, const std::vector<std
   }
   if (norms < metrics.size()) {
     const RunDirectory run = Workspace(results.store->root()).run(row.run.id);
+    require_here(run, run.gradient_norms().filename());
     require_as_done(run);
     read_gradient_norms(run, [&](int64_t update, double norm) { read(norms, update, norm); });
   }

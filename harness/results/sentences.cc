@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/omitted.h"
+#include "base/run_directory.h"
 #include "base/score/measures.h"
 #include "harness/runs/measured.h"
 #include "harness/runs/workspace.h"
@@ -15,11 +17,11 @@ namespace {
 
 /// outputs/<set>.stats of the run whose score it is: that of "test.bleu", and of a derived run "beam8.test.bleu", is
 /// outputs/test.stats. Empty for a name without a set.
-std::filesystem::path stats_file(const Store& store, const Row& row, const std::string& score) {
+std::filesystem::path stats_file(const Row& row, const std::string& score) {
   const std::string own = row.is_trained() ? score : score.substr(std::min(score.size(), row.derivation.size() + 1));
   const size_t dot = own.rfind('.');
   if (dot == std::string::npos) return {};
-  return Workspace(store.root()).run(row.run.id).root() / "outputs" / (own.substr(0, dot) + ".stats");
+  return std::filesystem::path("outputs") / (own.substr(0, dot) + ".stats");
 }
 
 bool is_made_of_sums(const std::string& score) {
@@ -30,8 +32,12 @@ bool is_made_of_sums(const std::string& score) {
 std::shared_ptr<const SentenceStats> sentences_of(const Store& store, const Row& row, const std::string& score,
                                                   double value) {
   constexpr double kTolerance = 1e-9;  // sums are exact, and scores are printed with 17 digits
-  const std::filesystem::path file = stats_file(store, row, score);
-  if (file.empty() || !std::filesystem::exists(file)) return nullptr;
+  const std::filesystem::path name = stats_file(row, score);
+  if (name.empty()) return nullptr;
+  const RunDirectory run = Workspace(store.root()).run(row.run.id);
+  require_here(run, name);
+  const std::filesystem::path file = run.root() / name;
+  if (!std::filesystem::exists(file)) return nullptr;
   if (!std::filesystem::is_regular_file(file)) fail("{}: not a file", file.string());
   auto stats = std::make_shared<const SentenceStats>(read_stats(read_file(file), file.string()));
   const double again = score_of_sums(score, stats->columns, file.string())(stats->sum());

@@ -58,7 +58,7 @@ void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = t
 }
 
 // Whether a copy of results alone has this file of a run. `name`: relative to the run's folder.
-bool is_of_results(const fs::path& name, bool has_result) {
+bool is_of_results(const fs::path& name, bool has_result, bool small) {
   const std::string file = name.filename().string();
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, file) != names.end();
@@ -68,12 +68,13 @@ bool is_of_results(const fs::path& name, bool has_result) {
     return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic", kEndedFile}) ||
            (file == "log.txt" && !has_result);
   }
-  if (folder == "outputs") return name.extension() == ".stats";
-  return name == file &&
-         is_one_of({"run.toml", "metrics.jsonl", "gradient_norms.f32", "scores.json", "DONE", "resume.json"});
+  if (folder == "outputs") return name.extension() == ".stats" && !small;
+  if (name != file) return false;
+  return is_one_of({"run.toml", "metrics.jsonl", "scores.json", "DONE", "resume.json"}) ||
+         (file == "gradient_norms.f32" && !small);
 }
 
-void copy_results(const RunDirectory& run, const fs::path& to) {
+void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
   make_folders_unsynced(to);
   const bool has_result = fs::exists(run.done());
   Omitted omitted = read_omitted(run);
@@ -82,7 +83,7 @@ void copy_results(const RunDirectory& run, const fs::path& to) {
     const fs::path name = entry.path().lexically_relative(run.root());
     if (*name.begin() == "attempts" && at.depth() == 2) at.disable_recursion_pending();  // work folders
     if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
-    if (is_of_results(name, has_result)) {
+    if (is_of_results(name, has_result, small)) {
       make_folders_unsynced((to / name).parent_path());
       write_copy_of(entry.path(), to / name);
     } else {
@@ -92,18 +93,19 @@ void copy_results(const RunDirectory& run, const fs::path& to) {
   }
   if (const RunDirectory work = folder_of(run, run.newest_begun_attempt()); work.root() != run.root()) {
     for (const fs::path& file : {work.metrics(), work.gradient_norms()}) {
-      if (fs::exists(file)) write_copy_of(file, to / file.filename());
+      const bool is_wanted = is_of_results(file.filename(), has_result, small);
+      if (is_wanted && fs::exists(file)) write_copy_of(file, to / file.filename());
     }
   }
   write_omitted(run, omitted, to);
 }
 
 // False if the run is, or has meanwhile begun to be, trained.
-bool copy_run(const RunDirectory& run, const fs::path& to, bool results_only) {
+bool copy_run(const RunDirectory& run, const fs::path& to, const CopyOptions& options) {
   if (is_alive(run)) return false;
   const int64_t newest = run.newest_attempt();
   try {
-    results_only ? copy_results(run, to) : copy_folder(run.root(), to);
+    options.results_only ? copy_results(run, to, options.small) : copy_folder(run.root(), to);
   } catch (const std::exception&) {  // such as a checkpoint that a new attempt has removed
     if (!is_alive(run) && run.newest_attempt() == newest) throw;
   }
@@ -133,8 +135,7 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
   }
   for (const std::string& id : folders_in(workspace.runs())) {
     if (!options.sweeps.empty() && !wanted.contains(id)) continue;
-    copy_run(workspace.run(id), to / "runs" / id, options.results_only) ? void(++report.runs)
-                                                                        : report.in_work.push_back(id);
+    copy_run(workspace.run(id), to / "runs" / id, options) ? void(++report.runs) : report.in_work.push_back(id);
   }
   return report;
 }

@@ -118,6 +118,30 @@ TEST_F(ResultsAlone, AreCopiedAgainWithTheSameList) {
   }
 }
 
+TEST_F(ResultsAlone, MadeSmallHaveNoGradientNormsAndNoStatisticsOfSentences) {
+  for (const RunDirectory& run : runs()) {  // as the engine writes them
+    if (!is_derived(run) && fs::exists(run.done())) test::write_text(run.gradient_norms(), std::string(12 * 4, '\0'));
+  }
+  EXPECT_EQ(in("results", {"copy", "small", "--small"}).code, 2) << "with texts and models it would not be small";
+  ok({"copy", "small", "--results", "--small"});
+  ok({"copy", "small.tar.gz", "--small"});
+  const std::vector<std::string> names = names_in(folder_ / "small");
+  EXPECT_THAT(names, AllOf(Each(Not(HasSubstr(".stats"))), Each(Not(HasSubstr("gradient_norms"))),
+                           Contains(HasSubstr("metrics.jsonl"))));
+  EXPECT_TRUE(read_omitted(a_run(false, "small")).contains("gradient_norms.f32"));
+  EXPECT_TRUE(read_omitted(a_run(true, "small")).contains("outputs/test.stats"));
+  test::write_text(folder_ / "figures.toml",
+                   test::read_text(folder_ / "grid.toml") +
+                       "[[figure]]\nname = \"norms\"\nx = \"update\"\ny = \"gradient_norms\"\n");
+  for (const char* small : {"small", "small.tar.gz"}) {
+    EXPECT_THAT(shown(small, {"verify"}), HasSubstr("no differences"));
+    EXPECT_EQ(shown(small, {"table", "grid.toml"}), shown("results", {"table", "grid.toml"}));
+    const test::Finished refused = in(small, {"figure", "grid.toml", "--layout", "figures.toml"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("gradient_norms.f32 is not here: this is a copy of results alone"));
+  }
+}
+
 // As older versions made them.
 TEST_F(ResultsAlone, WithoutTheGradientNormsAreReadAllTheSame) {
   ok({"copy", "alone", "--results"});

@@ -106,7 +106,7 @@ TEST_F(SchedulerTest, AllRunsOfASweepAreOnTheKindOfDeviceOfItsFirstAttempt) {
   EXPECT_EQ(kind_of(launcher_.alive, 2), "NVIDIA H100") << "of the first attempt, not of the last";
   restart_beside_all();
   scheduler_->begin();
-  add("s", jobs(4), Add::kRestart);
+  add("s", jobs(4), Scheduler::Add::kRestart);
   finish(1);
   EXPECT_EQ(kind_of(launcher_.alive, 3), "NVIDIA H100") << "the next service knows it";
 }
