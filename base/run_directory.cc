@@ -43,16 +43,6 @@ std::string host_name() {
   return name;
 }
 
-// "model name" of the first CPU. Recorded because results may depend on it.
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
 // N of every name "<prefix>N" in `folder`, in ascending order; empty if there is no such folder.
 std::vector<int64_t> numbers_in(const fs::path& folder, std::string_view prefix) {
   std::vector<int64_t> numbers;
@@ -147,6 +137,15 @@ std::optional<LockFile> claim(const RunDirectory& run) {
   std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
   if (!lock || is_supervised(run)) return std::nullopt;
   return lock;
+}
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
 }
 
 WorkDone work_done(const RunDirectory& run) {

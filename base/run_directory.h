@@ -107,6 +107,9 @@ struct WorkDone {
 
 WorkDone work_done(const RunDirectory& run);
 
+/// The kind of this machine's processor, as start.json has it: "model name" of the first one.
+std::string processor_name();
+
 /// Writes attempts/<n>/start.json: the calling process, this machine, the time, how far the run is, and the fields of
 /// `stamp` (device, program, version, numerics, program_file).
 void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp);

@@ -12,6 +12,7 @@ inline nlohmann::json json_of(const Needs& needs) {
       {"device", needs.device},     {"threads", needs.threads}, {"resource_class", needs.resource_class},
       {"declared", needs.declared}, {"alone", needs.alone},     {"executor", needs.executor}};
   if (needs.memory_bytes) json["memory_bytes"] = *needs.memory_bytes;
+  if (!needs.kind.empty()) json["kind"] = needs.kind;
   return json;
 }
 
@@ -22,7 +23,8 @@ inline Needs needs_from(const nlohmann::json& json) {
               .resource_class = json.at("resource_class"),
               .declared = json.at("declared"),
               .alone = json.at("alone"),
-              .executor = json.at("executor")};
+              .executor = json.at("executor"),
+              .kind = json.value("kind", "")};
   if (json.contains("memory_bytes")) needs.memory_bytes = json["memory_bytes"].get<int64_t>();
   return needs;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -25,10 +26,15 @@ json json_of(const WorkerFacts& facts) {
   for (const WorkerDevice& device : facts.devices) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
   }
-  return {{"worker", facts.name},          {"host", facts.host},
-          {"executor", facts.executor},    {"job", facts.job},
-          {"cores", facts.cores},          {"memory_bytes", facts.memory_bytes},
-          {"devices", std::move(devices)}, {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
+  return {{"worker", facts.name},
+          {"host", facts.host},
+          {"executor", facts.executor},
+          {"job", facts.job},
+          {"cores", facts.cores},
+          {"memory_bytes", facts.memory_bytes},
+          {"processor", facts.processor},
+          {"devices", std::move(devices)},
+          {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
 }
 
 WorkerFacts facts_from(const json& line) {
@@ -37,7 +43,8 @@ WorkerFacts facts_from(const json& line) {
                     .executor = line.at("executor"),
                     .job = line.at("job"),
                     .cores = line.at("cores"),
-                    .memory_bytes = line.at("memory_bytes")};
+                    .memory_bytes = line.at("memory_bytes"),
+                    .processor = line.value("processor", "")};
   if (const json until = line.value("until", json()); until.is_number()) facts.until_seconds = until.get<double>();
   for (const json& device : line.at("devices")) {
     facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});
@@ -63,9 +70,14 @@ std::string new_worker_name() { return fmt::format("{}-{:08x}", this_machine(), 
 bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above) {
   if (worker.executor != needs.executor) return false;
   const int64_t declared = needs.declared ? needs.memory_bytes.value_or(0) : 0;
-  const auto suffices = [&](int64_t bytes) { return bytes >= declared && bytes > memory_above; };
-  if (needs.device != "cuda") return worker.memory_bytes == 0 || suffices(worker.memory_bytes);
-  return std::ranges::any_of(worker.devices, suffices, &WorkerDevice::memory_bytes);
+  const auto suffices = [&](const std::string& kind, int64_t bytes) {
+    return (needs.kind.empty() || kind == needs.kind) && bytes >= declared && bytes > memory_above;
+  };
+  constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+  if (needs.device != "cuda")
+    return suffices(worker.processor, worker.memory_bytes > 0 ? worker.memory_bytes : kUnknown);
+  return std::ranges::any_of(worker.devices,
+                             [&](const WorkerDevice& device) { return suffices(device.name, device.memory_bytes); });
 }
 
 WorkerFile::WorkerFile(const fs::path& workers, const WorkerFacts& facts)

@@ -1,6 +1,6 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
-//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "until",
+//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "processor", "until",
 //    "devices": [{"name", "memory_bytes"}, …]}                                                      first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
@@ -40,11 +40,13 @@ struct WorkerFacts {
   std::string job = {};                 // of a cluster, as its script calls it; "": a person has started it
   int64_t cores = 0, memory_bytes = 0;  // memory 0: not known
   std::vector<WorkerDevice> devices = {};
+  std::string processor = {};                // as Needs::kind
   std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
 };
 
 /// True if the worker may be given runs with these needs: it takes those of their executor, and has a GPU if they need
-/// one, with as much memory as the user has declared, and more than `memory_above`; of its machine if they need none.
+/// one, of their kind, with as much memory as the user has declared, and more than `memory_above`; else its machine
+/// does.
 bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above);
 
 /// What became of an attempt.

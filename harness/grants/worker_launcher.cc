@@ -147,19 +147,17 @@ bool WorkerLauncher::is_alive(const Worker& worker) const {
   return worker.facts && worker.bye.empty() && now_() - worker.grew_at < kSilent;
 }
 
-bool WorkerLauncher::fits(const WorkerFacts& worker, const Needs& needs) const {
-  return harness::fits(worker, needs, memory_above(needs));
-}
-
 int64_t WorkerLauncher::memory_above(const Needs& needs) const {
   const Machines* machines = machines_for(needs.executor);
   return machines ? machines->memory_above(needs) : 0;
 }
 
 bool WorkerLauncher::has_taker(const Attempt& attempt) const {
+  const int64_t above = memory_above(attempt.needs);
   return std::ranges::any_of(workers_, [&](const auto& entry) {
     const Worker& worker = entry.second;
-    return is_alive(worker) && fits(*worker.facts, attempt.needs) && !attempt.not_on.contains(worker.facts->host);
+    return is_alive(worker) && fits(*worker.facts, attempt.needs, above) &&
+           !attempt.not_on.contains(worker.facts->host);
   });
 }
 
@@ -235,6 +233,7 @@ std::optional<Machines::Fate> WorkerLauncher::fate_of(const Attempt& attempt) co
 std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
   if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
   int64_t fitting = 0, open = 0, of_kind = 0, living = 0;
+  const int64_t above = memory_above(needs);
   const auto left_out = left_out_.find(needs.executor);
   const auto is_left_out = [&](const std::string& host) {
     return left_out != left_out_.end() && left_out->second.contains(host);
@@ -242,7 +241,7 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
   for (const auto& [name, worker] : workers_) {
     if (!is_alive(worker) || worker.facts->executor != needs.executor) continue;
     ++living;
-    fitting += fits(*worker.facts, needs) && !is_left_out(worker.facts->host);
+    fitting += fits(*worker.facts, needs, above) && !is_left_out(worker.facts->host);
   }
   for (const auto& [id, attempt] : attempts_) {
     if (!is_open(attempt)) continue;
@@ -440,8 +439,9 @@ bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attemp
     return false;
   }
   std::set<std::string> hosts;
+  const int64_t above = memory_above(attempt.needs);
   for (const auto& [name, worker] : workers_) {
-    if (is_alive(worker) && fits(*worker.facts, attempt.needs)) hosts.insert(worker.facts->host);
+    if (is_alive(worker) && fits(*worker.facts, attempt.needs, above)) hosts.insert(worker.facts->host);
   }
   const bool is_sound = std::ranges::any_of(
       attempts_, [&](const auto& entry) { return entry.second.gets_on && host_of(entry.second) == host; });

@@ -89,7 +89,6 @@ class WorkerLauncher : public Launcher {
   Machines* machines_for(const std::string& executor) const;
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
-  bool fits(const WorkerFacts& worker, const Needs& needs) const;
   int64_t memory_above(const Needs& needs) const;
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
   /// True if a worker that is alive may claim it.

@@ -117,6 +117,7 @@ struct GridPolicy {
   std::optional<int64_t> memory_bytes;   // that a run needs
   std::map<std::string, int> tries;      // class of failure → failures after which a run has failed
   std::vector<std::string> environment;  // variables that runs take from the submission: names, with * and ?
+  bool same_device = false;              // all runs on one kind of GPU or processor
 };
 
 struct Grid {

@@ -49,6 +49,10 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
     if (!policy.memory_bytes)
       fail("{}: memory = \"{}\" is not a size such as \"8 GiB\"", reader.location("memory"), *memory);
   }
+  if (const toml::node* const same_device = reader.any("same_device")) {
+    if (!same_device->is_boolean()) fail("{}: same_device must be true or false", reader.location("same_device"));
+    policy.same_device = **same_device->as_boolean();
+  }
   policy.environment = reader.texts("environment");
   for (const std::string& name : policy.environment) {
     if (const std::string fault = fault_of_variable(name); !fault.empty()) {

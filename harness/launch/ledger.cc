@@ -137,6 +137,15 @@ void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::
   state->foreign = foreign_use(std::move(foreign), state->others_bytes);
 }
 
+bool Ledger::can_ever(const Needs& needs) const {
+  if (needs.device != "cuda") return needs.kind.empty() || needs.kind == capacity_.processor;
+  return std::ranges::any_of(devices_, [&](const DeviceState& state) { return is_of_kind(state, needs); });
+}
+
+bool Ledger::is_of_kind(const DeviceState& state, const Needs& needs) {
+  return needs.kind.empty() || needs.kind == state.device.name;
+}
+
 Ledger::Slot Ledger::find_slot(const Needs& needs) const {
   if (takes_machine(needs) && !held_.empty()) {
     return {.why = fmt::format("it must run alone, and {} on this machine",
@@ -158,6 +167,10 @@ Ledger::Slot Ledger::find_slot(const Needs& needs) const {
 }
 
 Ledger::Slot Ledger::slot_on_cpu(const Needs& needs) const {
+  if (!can_ever(needs)) {
+    return {.why = fmt::format("its sweep is for {} alone (same_device), and this machine has {}", needs.kind,
+                               capacity_.processor)};
+  }
   Reservation slot{.cores = {}, .device = "", .memory_bytes = memory_of(needs)};
   slot.whole_machine = takes_machine(needs);
   if (capacity_.jobs > 0) {
@@ -206,6 +219,7 @@ std::string Ledger::why_closed(const DeviceState& state) {
 }
 
 std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) const {
+  if (!is_of_kind(state, needs)) return fmt::format("is no {}, for which alone its sweep is (same_device)", needs.kind);
   if (std::string closed = why_closed(state); !closed.empty()) return closed;
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
@@ -243,6 +257,7 @@ bool Ledger::takes_whole(const DeviceState& state, const Needs& needs) const {
   int64_t largest = 0;
   bool fits_none = true;
   for (const DeviceState& other : devices_) {
+    if (!is_of_kind(other, needs)) continue;
     largest = std::max(largest, other.device.memory_bytes);
     fits_none = fits_none && *needs.memory_bytes > other.device.memory_bytes - other.others_bytes;
   }

@@ -29,6 +29,7 @@ struct Capacity {
   int jobs = 0;                      // > 0: at most so many runs on the CPU, whatever their threads, and none is pinned
   int runs_per_gpu = 1;              // at most so many runs on each GPU
   std::vector<Device> devices = {};  // GPUs
+  std::string processor = {};        // as Needs::kind; "": not known, so that it fits none in particular
 };
 
 /// What a run has reserved. Return it with Ledger::release().
@@ -46,8 +47,9 @@ class Ledger {
   /// REQUIRES: `capacity` has a core.
   explicit Ledger(Capacity capacity);
 
-  /// False for a run on "cuda" if this machine has no GPU. Any other run fits once nothing else runs.
-  bool can_ever(const Needs& needs) const { return needs.device != "cuda" || !devices_.empty(); }
+  /// False for a run on "cuda" if this machine has no GPU, and for one that needs another kind than it has. Any other
+  /// run fits once nothing else runs.
+  bool can_ever(const Needs& needs) const;
 
   /// Reserves what a run needs; nullopt if it is not there now. A run on the CPU that needs more memory than the
   /// machine has takes all of it. A run on "cuda" whose memory is not known, or more than any GPU has, takes a whole
@@ -104,6 +106,7 @@ class Ledger {
   Slot find_slot(const Needs& needs) const;
   Slot slot_on_cpu(const Needs& needs) const;
   Slot slot_on_device(const Needs& needs) const;
+  static bool is_of_kind(const DeviceState& state, const Needs& needs);
   static std::string why_closed(const DeviceState& state);
   std::string why_not_on(const DeviceState& state, const Needs& needs) const;
   OnDevice on_device(const std::string& uuid) const;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/run_directory.h"
 #include "harness/launch/declared_devices.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/nvml.h"
@@ -24,7 +25,8 @@ LocalLauncher::Options local_options(const LocalLimits& limits) {
                                  .capacity = {.cores = cores_of_process(),
                                               .memory_bytes = memory_of_process(),
                                               .jobs = limits.jobs,
-                                              .runs_per_gpu = std::max(1, limits.runs_per_gpu)},
+                                              .runs_per_gpu = std::max(1, limits.runs_per_gpu),
+                                              .processor = processor_name()},
                                  .pin = limits.pin};
   std::vector<Device>& devices = options.capacity.devices;
   if (!limits.declared_devices.empty()) {

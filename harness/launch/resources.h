@@ -24,7 +24,7 @@ class Resources {
   Resources(Capacity capacity, bool pin, std::unique_ptr<DeviceMonitor> monitor,
             const std::map<std::string, int64_t>& peaks = {});
 
-  /// False for a run on "cuda" if this machine has no GPU. Any other run fits once nothing else runs.
+  /// As Ledger::can_ever().
   bool can_ever(const Needs& needs) const { return ledger_.can_ever(needs); }
   /// Why reserve() is not possible now, one phrase; "" if it is.
   std::string why_not(const Needs& needs) const { return ledger_.why_not(as_learnt(needs)); }

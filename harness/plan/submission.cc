@@ -31,6 +31,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   policy.grace_seconds = first(asked.grace_seconds, of_grid.grace_seconds).value_or(policy.grace_seconds);
   policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
   policy.tries = of_grid.tries;
+  policy.same_device = of_grid.same_device;
   policy.executor = asked.executor;
   policy.executor_section = asked.executor_section;
   policy.environment = submitted_environment(own_variables(), of_grid.environment);

@@ -16,6 +16,8 @@ struct Needs {
   bool declared = false;                     // memory_bytes is what the user said; else the training program's estimate
   bool alone = false;         // nothing else on the machine meanwhile; for a run on "cuda", nothing else on its GPU
   std::string executor = {};  // whose machines train it; "": this machine
+  std::string kind = {};      // the GPU's or the processor's name that it must be, as in start.json; "": any
+  std::string first_of = {};  // the sweep whose first attempt is to decide `kind`; "": it is known, or any will do
   auto operator<=>(const Needs&) const = default;
 };
 

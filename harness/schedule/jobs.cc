@@ -15,6 +15,17 @@ ActiveSweep* Job::first_active() const {
   return first;
 }
 
+Needs Job::needs() const {
+  Needs needs = run.needs;
+  for (const ActiveSweep* sweep : sweeps) {
+    if (!sweep->record.policy.same_device) continue;
+    needs.kind = sweep->kind;
+    needs.first_of = sweep->kind.empty() ? sweep->record.id : "";
+    if (!needs.kind.empty()) break;
+  }
+  return needs;
+}
+
 const Job* Jobs::find(const std::string& id) const {
   const auto found = jobs_.find(id);
   return found == jobs_.end() ? nullptr : &found->second;
@@ -76,7 +87,7 @@ void Jobs::enqueue(const std::string& id) {
   const Job& job = jobs_.at(id);
   const ActiveSweep* sweep = job.first_active();
   if (!sweep || is_running_(id) || !job.origin.empty()) return;
-  queue_.push(id, job.run.needs,
+  queue_.push(id, job.needs(),
               {.priority = sweep->record.priority,
                .submission = sweep->record.submission.queued,
                .rank = job.run.rank,

@@ -22,6 +22,7 @@ struct ActiveSweep {
   std::string axes;                                       // what the parts of its runs' labels mean, label_axes()
   std::set<std::string> jobs;                             // waiting and running ones; none once it is cancelled
   std::map<std::string, std::set<std::string>> failures;  // failure_signature() → runs, since it was resumed
+  std::string kind = {};                                  // Store::first_kind_in(), of one with same_device
   bool has_result = false;                                // one of its runs has left a result since it was submitted
   double updates_per_second = 0;                          // of the last attempt that ended; 0: none has
   struct Counted {
@@ -44,6 +45,8 @@ struct Job {
   int outside_ends = 0;     // kills and losses in a row, without progress
   std::string origin = {};  // the run from which it derives, while that has no result; "": it waits for none
 
+  /// What it needs now: also what is known of the kind of device of its sweeps.
+  Needs needs() const;
   /// Of its sweeps that are active, the one that goes first; null if none is.
   ActiveSweep* first_active() const;
 };

@@ -138,7 +138,7 @@ bool Scheduler::reconcile(const RunRecord& job, Add how) {
 
 // Holds a queued job that no wait makes possible here, such as one for a GPU. It is then no job any more.
 bool Scheduler::hold_if_impossible(const std::string& id) {
-  const std::optional<Launcher::Refusal> refusal = launcher_.refusal_of(jobs_.find(id)->run.needs);
+  const std::optional<Launcher::Refusal> refusal = refusal_of(jobs_.find(id)->needs());
   if (!refusal || !refusal->for_good) return false;
   put_aside(id, RunState::kHeld, refusal->why);
   return true;
@@ -291,7 +291,7 @@ std::string Scheduler::why_idle(const std::string& sweep) const {
     const Job* job = jobs_.find(id);
     if (!next && job->first_active()->record.id == sweep) next = job;
   });
-  const auto refusal = next ? launcher_.refusal_of(next->run.needs) : std::nullopt;
+  const auto refusal = next ? refusal_of(next->needs()) : std::nullopt;
   return refusal ? refusal->why : "";
 }
 
@@ -300,7 +300,7 @@ std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int
   std::string why;
   if (const double rest = job.not_before - now_(); rest > 0) {
     why = fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", rest);
-  } else if (const auto refusal = launcher_.refusal_of(job.run.needs)) {
+  } else if (const auto refusal = refusal_of(job.needs())) {
     why = refusal->why;
   }
   std::vector<std::string> first;

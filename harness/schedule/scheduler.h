@@ -213,6 +213,8 @@ class Scheduler {
   Running* running(const std::string& id);
   Running& watch(const std::string& id, int64_t attempts_before, const ActiveSweep* sweep);
   void fill();
+  void learn_kinds();
+  std::optional<Launcher::Refusal> refusal_of(const Needs& needs) const;
   void launch(const std::string& id);
   bool write_settings(const std::string& id, const Job& job);
   void ask_to_stop(const std::string& id, Running& running, Stop why);

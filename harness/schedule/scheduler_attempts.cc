@@ -24,6 +24,11 @@ constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, w
 constexpr double kMaxPatience = 60;      // seconds; the longest such delay
 constexpr double kLookForDataEvery = 2;  // seconds between two looks at the files that runs wait for
 
+Needs for_launcher(Needs needs) {
+  needs.first_of.clear();
+  return needs;
+}
+
 // As policy.h says, or as the most patient of its sweeps does. `job` may be null.
 int tries_of(const Job* job, FailureClass failure) {
   std::optional<int> asked;
@@ -53,11 +58,34 @@ Scheduler::Running& Scheduler::watch(const std::string& id, int64_t attempts_bef
 
 // Starts queued runs while the launcher takes them. Runs that it does not take yet are skipped, not waited for.
 void Scheduler::fill() {
+  learn_kinds();
   while (may_start_ && !stopping_) {
-    const auto next = jobs_.take(now_(), [&](const Needs& needs) { return launcher_.refusal_of(needs); });
+    const auto next = jobs_.take(now_(), [&](const Needs& needs) { return refusal_of(needs); });
     if (!next) break;
     launch(*next);
   }
+}
+
+// Of sweeps whose runs are all to be on one kind of device.
+void Scheduler::learn_kinds() {
+  for (auto& [id, sweep] : jobs_.sweeps()) {
+    if (!sweep.is_active() || !sweep.record.policy.same_device || !sweep.kind.empty()) continue;
+    sweep.kind = store_.first_kind_in(id);
+    if (!sweep.kind.empty()) jobs_.enqueue_all(sweep);
+  }
+}
+
+// Launcher::refusal_of(); and of a sweep whose kind of device is not known, one run goes before the others.
+std::optional<Launcher::Refusal> Scheduler::refusal_of(const Needs& needs) const {
+  const auto refusal = launcher_.refusal_of(for_launcher(needs));
+  if (refusal || needs.first_of.empty()) return refusal;
+  const ActiveSweep& sweep = jobs_.sweeps().at(needs.first_of);
+  const bool is_tried =
+      std::ranges::any_of(running_, [&](const auto& entry) { return sweep.jobs.contains(entry.first); });
+  if (!is_tried) return std::nullopt;
+  return Launcher::Refusal{
+      .why = "it waits for the first attempt of its sweep, which decides the kind of device of all",
+      .others_may_pass = true};
 }
 
 void Scheduler::launch(const std::string& id) {
@@ -83,7 +111,7 @@ void Scheduler::launch(const std::string& id) {
   Running& attempt = watch(id, before, &sweep);
   if (job.run.data) attempt.data_before = stamps_of(*job.run.data);
   try {
-    launcher_.start({.id = id, .folder = run.root(), .needs = job.run.needs, .program = program});
+    launcher_.start({.id = id, .folder = run.root(), .needs = for_launcher(job.needs()), .program = program});
   } catch (const UserError& error) {
     running_.erase(id);
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, error.what());
@@ -296,7 +324,9 @@ void Scheduler::tick() {
       }
     }
   });
-  launcher_.expect(jobs_.waiting());
+  std::map<Needs, int64_t> waiting;
+  for (const auto& [needs, count] : jobs_.waiting()) waiting[for_launcher(needs)] += count;
+  launcher_.expect(waiting);
   launcher_.poll();
   for (auto& [id, attempt] : running_) {
     const std::string before = std::exchange(attempt.watch.progress.waits_for, launcher_.waits_for(id));

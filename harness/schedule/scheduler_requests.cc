@@ -45,6 +45,8 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   ActiveSweep& sweep = jobs_.sweeps()[id];
   sweep.record = *std::move(record);
   sweep.axes = store_.label_axes_of(id);
+  sweep.kind.clear();
+  if (sweep.record.policy.same_device) sweep.kind = store_.first_kind_in(id);
   sweep.failures.clear();
   const StateCounts counts = how == Add::kRestart ? store_.counts_of(id) : StateCounts();
   sweep.has_result = counts.contains(RunState::kDone) || counts.contains(RunState::kDiverged);

@@ -13,7 +13,7 @@
 // it and for all runs of its resource class. If sbatch refuses that, they are tried in the usual allocation.
 //
 // With --max-gpu-hours nothing is submitted once the jobs of all submissions have run so long, times their GPUs; what
-// runs then, goes on. Each submission's record says how long its jobs have run, as squeue has said.
+// runs then, continues. Each submission's record says how long its jobs have run, as squeue has said.
 //
 // Where a job ended and its worker was never seen, its node may lack the folder, and would take each further job: the
 // node is left out for an hour. Where no node is known, and after each refusal, the next submission is in five minutes.

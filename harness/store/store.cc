@@ -105,6 +105,7 @@ nlohmann::json to_json(const SweepPolicy& policy) {
   if (policy.environment) json["environment"] = *policy.environment;
   if (!policy.executor.empty()) json["executor"] = policy.executor;
   if (!policy.executor_section.is_null()) json["executor_section"] = policy.executor_section;
+  if (policy.same_device) json["same_device"] = true;
   return json;
 }
 
@@ -117,6 +118,7 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
   policy.executor = json.value("executor", "");
   policy.executor_section = json.value("executor_section", nlohmann::json());
+  policy.same_device = json.value("same_device", false);
   return policy;
 }
 
@@ -318,6 +320,15 @@ LostWork Store::lost_in(const std::string& sweep) const {
                 sweep);
   row.step();
   return {.updates = row[0], .seconds = row[1]};
+}
+
+std::string Store::first_kind_in(const std::string& sweep) const {
+  Statement row(*statements_,
+                "SELECT CASE device WHEN 'cpu' THEN processor ELSE device END FROM attempts "
+                "WHERE device != '' AND run IN (SELECT run FROM sweep_runs WHERE sweep = ?) "
+                "ORDER BY started_at, run, attempt LIMIT 1",
+                sweep);
+  return row.step() ? row[0].getString() : "";
 }
 
 std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {

@@ -42,6 +42,7 @@ struct SweepPolicy {
   std::optional<SubmittedEnvironment> environment = {};  // unset, of a sweep of an older build: runs have the service's
   std::string executor = {};                             // whose machines train its runs; "": the service's machine
   nlohmann::json executor_section = {};  // what is known of it, as it was at the submission; null: it is built in
+  bool same_device = false;              // all its runs on one kind of GPU or processor, that of its first attempt
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.
@@ -148,6 +149,10 @@ class Store {
   /// The ids of the runs that derive from it.
   std::vector<std::string> derived_from(const std::string& id) const;
 
+  /// The kind of GPU, or of processor where it has none, of the first attempt on any of the sweep's runs, as
+  /// Needs::kind;
+  /// "" if none has begun.
+  std::string first_kind_in(const std::string& sweep) const;
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was deleted since.
   RunRecord known_run(const std::string& id) const;

@@ -87,6 +87,7 @@ class Worker {
              .job = worker.job,
              .cores = std::ssize(options.capacity.cores),
              .memory_bytes = options.capacity.memory_bytes,
+             .processor = options.capacity.processor,
              .until_seconds = worker.until_seconds};
     for (const Device& device : options.capacity.devices) {
       facts.devices.push_back({.name = device.name, .memory_bytes = device.memory_bytes});

@@ -22,6 +22,7 @@ const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
                             .cores = 16,
                             .memory_bytes = 1 << 20,
                             .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}},
+                            .processor = "Xeon",
                             .until_seconds = 90};
 
 class WorkerFileTest : public testing::Test {
@@ -50,6 +51,11 @@ TEST(WorkerFits, ByExecutorDeviceAndMemory) {
   const Needs declared{.device = "cuda", .memory_bytes = 81, .declared = true, .executor = kWorkers};
   EXPECT_FALSE(fits(gpu, declared, 0));
   EXPECT_TRUE(fits(unknown, any, 99)) << "how much it has is not known";
+  EXPECT_TRUE(fits(cpu, {.executor = kWorkers, .kind = "Xeon"}, 0));
+  EXPECT_FALSE(fits(cpu, {.executor = kWorkers, .kind = "EPYC"}, 0));
+  EXPECT_TRUE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "A100"}, 39));
+  EXPECT_FALSE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "A100"}, 40)) << "only the other has more";
+  EXPECT_FALSE(fits(gpu, {.device = "cuda", .executor = kWorkers, .kind = "Xeon"}, 0));
 }
 
 TEST_F(WorkerFileTest, EachLineIsReadOnce) {
@@ -66,6 +72,7 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   EXPECT_EQ(news.facts->devices[0].name, "NVIDIA H100");
   EXPECT_EQ(news.facts->devices[0].memory_bytes, 80);
   EXPECT_EQ(news.facts->until_seconds, 90);
+  EXPECT_EQ(news.facts->processor, "Xeon");
   file.claimed("a", 3);
   file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"DONE", "12ab"}}});
   file.bye("idle");

@@ -641,15 +641,17 @@ TEST(Load, APolicySaysHowRunsAreTreated) {
   const TempFolder folder;
   test::write_text(folder / "grid.toml",
                    "[axis]\na = [1, 2]\n[policy]\nstall_timeout = 2.5\ngrace = 120\nmemory = \"8 GiB\"\n"
-                   "environment = [\"BRANCH\", \"HF_*\"]\n[policy.tries]\ncrashed = 5\n");
+                   "environment = [\"BRANCH\", \"HF_*\"]\nsame_device = true\n[policy.tries]\ncrashed = 5\n");
   const GridPolicy policy = load_grid(folder / "grid.toml").policy;
   EXPECT_EQ(policy.stall_minutes, 2.5);
   EXPECT_EQ(policy.grace_seconds, 120);
   EXPECT_EQ(policy.memory_bytes, int64_t{8} << 30);
+  EXPECT_TRUE(policy.same_device);
   EXPECT_EQ(policy.tries, (std::map<std::string, int>{{"crashed", 5}}));
   EXPECT_EQ(policy.environment, (std::vector<std::string>{"BRANCH", "HF_*"}));
   test::write_text(folder / "grid.toml", "[axis]\na = [1, 2]\n");
   EXPECT_FALSE(load_grid(folder / "grid.toml").policy.grace_seconds);
+  EXPECT_FALSE(load_grid(folder / "grid.toml").policy.same_device);
 }
 
 TEST(Load, AMistakeInThePolicyNamesItsLine) {
@@ -675,6 +677,7 @@ TEST(Load, AMistakeInThePolicyNamesItsLine) {
                                       "?, such as \"HF_*\"",
                                       name)));
   }
+  EXPECT_THAT(error("same_device = \"H100\"\n"), testing::EndsWith("grid.toml:4: same_device must be true or false"));
   EXPECT_THAT(error("environment = 1\n"), testing::HasSubstr("environment must be a text or a list of texts"));
   EXPECT_THAT(error("tries.crashd = 2\n"),
               testing::HasSubstr("unknown key \"crashd\" in [policy.tries] (did you mean \"crashed\"?)"));

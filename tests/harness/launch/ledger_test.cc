@@ -48,6 +48,31 @@ DeviceUse use(int64_t used_gib, const std::vector<DeviceProcess>& processes = {}
   return {.used_bytes = used_gib * kGiB, .processes = processes, .error = ""};
 }
 
+// --- kinds of devices ------------------------------------------------------------------------------------------------
+
+TEST(Ledger, ARunThatNeedsAKindOfGpuGetsNoOther) {
+  Capacity capacity{.cores = {0}, .memory_bytes = 64 * kGiB, .devices = gpus({80, 40}), .processor = "Xeon"};
+  capacity.devices[0].name = "A100";
+  capacity.devices[1].name = "H100";
+  Ledger ledger(capacity);
+  const Needs large{.device = "cuda", .memory_bytes = 60 * kGiB, .kind = "H100"};
+  const auto slot = ledger.reserve(large);
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(slot->device, "GPU-1") << "of its kind it is the largest, and taken whole";
+  EXPECT_THAT(ledger.why_not(large), testing::HasSubstr("GPU 0 is no H100, for which alone its sweep is"));
+  EXPECT_TRUE(ledger.can_ever(large));
+  EXPECT_FALSE(ledger.can_ever({.device = "cuda", .kind = "V100"}));
+  EXPECT_EQ(ledger.why_not({.device = "cuda", .kind = "A100"}), "");
+}
+
+TEST(Ledger, ARunThatNeedsAnotherProcessorNeverFits) {
+  const Ledger ledger({.cores = {0}, .memory_bytes = 64 * kGiB, .processor = "Xeon"});
+  EXPECT_EQ(ledger.why_not({.kind = "Xeon"}), "");
+  EXPECT_EQ(ledger.why_not({.kind = "EPYC"}), "its sweep is for EPYC alone (same_device), and this machine has Xeon");
+  EXPECT_TRUE(ledger.can_ever({.kind = "Xeon"}));
+  EXPECT_FALSE(ledger.can_ever({.kind = "EPYC"}));
+}
+
 // --- the CPU ---------------------------------------------------------------------------------------------------------
 
 TEST(Ledger, GivesEachRunCoresOfItsOwn) {

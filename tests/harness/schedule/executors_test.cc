@@ -86,6 +86,58 @@ TEST_F(SchedulerTest, ARunHasTheExecutorOfItsSweepThatWasSubmittedLast) {
   EXPECT_EQ(launcher_.alive.at(scheduler_test::id_of(1)).executor, "");
 }
 
+std::string kind_of(const std::map<std::string, Needs>& alive, int number) {
+  return alive.at(scheduler_test::id_of(number)).kind;
+}
+
+TEST_F(SchedulerTest, AllRunsOfASweepAreOnTheKindOfDeviceOfItsFirstAttempt) {
+  policy_.same_device = true;
+  launcher_.device = "NVIDIA H100";
+  begin(jobs(3));
+  EXPECT_THAT(alive(), set_of({0})) << "one goes first";
+  EXPECT_EQ(kind_of(launcher_.alive, 0), "");
+  EXPECT_EQ(launcher_.alive.at(scheduler_test::id_of(0)).first_of, "") << "the launcher knows no sweeps";
+  EXPECT_THAT(why(1), testing::HasSubstr("the first attempt of its sweep, which decides the kind of device of all"));
+  later();
+  EXPECT_THAT(alive(), set_of({0, 1}));
+  EXPECT_EQ(kind_of(launcher_.alive, 1), "NVIDIA H100");
+  launcher_.device = "cpu";
+  finish(0);
+  EXPECT_EQ(kind_of(launcher_.alive, 2), "NVIDIA H100") << "of the first attempt, not of the last";
+  restart_beside_all();
+  scheduler_->begin();
+  add("s", jobs(4), Scheduler::Add::kRestart);
+  finish(1);
+  EXPECT_EQ(kind_of(launcher_.alive, 3), "NVIDIA H100") << "the next service knows it";
+}
+
+TEST_F(SchedulerTest, OnACpuTheKindIsTheProcessor) {
+  policy_.same_device = true;
+  begin(jobs(2));
+  later();
+  EXPECT_EQ(kind_of(launcher_.alive, 1), processor_name());
+}
+
+TEST_F(SchedulerTest, WhereTheFirstAttemptNeverBeganAnotherRunGoesFirst) {
+  policy_.same_device = true;
+  launcher_.die_at_once = true;
+  begin(jobs(2));
+  later();
+  EXPECT_THAT(alive(), set_of({0}));
+  scheduler_->hold(scheduler_test::id_of(0));
+  launcher_.alive.clear();
+  launcher_.on_end(scheduler_test::id_of(0), {.never_began = true});
+  EXPECT_THAT(alive(), set_of({1}));
+  EXPECT_EQ(kind_of(launcher_.alive, 1), "");
+}
+
+TEST_F(SchedulerTest, WithoutSameDeviceEachRunGoesWhereRoomIs) {
+  begin(jobs(2));
+  later();
+  EXPECT_THAT(alive(), set_of({0, 1}));
+  EXPECT_EQ(kind_of(launcher_.alive, 1), "");
+}
+
 TEST_F(SchedulerTest, ATakenBackGrantIsNoEnd) {
   launcher_.die_at_once = true;  // no start.json is written
   begin(jobs(1));

@@ -62,7 +62,7 @@ class FakeLauncher : public Launcher {
     alive[launch.id] = launch.needs;
     starts.push_back(launch.id);
     const RunDirectory run(launch.folder);
-    if (!die_at_once) write_start(run, run.make_attempt(), {{"device", "cpu"}, {"numerics", 1}});
+    if (!die_at_once) write_start(run, run.make_attempt(), {{"device", device}, {"numerics", 1}});
   }
   bool adopt(const std::string& id, const fs::path&, const Needs& needs) override {
     if (!survivors.contains(id)) return false;
@@ -79,6 +79,7 @@ class FakeLauncher : public Launcher {
   static constexpr int kSlots = 2;
   bool refuse = false;
   bool die_at_once = false;
+  std::string device = "cpu";  // of the next attempts
   std::map<std::string, Needs> alive;
   std::set<std::string> survivors;
   std::map<std::string, Stop> stopped;
