@@ -314,6 +314,8 @@ TEST_F(SlurmTest, AfterSoManyGpuHoursNothingMoreIsSubmitted) {
   EXPECT_THAT(slurm_->why_none(), HasSubstr("no further workers are submitted"));
   executor_.max_gpu_hours = 20;
   begin();
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 10.7 of 20 GPU hours are used"))
+      << "of submissions that are over, too";
   after(31);
   after(31);
   EXPECT_THAT(cluster_.submissions(), SizeIs(3));
