@@ -164,18 +164,20 @@ class Sweep:
 
     # --- commands ---
 
-    def start(self, *words, machine=configuration.LOGIN):
+    SUBMIT = ["grid.toml", "--executor", "bed", "--executor-file", "executors.toml"]
+
+    def start(self, *words):
         """Starts a command of tearless; its output is in a file of the folder."""
         with open(self.folder / f"{words[0]}.log", "a") as log:
-            return subprocess.Popen(self.cluster.command(machine, *self.program_words, *words), cwd=self.folder, env=environment(),
+            return subprocess.Popen(self.cluster.command(configuration.LOGIN, *self.program_words, *words), cwd=self.folder, env=environment(),
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def tearless(self, *words, check=True, machine=configuration.LOGIN):
-        return self.cluster.run(machine, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
+    def tearless(self, *words, check=True):
+        return self.cluster.run(configuration.LOGIN, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
                                 stdin=subprocess.DEVNULL)
 
     def submit(self, *more, check=True):
-        return self.tearless("submit", "grid.toml", "--executor", "bed", "--executor-file", "executors.toml", *more, check=check)
+        return self.tearless("submit", *self.SUBMIT, *more, check=check)
 
     def slurm(self, *words):
         return self.cluster.run(configuration.LOGIN, *words).stdout.strip()
@@ -217,7 +219,7 @@ class Sweep:
     def jobs(self):
         """{worker: its job, "17_0"}, also of those whose files are removed since the last call"""
         for file in self.workspace.glob("queue/workers/*.jsonl"):
-            with open(file) as lines, contextlib.suppress(json.JSONDecodeError):
+            with contextlib.suppress(FileNotFoundError, json.JSONDecodeError), open(file) as lines:
                 self.jobs_seen[file.stem] = json.loads(lines.readline())["job"].partition("@")[0]
         return self.jobs_seen
 
@@ -261,10 +263,11 @@ class Sweep:
         pid = self.program(attempt)
         if pid is None:
             return False
-        os.kill(pid, signal.SIGSTOP)
-        if attempt.checkpoint > 0 and not attempt.is_done:
-            return True
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            if attempt.checkpoint > 0 and not attempt.is_done:
+                return True
+            os.kill(pid, signal.SIGCONT)
         return False
 
     def processes_of(self, attempt):
