@@ -430,7 +430,7 @@ class ASubmission(SweepTest):
         draw = random.Random(seed)
         before, after = range(1, asked - 10), range(asked - 10, known + 1)
         if os.environ.get("TEARLESS_CRASH") != "all":
-            before, after = (draw.sample(points, min(most, len(points))) for points, most in ((before, 20), (after, 60)))
+            before, after = (draw.sample(points, min(most, len(points))) for points, most in ((before, 12), (after, 36)))
         print(f"{len(before)} and {len(after)} points of {asked - 11} and {known - asked + 11} (seed {seed})", flush=True)
         return [*before, *after]
 
