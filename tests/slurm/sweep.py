@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -79,9 +80,9 @@ def environment():
 
 
 def results_of(workspace):
-    """{path: bytes} of what a sweep leaves and must not depend on who trained it."""
+    """{path: bytes} of what a sweep leaves and must not depend on who trained it. Not what a killed process had not finished."""
     return {str(file.relative_to(workspace)): file.read_bytes() for file in sorted(workspace.glob("runs/*/**/*"))
-            if file.is_file() and file.relative_to(workspace).parts[2] not in NOT_COMPARED}
+            if file.is_file() and file.relative_to(workspace).parts[2] not in NOT_COMPARED and not re.search(r"\.tmp\d+$", file.name)}
 
 
 def lost_updates(attempt):
@@ -249,12 +250,11 @@ class Sweep:
         return {row["id"]: row["state"] for row in json.loads(self.tearless("--json", "explain", "last").stdout)}
 
     def jobs_ever(self):
-        """Names of all jobs that Slurm has had or has, one for each element of an array, of this sweep's tokens."""
+        """Ids of the jobs, one for each element of an array, that Slurm has or had of this sweep's tokens."""
         tokens = {file.stem for file in self.workspace.glob("queue/jobs/*.json")}
-        names = [field.removeprefix("Name=tearless-") for line in (self.cluster.folder / "log/jobcomp.txt").read_text().splitlines()
-                 for field in line.split() if field.startswith("Name=tearless-")]
-        names += [name.removeprefix("tearless-") for name in self.slurm("squeue", "-h", "-r", "-o", "%j").splitlines()]
-        return [name for name in names if name in tokens]
+        jobs = re.findall(r"^JobId=(\d+) .* Name=tearless-(\w+)", (self.cluster.folder / "log/jobcomp.txt").read_text(), re.MULTILINE)
+        jobs += re.findall(r"^(\d+) tearless-(\w+)", self.slurm("squeue", "-h", "-r", "-t", "all", "-o", "%A %j"), re.MULTILINE)
+        return {job for job, token in jobs if token in tokens}
 
     # --- what happens to it ---
 
