@@ -170,8 +170,8 @@ class Sweep:
     def start(self, *words):
         """Starts a command of tearless; its output is in a file of the folder."""
         with open(self.folder / f"{words[0]}.log", "a") as log:
-            return subprocess.Popen(self.cluster.command(configuration.LOGIN, *self.program_words, *words), cwd=self.folder, env=environment(),
-                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            return subprocess.Popen(self.cluster.command(configuration.LOGIN, *self.program_words, *words), cwd=self.folder,
+                                    env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def tearless(self, *words, check=True):
         return self.cluster.run(configuration.LOGIN, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
