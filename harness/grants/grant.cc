@@ -75,17 +75,13 @@ bool claim_grant(const RunDirectory& run, int64_t attempt, std::string_view who)
   const fs::path folder = run.attempt(attempt), own = folder / fmt::format("claim.{}", who),
                  taken = folder / kClaimedFile;
   if (const std::string claimant = claimant_of(run, attempt); !claimant.empty()) return claimant == who;
-  write_atomically(own, who);
+  write_atomically(own, fmt::format("{}\n", who));  // a line: a file of another machine may be seen in part
   sys::link(own.c_str(), taken.c_str());
   const bool is_ours = are_one(own, taken);
   // A server that forgot a claim would give one number to two workers.
   sync_folder(folder);
   if (!is_ours) remove_file(own);
   return is_ours;
-}
-
-std::string claimant_of(const RunDirectory& run, int64_t attempt) {
-  return read_if_there(run.attempt(attempt) / kClaimedFile).value_or("");
 }
 
 int64_t newest_state_before(const RunDirectory& run, int64_t number) {

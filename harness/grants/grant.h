@@ -2,7 +2,7 @@
 // RunDirectory::make_attempt() has taken for the service:
 //
 //   grant.json    what the attempt is: settings, program, environment, where its state comes from; sealed
-//   claim.<who>   the name of a worker that wants it
+//   claim.<who>   the name of a worker that wants it, a line
 //   claimed       a hard link to one of these: who has it
 //   ended.json    the service has finished with the attempt, and, if nobody else could record it, why it ended; sealed
 //
@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "base/run_directory.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/states.h"
 #include "harness/runs/workspace.h"
@@ -45,8 +46,6 @@ std::optional<Grant> read_grant(const RunDirectory& run, int64_t attempt);
 
 /// True for one caller on any machine, and for that one again; durable. `who` names one process, or the service.
 bool claim_grant(const RunDirectory& run, int64_t attempt, std::string_view who);
-/// "" if nobody has claimed it.
-std::string claimant_of(const RunDirectory& run, int64_t attempt);
 
 /// By this name the service claims a grant that it takes back.
 inline constexpr const char* kService = "service";

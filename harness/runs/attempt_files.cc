@@ -72,9 +72,14 @@ bool stands_for_no_number(const std::string& word) {
 
 }  // namespace
 
+std::string claimant_of(const RunDirectory& run, int64_t attempt) {
+  const std::string line = bytes_from(run.attempt(attempt) / kClaimedFile, 0);
+  return line.ends_with('\n') ? line.substr(0, line.size() - 1) : "";
+}
+
 RunDirectory work_of(const RunDirectory& run, int64_t attempt) {
-  const std::string worker = bytes_from(run.attempt(attempt) / kClaimedFile, 0);
-  return RunDirectory(run.attempt(attempt) / ("work." + fs::path(worker).filename().string()) / run.id());
+  const fs::path worker = claimant_of(run, attempt);
+  return RunDirectory(run.attempt(attempt) / ("work." + worker.filename().string()) / run.id());
 }
 
 RunDirectory folder_of(const RunDirectory& run, int64_t attempt) {

@@ -53,6 +53,9 @@ inline constexpr const char* kGrantFile = "grant.json";
 inline constexpr const char* kClaimedFile = "claimed";
 inline constexpr const char* kEndedFile = "ended.json";
 
+/// The worker that has claimed a granted attempt; "" if nobody has, or its name is not seen here to its end.
+std::string claimant_of(const RunDirectory& run, int64_t attempt);
+
 /// The run directory of an attempt on another machine, attempts/<n>/work.<worker>/<id>; the worker is the one that has
 /// claimed it. It may not be there.
 RunDirectory work_of(const RunDirectory& run, int64_t attempt);

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -79,9 +80,9 @@ def environment():
 
 
 def results_of(workspace):
-    """{path: bytes} of what a sweep leaves and must not depend on who trained it."""
+    """{path: bytes} of what a sweep leaves and must not depend on who trained it. Not what a killed process had not finished."""
     return {str(file.relative_to(workspace)): file.read_bytes() for file in sorted(workspace.glob("runs/*/**/*"))
-            if file.is_file() and file.relative_to(workspace).parts[2] not in NOT_COMPARED}
+            if file.is_file() and file.relative_to(workspace).parts[2] not in NOT_COMPARED and not re.search(r"\.tmp\d+$", file.name)}
 
 
 def lost_updates(attempt):
@@ -164,18 +165,20 @@ class Sweep:
 
     # --- commands ---
 
-    def start(self, *words, machine=configuration.LOGIN):
+    SUBMIT = ["grid.toml", "--executor", "bed", "--executor-file", "executors.toml"]
+
+    def start(self, *words):
         """Starts a command of tearless; its output is in a file of the folder."""
         with open(self.folder / f"{words[0]}.log", "a") as log:
-            return subprocess.Popen(self.cluster.command(machine, *self.program_words, *words), cwd=self.folder, env=environment(),
-                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            return subprocess.Popen(self.cluster.command(configuration.LOGIN, *self.program_words, *words), cwd=self.folder,
+                                    env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def tearless(self, *words, check=True, machine=configuration.LOGIN):
-        return self.cluster.run(machine, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
+    def tearless(self, *words, check=True):
+        return self.cluster.run(configuration.LOGIN, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
                                 stdin=subprocess.DEVNULL)
 
     def submit(self, *more, check=True):
-        return self.tearless("submit", "grid.toml", "--executor", "bed", "--executor-file", "executors.toml", *more, check=check)
+        return self.tearless("submit", *self.SUBMIT, *more, check=check)
 
     def slurm(self, *words):
         return self.cluster.run(configuration.LOGIN, *words).stdout.strip()
@@ -217,7 +220,7 @@ class Sweep:
     def jobs(self):
         """{worker: its job, "17_0"}, also of those whose files are removed since the last call"""
         for file in self.workspace.glob("queue/workers/*.jsonl"):
-            with open(file) as lines, contextlib.suppress(json.JSONDecodeError):
+            with contextlib.suppress(FileNotFoundError, json.JSONDecodeError), open(file) as lines:
                 self.jobs_seen[file.stem] = json.loads(lines.readline())["job"].partition("@")[0]
         return self.jobs_seen
 
@@ -247,12 +250,11 @@ class Sweep:
         return {row["id"]: row["state"] for row in json.loads(self.tearless("--json", "explain", "last").stdout)}
 
     def jobs_ever(self):
-        """Names of all jobs that Slurm has had or has, one for each element of an array, of this sweep's tokens."""
+        """Ids of the jobs, one for each element of an array, that Slurm has or had of this sweep's tokens."""
         tokens = {file.stem for file in self.workspace.glob("queue/jobs/*.json")}
-        names = [field.removeprefix("Name=tearless-") for line in (self.cluster.folder / "log/jobcomp.txt").read_text().splitlines()
-                 for field in line.split() if field.startswith("Name=tearless-")]
-        names += [name.removeprefix("tearless-") for name in self.slurm("squeue", "-h", "-r", "-o", "%j").splitlines()]
-        return [name for name in names if name in tokens]
+        jobs = re.findall(r"^JobId=(\d+) .* Name=tearless-(\w+)", (self.cluster.folder / "log/jobcomp.txt").read_text(), re.MULTILINE)
+        jobs += re.findall(r"^(\d+) tearless-(\w+)", self.slurm("squeue", "-h", "-r", "-t", "all", "-o", "%A %j"), re.MULTILINE)
+        return {job for job, token in jobs if token in tokens}
 
     # --- what happens to it ---
 
@@ -261,10 +263,11 @@ class Sweep:
         pid = self.program(attempt)
         if pid is None:
             return False
-        os.kill(pid, signal.SIGSTOP)
-        if attempt.checkpoint > 0 and not attempt.is_done:
-            return True
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            if attempt.checkpoint > 0 and not attempt.is_done:
+                return True
+            os.kill(pid, signal.SIGCONT)
         return False
 
     def processes_of(self, attempt):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sweep_test.py [REPORT.xml] [CLASS[.METHOD]]…: sweeps of tearless-engine through a Slurm on this machine, disturbed, end as on one machine.
+"""sweep_test.py [REPORT.xml] [CLASS[.METHOD]]…: sweeps of tearless-engine through a Slurm on this machine, disturbed in many ways.
 
 Programs: $TEARLESS_BIN, else build/bin. Where there can be no cluster the tests are skipped with a sentence; with TEARLESS_SLURM=required
 they fail with it. REPORT: results as JUnit XML. Class ADisturbedSweep is part of `make test`, all are `make test-slurm`.
@@ -10,10 +10,12 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 import cluster
@@ -88,12 +90,12 @@ class SweepTest(unittest.TestCase):
             self.cluster.fault("thaw", machine)
             if not self.cluster.processes(machine, daemon):
                 self.cluster.fault("start-daemon", machine)
-        self.wait_for(lambda: faults.states(self.cluster.folder), "slurmctld answers")
+        sweep.wait_for(lambda: faults.states(self.cluster.folder), "slurmctld answers")
         faults.slurm(self.cluster.folder, "scancel", "--user=root")
         for node, state in faults.states(self.cluster.folder).items():
             if "drain" in state:
                 self.cluster.fault("resume", node)
-        self.wait_for(lambda: set(faults.states(self.cluster.folder).values()) == {"idle"}, "all nodes are idle")
+        sweep.wait_for(lambda: set(faults.states(self.cluster.folder).values()) == {"idle"}, "all nodes are idle")
 
     def submit(self, more=""):
         self.sweep = sweep.Sweep(self.cluster, self.id().rpartition("test_")[2], more=more)
@@ -144,10 +146,10 @@ class SweepTest(unittest.TestCase):
         self.assertEqual([name for name, content in files.items() if found[name] != content], [], "other bytes")
         for run, outcomes in swept.outcomes().items():
             self.assertEqual(outcomes.count("done"), 1, f"{run}: {outcomes}")
-            self.assertLessEqual(set(outcomes), {"done", "stopped", "lost"}, f"{run} has a failed try")
+            if set(outcomes) - {"done", "stopped", "lost"}:
+                self.fail(f"a failed try: {swept.tearless('explain', run).stdout}{swept.tearless('log', run).stdout}")
         self.assertEqual([str(path) for path in swept.workspace.glob("runs/*/attempts/*/*") if path.is_dir()], [])
-        verified = swept.tearless("verify", check=False)
-        self.assertEqual(verified.returncode, 0, verified.stdout)
+        swept.tearless("verify")
 
 
 class ADisturbedSweep(SweepTest):
@@ -381,7 +383,7 @@ class ASubmission(SweepTest):
 
     OPTIONS = configuration.Options(cpus=6, min_job_age=300)
     FEW = ["--only", "model.norm.kind=layer_norm", "--set", "train.max_epochs=2"]
-    AT_ONCE = 16
+    AT_ONCE = 40
 
     def a_sweep(self, name, **variables):
         made = sweep.Sweep(self.cluster, name, workers=1, cpus=1, more='memory = "500MiB"')
@@ -399,36 +401,57 @@ class ASubmission(SweepTest):
 
     def expect_one_job(self, swept, expected, what):
         with self.subTest(what):
-            swept.wait()
             self.expect_results(swept, expected)
             self.assertEqual([len(outcomes) for outcomes in swept.outcomes().values()], [1, 1])
             self.assertEqual(len(swept.jobs_ever()), 1)
 
-    def test_IsMadeOnceWhereverTheServiceIsKilled(self):
-        def until_submitted(name, point):
-            plan = fault_plan.FaultPlan(self.cluster.shared / f"{name}.faults")
-            swept = self.a_sweep(name, TEARLESS_FAULTS=plan.file)
-            swept.tearless("daemon", "--background")
-            plan.kill_service_at(point)
-            self.submit_until_told(swept)
-            self.sweep = swept
-            self.wait_for(lambda: self.is_known(swept) or plan.hits, "a worker is submitted")
-            return plan, swept
+    def begin(self, name):
+        """A sweep whose daemon is there and counts nothing yet."""
+        plan = fault_plan.FaultPlan(self.cluster.shared / f"{name}.faults")
+        self.sweep = self.a_sweep(name, TEARLESS_FAULTS=plan.file)
+        self.sweep.tearless("daemon", "--background")
+        return plan, self.sweep
 
-        plan, swept = until_submitted("undisturbed", 0)
-        points = plan.points
-        expected = sweep.LocalSweep(scratch() / "few", *self.FEW)
+    def points_to_try(self, expected):
+        """A sample of the calls of a service that is not killed: until it writes down that it asks for a worker, and from there until
+        it has written that it has one."""
+        plan, swept = self.begin("undisturbed")
+        plan.kill_service_at(0)
+        submitting = swept.start("submit", *swept.SUBMIT, *self.FEW)
+        while not any(swept.workspace.glob("queue/jobs/*.json")) and submitting.poll() in (None, 0):
+            time.sleep(0.002)
+        asked = plan.points
+        self.wait_for(lambda: self.is_known(swept), "a worker is submitted")
+        known = plan.points
+        self.assertEqual(submitting.wait(), 0)
+        swept.wait()
         self.expect_one_job(swept, expected, "undisturbed")
-        print(f"{points} points")
-        hits = 0
-        for first in range(1, points + 1, self.AT_ONCE):
-            tried = [(point, *until_submitted(f"point{point}", point)) for point in range(first, min(first + self.AT_ONCE, points + 1))]
-            for point, plan, swept in tried:
+        seed = int(os.environ.get("TEARLESS_SEED") or time.time() // 86400)
+        draw = random.Random(seed)
+        before, after = range(1, asked - 10), range(asked - 10, known + 1)
+        if os.environ.get("TEARLESS_CRASH") != "all":
+            before, after = (draw.sample(points, min(most, len(points))) for points, most in ((before, 12), (after, 36)))
+        print(f"{len(before)} and {len(after)} points of {asked - 11} and {known - asked + 11} (seed {seed})", flush=True)
+        return [*before, *after]
+
+    def test_IsMadeOnceWhereverTheServiceIsKilled(self):
+        expected = sweep.LocalSweep(scratch() / "few", *self.FEW)
+        points, hits = self.points_to_try(expected), 0
+        for first in range(0, len(points), self.AT_ONCE):
+            tried = []
+            for point in points[first:first + self.AT_ONCE]:
+                plan, swept = self.begin(f"point{point}")
+                plan.kill_service_at(point)
+                self.submit_until_told(swept)
+                self.wait_for(lambda: self.is_known(swept) or plan.hits, "a worker is submitted")
+                tried.append((f"killed at point {point}", plan, swept, swept.start("wait", "last")))  # whose service continues
+            for what, plan, swept, waiting in tried:
                 self.sweep = swept
-                self.expect_one_job(swept, expected, f"killed at point {point} of {points}")
+                self.wait_for(lambda: waiting.poll() is not None, f"the sweep ends: {what}")
+                self.expect_one_job(swept, expected, what)
                 hits += plan.hits
                 swept.tearless("stop", "--wait")
-        self.assertGreater(hits, 0.9 * points)
+        self.assertGreater(hits, 0.5 * len(points))
 
     def test_IsFoundThoughTheServiceIsKilledBeforeItsAnswer(self):
         self.sweep = self.a_sweep("lost_answer", PATH=f"{self.cluster.shared}/bin:{os.environ['PATH']}")
@@ -442,6 +465,7 @@ class ASubmission(SweepTest):
         self.assertFalse(self.is_known(self.sweep))
         self.assertEqual(self.sweep.kill_service(), 1)
         made.unlink()
+        self.sweep.wait()
         self.expect_one_job(self.sweep, sweep.LocalSweep(scratch() / "few2", *self.FEW), "its answer is lost")
 
 

@@ -31,7 +31,7 @@ class GrantTest : public testing::Test {
   int64_t work(int64_t step) const {
     const int64_t number = run_.make_attempt();
     test::write_text(run_.attempt(number) / "grant.json", "{}");
-    test::write_text(run_.attempt(number) / "claimed", "n1-1");
+    test::write_text(run_.attempt(number) / "claimed", "n1-1\n");
     fs::create_directories(work_of(run_, number).root());
     if (step > 0) fs::create_directories(work_of(run_, number).checkpoint(step));
     return number;
@@ -96,6 +96,12 @@ TEST_F(GrantTest, IsClaimedOnceAndByTheSameOneAgain) {
   EXPECT_TRUE(claim_grant(run_, 1, "n1-1")) << "such as a service that was killed while it took the grant back";
 }
 
+TEST_F(GrantTest, AClaimThatIsSeenInPartIsNobodysYet) {
+  test::write_text(run_.attempt(1) / "claimed", "n1-");
+  EXPECT_EQ(claimant_of(run_, 1), "");
+  EXPECT_FALSE(claim_grant(run_, 1, "n2-2")) << "but it is taken";
+}
+
 TEST_F(GrantTest, WhoLosesTheRaceBetweenLookAndLinkHasNot) {
   // The other one's link appears after this one has looked: as if it had not been seen.
   test::write_text(run_.attempt(1) / "claim.n2-2", "n2-2");
@@ -149,7 +155,7 @@ TEST_F(GrantTest, TheNewestStateIsWhereTheNewestCheckpointWasMade) {
 }
 
 TEST_F(GrantTest, AnUnfinishedWorkFolderIsNoSource) {
-  test::write_text(run_.attempt(1) / "claimed", "n1-1");
+  test::write_text(run_.attempt(1) / "claimed", "n1-1\n");
   fs::create_directories(run_.attempt(1) / "making.n1-1" / run_.id() / "checkpoints/step-3");
   EXPECT_EQ(newest_state(), 0);
 }

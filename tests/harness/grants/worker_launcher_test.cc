@@ -850,7 +850,7 @@ TEST(Launchers, OnThisMachineARunGoesOnFromWhereAWorkerLeftIt) {
   std::vector<std::string> story;
   Launchers both(std::make_unique<Noted>(story, "local"), [&] { return std::make_unique<Noted>(story, "far"); });
   const RunDirectory run(folder / "a");
-  test::write_text(run.attempt(run.make_attempt()) / "claimed", "n1-1");
+  test::write_text(run.attempt(run.make_attempt()) / "claimed", "n1-1\n");
   const RunDirectory work = work_of(run, 1);
   make_folders(work.checkpoint(3));
   test::write_text(work.metrics(), "x");

@@ -127,7 +127,7 @@ class WorkFolderTest : public RunFolderTest {
   // As a worker makes it, in which attempts/3 leads back.
   RunDirectory make_work(int64_t attempt) {
     fs::create_directories(run_.attempt(attempt));
-    test::write_text(run_.attempt(attempt) / "claimed", "n1-1");
+    test::write_text(run_.attempt(attempt) / "claimed", "n1-1\n");
     const RunDirectory work = work_of(run_, attempt);
     fs::create_directories(work.attempts());
     fs::create_directory_symlink("../../..", work.attempt(attempt));
