@@ -132,7 +132,7 @@ TEST_F(ResultsAlone, MadeSmallHaveNoGradientNormsAndNoStatisticsOfSentences) {
   EXPECT_TRUE(read_omitted(a_run(true, "small")).contains("outputs/test.stats"));
   test::write_text(folder_ / "figures.toml",
                    test::read_text(folder_ / "grid.toml") +
-                       "[[figure]]\nname = \"norms\"\nx = \"update\"\ny = \"gradient_norms\"\n");
+                       "[[figure]]\nname = \"norms\"\ncaption = \"Norms\"\nx = \"update\"\ny = \"gradient_norms\"\n");
   for (const char* small : {"small", "small.tar.gz"}) {
     EXPECT_THAT(shown(small, {"verify"}), HasSubstr("no differences"));
     EXPECT_EQ(shown(small, {"table", "grid.toml"}), shown("results", {"table", "grid.toml"}));

@@ -143,6 +143,7 @@ class TakeOverTest : public TwoRootsTest {
     record["id"] = "of " + machine;
     test::write_text(claim(), sealed(record));
   }
+  bool says(const std::string& sentence) const { return service_log().find(sentence) != std::string::npos; }
   // A daemon that is training.
   pid_t begin_to_train() {
     write_grid("\"succeed\"", 300);
@@ -158,9 +159,10 @@ TEST_F(TakeOverTest, AServiceWhoseWorkspaceWasTakenOverEndsWithItsRunsAndChanges
   const pid_t supervisor = begin_to_train();
   give_to("elsewhere");
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); }));
-  EXPECT_THAT(service_log(),
-              HasSubstr("results was taken over by a service on elsewhere; the runs of this machine were "
-                        "killed, and continue there from their last checkpoints"));
+  const std::string sentence =
+      "results was taken over by a service on elsewhere; the runs of this machine were killed, and continue there from "
+      "their last checkpoints";
+  EXPECT_TRUE(test::eventually([&] { return says(sentence); })) << service_log();
   EXPECT_TRUE(test::eventually([&] { return ::kill(supervisor, 0) != 0; }));
   EXPECT_EQ(read_sealed(claim())->at("machine"), "elsewhere");
 
@@ -176,7 +178,7 @@ TEST_F(TakeOverTest, AClaimThatIsDeletedByHandIsATakeOver) {
   begin_to_train();
   fs::remove(claim());
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); }));
-  EXPECT_THAT(service_log(), HasSubstr("results was taken over; the runs"));
+  EXPECT_TRUE(test::eventually([&] { return says("results was taken over; the runs"); })) << service_log();
 }
 
 TEST_F(TakeOverTest, AServiceThatLivesIsNotReplaced) {

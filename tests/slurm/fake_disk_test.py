@@ -82,6 +82,7 @@ class AFakeDisk(unittest.TestCase):
         self.one.ask("os.rename('sub', 'renamed')")
         self.assertEqual(self.one.ask("os.path.exists('renamed/0'), os.path.exists('sub/0')"), "(True, False)")
         self.assertEqual(self.other.ask("os.path.exists('renamed/0')"), "False")
+        self.wait_for("os.path.isdir('renamed')", "True")
         self.assertIn(self.other.ask("sorted(os.listdir('renamed')) < ['0', '1', '2', '3', '4']"), ("True", "False"), "a list, no error")
         self.wait_for("sorted(os.listdir('renamed'))", "['0', '1', '2', '3', '4']")
 
