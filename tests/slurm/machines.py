@@ -67,6 +67,11 @@ def build_root(packages, slurm_conf):
         elif entry.is_dir():
             os.mkdir(target)
             kernel.bind(entry.path, target)
+    groups = f"{ROOT}/sys/fs/cgroup"
+    if not os.path.ismount(groups):  # as in a chroot; slurmd looks what is mounted there, and does no more with it
+        kernel.mount("tmpfs", groups, "tmpfs")
+        os.mkdir(f"{groups}/systemd")
+        kernel.mount("cgroup", f"{groups}/systemd", "cgroup", 0, "none,name=systemd")
     os.makedirs(f"{ROOT}/local", exist_ok=True)
     os.makedirs(f"{ROOT}/etc/slurm", exist_ok=True)
     kernel.bind(slurm_conf, f"{ROOT}/etc/slurm")
