@@ -121,12 +121,15 @@ TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {
   tearless.expect_figures(whole, layout_of("joey"), pictures, {"joey_ppl", "joey_bleu"});
 }
 
-TEST(CommittedResults, OfTheChoiceOfLearningRatesForAdaNormAreThoseOfTheirPageByteForByte) {
+TEST(CommittedResults, OfAdaNormOnStandInsAreThoseOfTheirPageByteForByte) {
   const Committed tearless("ada");
-  EXPECT_THAT(tearless({"verify"}), HasSubstr("11 runs and 1 sweep: no differences"));
-  const std::string name = "ada_standins_choice";
+  EXPECT_THAT(tearless({"verify"}), HasSubstr("92 runs and 2 sweeps: no differences"));
+  const std::string name = "ada_standins", choice = "ada_standins_choice";
+  tearless.expect_tables(name, layout_of(name), "ada.md");
+  tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ada",
+                          {"ada_translation", "ada_language_model", "ada_parser"});
   EXPECT_THAT(test::read_text(test::source_root() / "results/ada.md"),
-              HasSubstr(tearless.as_markdown("table", name, layout_of(name))));
+              HasSubstr(tearless.as_markdown("table", choice, layout_of(choice))));
 }
 
 TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {
