@@ -1,8 +1,8 @@
 // The board: what the service tells the workers of a workspace. One file, queue/board:
 //
 //   tearless-board 1 <bytes of body> <SHA-256 of body>\n
-//   {"beat": 712, "seen": ["n1-0a1b2c3d", …], "grants": [{"id", "attempt", "needs", "not_on": [host, …],
-//   "memory_above"}, …],
+//   {"beat": 712, "seen": ["n1-0a1b2c3d", …],
+//    "grants": [{"id", "attempt", "needs", "not_on": [host, …], "memory_above"}, …],
 //    "stops": [{"id", "attempt", "how": "request" | "stall" | "now", "grace": 30}, …]}
 //   what is left of earlier, longer boards
 //

@@ -32,8 +32,8 @@ class Machines {
                       const std::set<std::string>& not_on) = 0;
 
   struct Fate {
-    FailureClass failure;  // kOutOfMemory: of the whole job; whose fault that is, is known only if it had one attempt
-    std::string reason;    // one phrase: "its job 17_3 was preempted (PREEMPTED) on n2"
+    FailureClass failure;       // kOutOfMemory: of the whole job; whose fault that is, one attempt alone tells
+    std::string reason;         // one phrase: "its job 17_3 was preempted (PREEMPTED) on n2"
     bool is_time_over = false;  // it had all the time that it was to have
   };
   /// How the job of a worker ended that has been silent for a minute. Nullopt if that is not known, which never means

@@ -7,9 +7,8 @@
 //   3. The worker reports the end, and the files that it names are seen here. A result is published; ended.json says
 //      that the attempt is over; on_end is called. So the scheduler finds DONE in the run's folder, as always.
 //   4. If the worker is gone (its file has not grown for 600 s, or for 60 s and its cluster says that its job has
-//      ended, or it has said bye), the attempt is given up: it is
-//      lost, unless it has left a result. Its worker may be alive. It then trains on in its own folder, until it sees
-//      ended.json.
+//      ended, or it has said bye), the attempt is given up: it is lost, unless it has left a result. Its worker may be
+//      alive. It then trains on in its own folder, until it sees ended.json.
 // Where it is the machine that may be at fault (blame.h), the end is that of an attempt that was stopped: it costs no
 // try, and workers of that machine do not claim the next one.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and

@@ -118,7 +118,7 @@ std::string batch_script(const Executor& executor, const Batch& batch, const fs:
   }
   for (const std::string& line : executor.setup) script += line + "\n";
   script += "exec";
-  for (const std::string& word : executor.prefix) script += " " + shell_word(word);
+  for (const std::string& word : executor.prefix) script += fmt::format(" {}", shell_word(word));
   script += fmt::format(
       " {} worker --workspace {} --executor {} --job \"${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}@{}\"",
       shell_word(tearless.string()), shell_word(workspace.string()), executor.name, batch.token);

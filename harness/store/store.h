@@ -150,8 +150,7 @@ class Store {
   std::vector<std::string> derived_from(const std::string& id) const;
 
   /// The kind of GPU, or of processor where it has none, of the first attempt on any of the sweep's runs, as
-  /// Needs::kind;
-  /// "" if none has begun.
+  /// Needs::kind; "" if none has begun.
   std::string first_kind_in(const std::string& sweep) const;
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was deleted since.

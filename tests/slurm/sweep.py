@@ -45,7 +45,6 @@ EXECUTOR = """\
 kind    = "slurm"
 workers = {workers}
 cpus    = {cpus}
-setup   = ["taskset -cp $(( ${{SLURMD_NODENAME#n}} % $(nproc) )) $$ >/dev/null"]
 {more}
 """
 # What may differ between two sweeps: times, processes and places.

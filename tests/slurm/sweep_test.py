@@ -138,6 +138,15 @@ class SweepTest(unittest.TestCase):
         for machine in configuration.MACHINES:
             self.wait_for(lambda: not self.cluster.processes(machine, "tearless"), f"no process is left on {machine}")
 
+    def expect_the_sweep_after_losing(self, attempts, word):
+        """The jobs of these attempts end with Slurm's word, before the runs do; each run then takes a second attempt."""
+        for attempt in attempts:
+            self.wait_for_word(attempt, word)
+            self.assertFalse(attempt.is_done)
+        self.expect_the_sweep_of_this_machine()
+        for attempt in attempts:
+            self.assertEqual(len(self.sweep.outcomes()[attempt.run]), 2)
+
     def expect_results(self, swept, expected):
         table, files = expected.results()
         self.assertEqual(swept.tearless("table", "last").stdout, table)
@@ -224,12 +233,7 @@ class ASweep(SweepTest):
         for attempt in attempts:
             self.hold_to_the_end(attempt)
             self.cluster.fault("preempt", attempt.node, "5")
-        for attempt in attempts:
-            self.wait_for_word(attempt, "PREEMPTED")
-            self.assertFalse(attempt.is_done)
-        self.expect_the_sweep_of_this_machine()
-        for attempt in attempts:
-            self.assertEqual(len(self.sweep.outcomes()[attempt.run]), 2)
+        self.expect_the_sweep_after_losing(attempts, "PREEMPTED")
 
     def test_ReachesItsTimeLimit(self):
         self.submit('time = "3"')
@@ -281,12 +285,7 @@ class ASweep(SweepTest):
         for attempt in attempts:
             self.hold_to_the_end(attempt)
         self.sweep.slurm("scancel", *map(self.sweep.job, attempts))
-        for attempt in attempts:
-            self.wait_for_word(attempt, "CANCELLED")
-            self.assertFalse(attempt.is_done)
-        self.expect_the_sweep_of_this_machine()
-        for attempt in attempts:
-            self.assertEqual(len(self.sweep.outcomes()[attempt.run]), 2)
+        self.expect_the_sweep_after_losing(attempts, "CANCELLED")
 
     def test_LeavesADrainedNode(self):
         self.submit()

@@ -346,7 +346,7 @@ TEST_F(WorkerTest, SaysWhereThereIsNoWorkspace) {
   EXPECT_THAT(refused.errors, HasSubstr("there is no workspace nowhere on this machine"));
 }
 
-// --- Slurm: stand-ins of its commands run batch jobs as processes of this machine -----------------------
+// --- Slurm: stand-ins of its commands run batch jobs as processes of this machine -----------------------------------
 
 class SlurmTest : public WorkerTest {
  protected:
