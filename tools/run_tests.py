@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""run_tests.py BUILD [--label LABEL] [ctest arguments]: runs the tests of a build folder and ends with one line, `N passed, N failed,
-N skipped`. Without a label these are the test programs that have none: the labelled ones take minutes, and have a target of make each.
+"""run_tests.py BUILD [--label LABEL] [ctest arguments]: runs the tests of a build folder. Ends with what was skipped, what failed and why,
+and one line, `N passed, N failed, N skipped`. Without a label these are the test programs that have none: the labelled ones take minutes,
+and have a target of make each.
 
 Counts single tests, not programs, from the reports that the test programs write; a program that dies without a report is one failure.
 """
@@ -11,6 +12,14 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
+
+
+def shortened(text, first=20, last=40):
+    """The first and last lines of what a test said."""
+    lines = text.strip().splitlines()
+    if len(lines) <= first + last:
+        return lines
+    return [*lines[:first], f"[{len(lines) - first - last} lines: see above]", *lines[-last:]]
 
 
 def main(build, *arguments):
@@ -41,8 +50,8 @@ def main(build, *arguments):
         for case in cases:
             test = f"{case.get('classname')}.{case.get('name')}"
             skip = case.find("skipped")
-            if case.find("failure") is not None:
-                failed.append(test)
+            if failures := case.findall("failure"):
+                failed.append("\n    ".join([test, *shortened("\n".join(failure.get("message") for failure in failures))]))
             elif skip is not None:
                 # GoogleTest puts file:line before the reason.
                 reason = (skip.get("message") or "").strip().splitlines()[-1:] or ["no reason given"]
