@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -56,12 +57,22 @@ bool read_more(const Descriptor& file, std::string& bytes, const fs::path& path)
   return n > 0;
 }
 
+constexpr std::string_view kTemporary = ".tmp";  // and the writer's pid
+
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
+
+// Sorted.
+std::vector<fs::directory_entry> list(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) entries.push_back(*at);
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
 
 // Writes a temporary file and renames it to `path`. Leaves nothing behind if that fails.
 void replace_file(const fs::path& path, std::string_view bytes, bool sync) {
   // The process id keeps concurrent writers of one path from sharing a temporary file. The last rename wins.
-  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
+  const fs::path temporary = path.string() + fmt::format("{}{}", kTemporary, ::getpid());
   try {
     const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
     write_all(file.get(), bytes, path);
@@ -122,6 +133,12 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
   sync_folder(folder_of(path));
 }
 
+bool is_temporary(std::string_view name) {
+  const size_t mark = name.rfind(kTemporary), number = mark + kTemporary.size();
+  return mark != std::string::npos && number < name.size() &&
+         name.find_first_not_of("0123456789", number) == std::string::npos;
+}
+
 void replace_unsynced(const fs::path& path, std::string_view bytes) { replace_file(path, bytes, /*sync=*/false); }
 
 void write_program_unsynced(const fs::path& path, std::string_view bytes) {
@@ -159,6 +176,15 @@ void rename_file(const fs::path& from, const fs::path& to) {
   if (sys::rename(from.c_str(), to.c_str()) != 0) fail_errno("rename a file to", to);
 }
 
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries = list(folder, error);
+  const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
+                       error == std::errc::permission_denied;
+  if (error && !is_none) fail_errno("list", folder, error.value());
+  return entries;
+}
+
 void remove_file(const fs::path& path) {
   if (sys::unlink(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
@@ -170,11 +196,11 @@ void remove_recursively(const fs::path& path) {
     fail_errno("remove", path);
   }
   if (!S_ISDIR(info.st_mode)) return remove_file(path);
-  std::vector<fs::path> inside;  // listed before anything is removed: readdir may skip names in a changing folder
+  // Listed before anything is removed: readdir may skip names in a changing folder.
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path, error)) inside.push_back(entry.path());
+  const std::vector<fs::directory_entry> entries = list(path, error);
   if (error) fail_errno("remove", path, error.value());
-  for (const fs::path& entry : inside) remove_recursively(entry);
+  for (const fs::path& entry : entries) remove_recursively(entry);
   if (sys::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
 

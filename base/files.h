@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tearless {
 
@@ -25,6 +26,9 @@ std::string read_regular_file(const std::filesystem::path& path, uint64_t max_by
 /// Replaces a file durably: writes a temporary file, fsyncs and renames it, and fsyncs the folder. If it throws, the
 /// old file is untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// True for the name of a file that it had not finished: "scores.json.tmp4711".
+bool is_temporary(std::string_view name);
 
 /// As write_atomically() but without fsync: other processes see the old bytes or the new, but a power failure may lose
 /// both.
@@ -45,6 +49,10 @@ void make_folders_unsynced(const std::filesystem::path& folder);
 
 /// Renames a file or a folder, replacing a file at `to`. Durable after sync_folder().
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// What is in a folder, sorted; empty if there is no such folder, or it may not be read. Throws if it cannot be listed to
+/// its end: on a network file system another machine may be changing it.
+std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder);
 
 /// Removes a file. Does nothing if `path` does not exist.
 void remove_file(const std::filesystem::path& path);

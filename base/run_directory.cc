@@ -46,9 +46,8 @@ std::string host_name() {
 // N of every name "<prefix>N" in `folder`, in ascending order; empty if there is no such folder.
 std::vector<int64_t> numbers_in(const fs::path& folder, std::string_view prefix) {
   std::vector<int64_t> numbers;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    if (const auto number = number_in(entry.path().filename().string(), prefix)) numbers.push_back(*number);
+  for (const fs::path& entry : entries_of(folder)) {
+    if (const auto number = number_in(entry.filename().string(), prefix)) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

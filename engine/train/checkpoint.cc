@@ -103,8 +103,8 @@ void Checkpoints::prune(int64_t keep, const std::vector<int64_t>& needed) const 
     const int64_t step = steps[static_cast<size_t>(i)];
     if (std::ranges::find(needed, step) == needed.end()) remove(step);
   }
-  for (const auto& entry : fs::directory_iterator(run_.checkpoints())) {
-    if (entry.path().filename().string().starts_with(kTemporary)) remove_if_possible(entry.path());
+  for (const fs::path& entry : entries_of(run_.checkpoints())) {
+    if (entry.filename().string().starts_with(kTemporary)) remove_if_possible(entry);
   }
 }
 

@@ -155,13 +155,10 @@ void train(const ChildRequest& request, const RunDirectory& run, std::vector<Tra
   if (stops.empty()) fail("it ended before the first stop");
 }
 
-// What results may depend on beside the settings: build and machine of a run's attempts.
 std::set<std::string> origins_of(const RunDirectory& run) {
   std::set<std::string> origins;
   for (int64_t number = 1, newest = run.newest_begun_attempt(); number <= newest; ++number) {
-    if (!run.has_begun(number)) continue;
-    const AttemptRecord attempt = read_attempt(run, number);
-    origins.insert(fmt::format("{} {} {}", attempt.version, attempt.numerics, machine_of(attempt)));
+    if (run.has_begun(number)) origins.insert(origin_of(read_attempt(run, number)));
   }
   return origins;
 }

@@ -11,8 +11,10 @@
 #include "base/files.h"
 #include "base/sealed_json.h"
 #include "base/sys.h"
+#include "base/time.h"
 #include "harness/grants/work_folder.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/resume_check.h"
 #include "harness/runs/verdict.h"
 
 namespace tearless::harness {
@@ -36,8 +38,8 @@ void publish_tree(const fs::path& from, const fs::path& to) {
     return sync_file(to);
   }
   make_folders(to);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    if (!is_temporary(entry.path().filename())) publish_tree(entry.path(), to / entry.path().filename());
+  for (const fs::path& entry : entries_of(from)) {
+    if (!is_temporary(entry.filename().string())) publish_tree(entry, to / entry.filename());
   }
   sync_folder(to);
 }
@@ -49,10 +51,9 @@ bool publish(const RunDirectory& run, int64_t attempt) {
   if (attempt != run.newest_attempt() || !fs::exists(work.root())) return false;
   const std::optional<Verdict> verdict = verdict_of_done(work);
   if (!verdict || !has_result(verdict->state)) return false;
-  for (const auto& entry : fs::directory_iterator(work.root())) {
-    const fs::path name = entry.path().filename();
-    if (stays_behind(entry.path()) || entry.path() == work.checkpoints()) continue;
-    publish_tree(entry.path(), run.root() / name);
+  for (const fs::path& entry : entries_of(work.root())) {
+    if (stays_behind(entry) || entry == work.checkpoints()) continue;
+    publish_tree(entry, run.root() / entry.filename());
   }
   // As the program left them: none that an earlier attempt had here, no unfinished one.
   for (const int64_t step : run.checkpoint_steps()) {
@@ -66,6 +67,24 @@ bool publish(const RunDirectory& run, int64_t attempt) {
   return true;
 }
 
+void compare_copies(const RunDirectory& run, int64_t attempt) {
+  for (int64_t older = 1; older < attempt; ++older) {
+    const RunDirectory copy = work_of(run, older);
+    const std::optional<Verdict> verdict = verdict_of_done(copy);
+    if (!verdict || !has_result(verdict->state)) continue;
+    const std::vector<std::string> differences = differences_between(copy, run);
+    const bool is_like = origin_of(read_attempt(run, older)) == origin_of(read_attempt(run, attempt));
+    if (!is_like && !differences.empty()) continue;
+    const ResumeCheck check{.outcome = differences.empty() ? "equal" : "different",
+                            .verified_at = utc_now(),
+                            .seed = 0,
+                            .stops = {},
+                            .differences = differences,
+                            .attempt = older};
+    write_atomically(run.resume_check(), sealed(check));
+  }
+}
+
 void end_grant(const RunDirectory& run, int64_t attempt, FailureClass failure, const std::string& reason) {
   write_atomically(run.attempt(attempt) / kEndedFile, sealed({{"class", name_of(failure)}, {"reason", reason}}));
 }
@@ -75,13 +94,10 @@ void clear_old_work(const RunDirectory& run, int64_t from) {
   for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
     const fs::path folder = run.attempt(attempt);
     if (!fs::exists(folder / kEndedFile) || (!has_result && attempt >= from)) continue;
-    std::vector<fs::path> folders;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.is_directory()) folders.push_back(entry.path());
-    }
-    for (const fs::path& work : folders) {
+    for (const fs::directory_entry& work : entries_of(folder)) {
+      if (!work.is_directory()) continue;
       // Renamed first: who looks for the state must not find half of it.
-      const fs::path old = folder / ("old." + work.filename().string());
+      const fs::path old = folder / ("old." + work.path().filename().string());
       rename_file(work, old);
       remove_recursively(old);
     }

@@ -42,15 +42,6 @@ bool has_sealed_manifest(const fs::path& checkpoint) {
   }
 }
 
-// The entries of a folder, sorted; empty if it is gone.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(folder, gone)) entries.push_back(entry.path());
-  std::sort(entries.begin(), entries.end());
-  return entries;
-}
-
 void copy_bytes(const fs::path& from, const fs::path& to) {
   const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
   if (in < 0 && errno == ENOENT) return;
@@ -85,7 +76,7 @@ void copy_tree(const fs::path& from, const fs::path& to, bool link) {
   if (type != fs::file_type::directory) return;
   make_folders_unsynced(to);
   for (const fs::path& entry : entries_of(from)) {
-    if (!is_temporary(entry.filename())) copy_tree(entry, to / entry.filename(), link);
+    if (!is_temporary(entry.filename().string())) copy_tree(entry, to / entry.filename(), link);
   }
 }
 
@@ -100,12 +91,6 @@ void replace_tree(const fs::path& from, const fs::path& to, bool link) {
 }
 
 }  // namespace
-
-bool is_temporary(const std::string& name) {
-  const size_t mark = name.rfind(".tmp");
-  return mark != std::string::npos && mark + 4 < name.size() &&
-         name.find_first_not_of("0123456789", mark + 4) == std::string::npos;
-}
 
 bool stays_behind(const fs::path& entry) {
   constexpr std::array<std::string_view, 5> kAttemptsOwn = {"run.toml", "local.toml", "lock", "attempts", "DONE"};

@@ -44,8 +44,6 @@ std::string absolute_paths_in(const std::string& local, const std::filesystem::p
 
 /// True for an entry of a run directory itself that is an attempt's own, and part of neither state nor result.
 bool stays_behind(const std::filesystem::path& entry);
-/// True for the name of a file that was not finished: "scores.json.tmp4711".
-bool is_temporary(const std::string& name);
 /// Has the bytes of `from` in `to`, which is replaced: by a hard link, or where `link` is false or links are not
 /// possible by a copy. A missing `from` is no error: it was removed meanwhile. REQUIRES: nobody else writes to `to`.
 void put_file(const std::filesystem::path& from, const std::filesystem::path& to, bool link);

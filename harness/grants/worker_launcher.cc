@@ -90,11 +90,9 @@ WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double(
 // --- workers ---------------------------------------------------------------------------------------------------------
 
 void WorkerLauncher::read_workers() {
-  std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(workers_of(workspace_), gone)) {
-    if (entry.path().extension() != ".jsonl") continue;
-    const bool is_new =
-        workers_.try_emplace(entry.path().stem(), Worker{.tail = WorkerTail(entry.path()), .grew_at = now_()}).second;
+  for (const fs::path& file : entries_of(workers_of(workspace_))) {
+    if (file.extension() != ".jsonl") continue;
+    const bool is_new = workers_.try_emplace(file.stem(), Worker{.tail = WorkerTail(file), .grew_at = now_()}).second;
     changed_ |= is_new;
   }
   for (auto& [name, worker] : workers_) {
@@ -370,6 +368,7 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     if (waits) return std::nullopt;
     if (unseen.empty()) {
       if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);
+      compare_copies(run, attempt.number);
       end_grant(run, attempt.number);
       blame_[attempt.needs.executor].note_progress(id, host_of(attempt));
       return End{.fault = attempt.report->fault};
@@ -381,6 +380,7 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
   if (!fate && !is_gone(attempt)) return std::nullopt;
   // Its last words may have been lost with it.
   if (publish(run, attempt.number)) {
+    compare_copies(run, attempt.number);
     end_grant(run, attempt.number);
     return End{};
   }

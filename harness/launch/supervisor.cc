@@ -92,18 +92,14 @@ json with_values(json stamp) {
   return stamp;
 }
 
-// Temporary files of write_atomically() by attempts, or services, that were killed: "scores.json.tmp4711". REQUIRES:
-// the run's lock is held, so nobody writes one now.
+// What attempts, or services, that were killed had not finished. REQUIRES: the run's lock is held, so nobody writes one
+// now.
 void remove_temporaries(const RunDirectory& run) {
-  constexpr std::string_view kMark = ".tmp";
   std::vector<fs::path> left;
   std::error_code unreadable;
-  for (const auto& entry : fs::recursive_directory_iterator(run.root(), unreadable)) {
-    const std::string name = entry.path().filename();
-    const size_t mark = name.rfind(kMark);
-    if (mark == std::string::npos || mark == 0 || mark + kMark.size() == name.size()) continue;
-    const bool is_pid = name.find_first_not_of("0123456789", mark + kMark.size()) == std::string::npos;
-    if (is_pid && entry.is_regular_file(unreadable)) left.push_back(entry.path());
+  for (fs::recursive_directory_iterator at(run.root(), unreadable), end; at != end; at.increment(unreadable)) {
+    const bool is_file = at->is_regular_file(unreadable);
+    if (is_file && is_temporary(at->path().filename().string())) left.push_back(at->path());
   }
   for (const fs::path& file : left) remove_file(file);
 }

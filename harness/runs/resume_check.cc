@@ -35,6 +35,10 @@ std::vector<std::string> differences_between(const RunDirectory& undisturbed, co
   return differences;
 }
 
+std::string origin_of(const AttemptRecord& attempt) {
+  return fmt::format("{} {} {}", attempt.version, attempt.numerics, machine_of(attempt));
+}
+
 std::optional<ResumeCheck> read_resume_check(const RunDirectory& run) {
   if (!std::filesystem::exists(run.resume_check())) return std::nullopt;
   try {
@@ -46,15 +50,19 @@ std::optional<ResumeCheck> read_resume_check(const RunDirectory& run) {
 }
 
 std::string sentence_of(const ResumeCheck& check) {
+  const bool is_equal = check.outcome == "equal";
+  const std::string where = fmt::format("{}", fmt::join(check.differences, ", "));
+  if (check.attempt > 0) {
+    return fmt::format("{} the result of attempt {}, which was given up and trained on elsewhere",
+                       is_equal ? "equal to" : fmt::format("DIFFERENT in {} from", where), check.attempt);
+  }
   std::vector<std::string> stops;
   for (const TrainingStop& stop : check.stops) {
     stops.push_back(fmt::format("{} at {}{}", stop.signal, stops.empty() ? "update " : "", stop.update));
   }
-  std::string text =
-      fmt::format("{} after {} ({}; seed {})", check.outcome == "equal" ? "equal" : "DIFFERENT",
-                  counted(static_cast<int64_t>(stops.size()), "stop"), fmt::join(stops, ", "), check.seed);
-  if (!check.differences.empty()) text += fmt::format(" in {}", fmt::join(check.differences, ", "));
-  return text;
+  return fmt::format("{} after {} ({}; seed {}){}", is_equal ? "equal" : "DIFFERENT",
+                     counted(static_cast<int64_t>(stops.size()), "stop"), fmt::join(stops, ", "), check.seed,
+                     where.empty() ? "" : " in " + where);
 }
 
 }  // namespace tearless::harness

@@ -1,5 +1,6 @@
-// The outcome of `tearless verify-resume` for one run: it was trained once more, stopped and resumed on the way, and
-// its result files were compared with those of an undisturbed training. Stored as resume.json in the run directory.
+// Whether a run's result depends on where it was stopped: the result of another training of it was compared. Either
+// `tearless verify-resume` has trained it once more, stopping and resuming it on the way; or a machine was given up
+// that trained on, so that there are two results. Stored as resume.json in the run directory.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
+#include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
 
@@ -24,19 +26,23 @@ struct ResumeCheck {
   std::string outcome;                   // "equal" or "different"
   std::string verified_at;               // UTC
   int64_t seed = 1;                      // that the updates of the stops were drawn from
-  std::vector<TrainingStop> stops;       // at least one
+  std::vector<TrainingStop> stops;       // at least one, if verify-resume has made them
   std::vector<std::string> differences;  // "metrics.jsonl from line 4", "outputs/test.hyp"
+  int64_t attempt = 0;                   // the one that was given up and has a result too; 0: by verify-resume
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ResumeCheck, outcome, verified_at, seed, stops, differences)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ResumeCheck, outcome, verified_at, seed, stops, differences, attempt)
 
 /// Compares what both runs left byte for byte: DONE's outcome, metrics.jsonl, scores.json, and the files that DONE
 /// names. REQUIRES: both have a DONE. UserError if a file cannot be read.
 std::vector<std::string> differences_between(const RunDirectory& undisturbed, const RunDirectory& resumed);
 
+/// What the results of an attempt may depend on beside the settings: build and machine.
+std::string origin_of(const AttemptRecord& attempt);
+
 /// Nullopt if the run has no resume.json. UserError if it is damaged.
 std::optional<ResumeCheck> read_resume_check(const RunDirectory& run);
 
-/// One sentence: "equal after 2 stops (SIGTERM at update 3, SIGKILL at 7; seed 1)".
+/// One phrase: "equal after 2 stops (SIGTERM at update 3, SIGKILL at 7; seed 1)".
 std::string sentence_of(const ResumeCheck& check);
 
 }  // namespace tearless::harness

@@ -3,13 +3,12 @@
 // disk. The index lies beside the folders if these are on a local disk. Creates nothing.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
+#include "base/files.h"
 #include "base/run_directory.h"
 
 namespace tearless::harness {
@@ -77,11 +76,9 @@ void announce_if_new(const Workspace& workspace);
 /// The names of the folders in `parent`, sorted; empty if `parent` does not exist.
 inline std::vector<std::string> folders_in(const std::filesystem::path& parent) {
   std::vector<std::string> names;
-  std::error_code absent;
-  for (const auto& entry : std::filesystem::directory_iterator(parent, absent)) {
+  for (const std::filesystem::directory_entry& entry : entries_of(parent)) {
     if (entry.is_directory()) names.push_back(entry.path().filename().string());
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -112,14 +113,19 @@ class Host {
 void serve(Store& store, const Workspace& workspace, const Serving& serving) {
   int rest = 1;
   for (bool is_ready = false;; rest = std::min(2 * rest, kMaxRest)) {
+    std::string fault;
     try {
       return Host(store, workspace, serving).run(is_ready);
     } catch (const MachineError& error) {
-      // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
       if (!is_ready) throw;
-      serving.say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), rest));
-      ::poll(nullptr, 0, 1000 * rest);
+      fault = error.what();
+    } catch (const std::filesystem::filesystem_error& error) {  // whatever was looked at: a network disk may fail at it
+      if (!is_ready) throw;
+      fault = fmt::format("cannot reach {}: {}", error.path1().string(), error.code().message());
     }
+    // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
+    serving.say(fmt::format("{}. Runs that are under way continue; tries again in {} s", fault, rest));
+    ::poll(nullptr, 0, 1000 * rest);
   }
 }
 

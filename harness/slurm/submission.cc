@@ -119,14 +119,6 @@ std::optional<WorkerSubmission> read_submission(const fs::path& file) {
   }
 }
 
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) files.push_back(entry.path());
-  std::ranges::sort(files);
-  return files;
-}
-
 }  // namespace
 
 std::string new_token() { return fmt::format("{:08x}", std::random_device{}()); }
@@ -147,7 +139,7 @@ void write_submission(const fs::path& folder, const WorkerSubmission& submission
 
 std::vector<WorkerSubmission> read_submissions(const fs::path& folder, const std::string& executor) {
   std::vector<WorkerSubmission> submissions;
-  for (const fs::path& file : files_in(folder)) {
+  for (const fs::path& file : entries_of(folder)) {
     if (file.extension() != ".json" || token_of_file(file).empty()) continue;
     const auto submission = read_submission(file);
     if (submission && submission->executor == executor) submissions.push_back(*submission);
@@ -166,7 +158,7 @@ void remove_submission(const fs::path& folder, const std::string& token) {
   const auto submission = read_submission(record);
   const bool stays = submission && submission->gpu_seconds() > 0;
   if (!stays) remove_file(record);  // first: without it the others are nobody's
-  for (const fs::path& file : files_in(folder)) {
+  for (const fs::path& file : entries_of(folder)) {
     if (token_of_file(file) == token && file != record) remove_file(file);
   }
 }
@@ -174,7 +166,7 @@ void remove_submission(const fs::path& folder, const std::string& token) {
 void clear_submissions(const fs::path& folder, size_t kept) {
   std::vector<WorkerSubmission> over;
   std::set<std::string> nobodys;
-  for (const fs::path& file : files_in(folder)) {
+  for (const fs::path& file : entries_of(folder)) {
     const std::string token = token_of_file(file);
     if (token.empty()) continue;
     std::error_code unknown;

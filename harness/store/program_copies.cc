@@ -15,7 +15,7 @@ namespace {
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  for (const fs::path& entry : entries_of(folder)) names.push_back(entry.filename());
   return names;
 }
 

@@ -145,8 +145,7 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
     fail("cannot reach {}: {}; check that path (--workspace)", workspace.database().string(), unreachable.message());
   }
   if (type == fs::file_type::not_found) {
-    std::error_code absent;
-    if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
+    if (entries_of(workspace.runs()).empty()) return nullptr;
     fail("{} is missing, but {} holds runs; rebuild it from them: {}", workspace.database().string(),
          workspace.runs().string(), rebuild_command(workspace.root()));
   }

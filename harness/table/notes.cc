@@ -136,7 +136,7 @@ void add_resume_notes(const NoteContext& context, std::vector<std::string>& note
       different.insert(run.trained->run.id);
     } else {
       ++equal;
-      stops.insert(check->stops.size());
+      if (check->attempt == 0) stops.insert(check->stops.size());
     }
   }
   if (note == ResumeNote::kAlways) {

@@ -144,6 +144,18 @@ TEST(MakeFolders, NamesAFileThatHasTheNameOfTheFolder) {
   EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot create the folder "));
 }
 
+TEST(EntriesOf, AFolderAreSortedAndThoseOfNoFolderNone) {
+  const TempFolder folder;
+  for (const char* name : {"b", "c", "a"}) write_text(folder / name, "");
+  std::vector<std::string> names;
+  for (const fs::path& entry : entries_of(folder.path())) names.push_back(entry.filename());
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(entries_of(folder / "no").empty());
+  EXPECT_TRUE(entries_of(folder / "a").empty());
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_EQ(error_of([&] { entries_of(folder / "loop"); }).find("cannot list " + (folder / "loop").string()), 0u);
+}
+
 TEST(RemoveRecursively, IgnoresAMissingPathAndReportsAnUnreadableOne) {
   const TempFolder folder;
   write_text(folder / "file", "");

@@ -469,6 +469,27 @@ TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   EXPECT_EQ(results(), undisturbed());
 }
 
+TEST_F(DaemonTest, ANetworkDiskThatFailsForAWhileEndsNothing) {
+  write_grid("\"succeed\"", 100);
+  const fs::path stale = folder_ / "stale";
+  fs::create_directory(folder_ / "beliefs");
+  test::Command daemon = command({"daemon", "--background"});
+  daemon.environment.merge(std::map<std::string, std::string>{
+      {"LD_PRELOAD", test::program("libfake-disk.so").string()},
+      {"TEARLESS_FAKE_DISK", folder_ / "results/runs"},
+      {"TEARLESS_FAKE_DISK_CACHE", folder_ / "beliefs"},
+      {"TEARLESS_FAKE_DISK_STALE", stale}});
+  ASSERT_EQ(test::run(daemon).code, 0) << service_log();
+  ok({"submit", "grid.toml"});
+  EXPECT_TRUE(test::eventually([&] { return states()["running"] > 0; })) << service_log();
+  test::write_text(stale, "");
+  EXPECT_TRUE(test::eventually([&] { return service_log().find("tries again in 2 s") != std::string::npos; }));
+  EXPECT_THAT(service_log(), HasSubstr(std::strerror(ESTALE)));
+  fs::remove(stale);  // supervisors that have looked meanwhile are lost
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << service_log();
+  EXPECT_EQ(results(), undisturbed());
+}
+
 TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
   write_grid("\"succeed\"", 100);
   const fs::path gpus = folder_ / "gpus.txt";

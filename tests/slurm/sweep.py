@@ -39,7 +39,6 @@ beam = 2
 rows   = "model.norm.kind"
 scores = ["test.*", "train.*", "wide.test.*"]
 """
-# A worker takes all cores that it may use. This Slurm binds no job to cores, so the script does.
 EXECUTOR = """\
 [bed]
 kind    = "slurm"
@@ -148,7 +147,7 @@ class Attempt(typing.NamedTuple):
 class Sweep:
     """In the shared folder of a cluster. `workers`, `cpus`, `more`: of the executor."""
 
-    def __init__(self, cluster, name, workers=3, cpus=2, more=""):
+    def __init__(self, cluster, name, workers=3, cpus=1, more=""):
         self.cluster = cluster
         self.folder = cluster.shared / name
         self.workspace = self.folder / "results"
@@ -247,6 +246,10 @@ class Sweep:
     def states(self):
         """{run: its state}"""
         return {row["id"]: row["state"] for row in json.loads(self.tearless("--json", "explain", "last").stdout)}
+
+    def second_result_of(self, attempt):
+        """What `explain` tells of the comparison of its run's two results, None if there was one alone."""
+        return next(row["resume"] for row in json.loads(self.tearless("--json", "explain", attempt.run).stdout))
 
     def jobs_ever(self):
         """Ids of the jobs, one for each element of an array, that Slurm has or had of this sweep's tokens."""

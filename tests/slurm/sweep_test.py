@@ -69,7 +69,7 @@ def why_not():
 class SweepTest(unittest.TestCase):
     """A cluster for the tests of a class, and a sweep for each test."""
 
-    OPTIONS = configuration.Options(grace_time=0, min_job_age=300)
+    OPTIONS = configuration.Options(cpus=1, grace_time=0, min_job_age=300)  # so each worker takes one run
 
     @classmethod
     def setUpClass(cls):
@@ -193,6 +193,8 @@ class ADisturbedSweep(SweepTest):
         self.assertEqual(outcomes[undisturbed.run], ["done"], "the next service continues with what is trained")
         self.assertEqual(len(outcomes[preempted.run]), 2)
         self.assertEqual(len(outcomes[doubled.run]), 2)
+        if (check := self.sweep.second_result_of(doubled)) is not None:  # its first program was in time
+            self.assertEqual((check["outcome"], check["attempt"]), ("equal", 1))
 
 
 class ASweep(SweepTest):
@@ -226,6 +228,8 @@ class ASweep(SweepTest):
         self.cluster.fault("thaw", old.node)
         self.expect_the_sweep_of_this_machine()
         self.assertEqual(self.sweep.outcomes()[old.run], ["stopped", "done"])
+        check = self.sweep.second_result_of(old)
+        self.assertEqual((check["outcome"], check["attempt"]), ("equal", 1))
 
     def test_IsPreemptedEverywhereAtOnce(self):
         self.submit()
@@ -336,7 +340,7 @@ class ASweep(SweepTest):
 
 
 class ASweepOfWarnedJobs(SweepTest):
-    OPTIONS = configuration.Options(warn_preempted=True, grace_time=60, min_job_age=300)
+    OPTIONS = configuration.Options(cpus=1, warn_preempted=True, grace_time=60, min_job_age=300)
 
     def test_LosesNoUpdateByAPreemption(self):
         self.submit()

@@ -17,6 +17,7 @@
 #include "harness/grants/launchers.h"
 #include "harness/grants/work_folder.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/resume_check.h"
 #include "harness/runs/verdict.h"
 #include "tests/support/paths.h"
 
@@ -432,6 +433,56 @@ TEST_F(WorkerLauncherTest, AResultThatASilentWorkerHasLeftIsTaken) {
   EXPECT_TRUE(fs::exists(run(1).done()));
   EXPECT_EQ(grant_end_of(run(1), 1).failure, FailureClass::kNone);
 }
+
+// Of a run whose first machine was given up and trained on, so that there are two results.
+class TwoResultsTest : public WorkerLauncherTest {
+ protected:
+  // `scores` and `version`: of the older one.
+  std::optional<ResumeCheck> check(const std::string& scores, const std::string& version = "1") {
+    const RunDirectory old = claim_and_begin("n1-1", version);
+    later(601);
+    start(1);
+    const RunDirectory now = claim_and_begin("n2-1", "1");
+    test::write_text(old.scores(), scores);
+    write_done(old, "done", 1, "", {"scores.json"});
+    finish(now);
+    EXPECT_FALSE(fs::exists(run(1).done()));
+    report(1, "n2-1");
+    later();
+    EXPECT_EQ(test::read_text(run(1).scores()), "{}") << "the newest attempt's";
+    EXPECT_FALSE(fs::exists(old.root()));
+    return read_resume_check(run(1));
+  }
+
+ private:
+  RunDirectory claim_and_begin(const std::string& name, const std::string& version) {
+    worker(name);
+    if (name == "n1-1") start(1);
+    const RunDirectory work = claim(1, name);
+    write_start(work, run(1).newest_attempt(), {{"version", version}});
+    workers_.at(name)->claimed(run(1).id(), run(1).newest_attempt());
+    later();
+    return work;
+  }
+};
+
+TEST_F(TwoResultsTest, ThatAreEqualAreSaidToBe) {
+  const std::optional<ResumeCheck> found = check("{}");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->outcome, "equal");
+  EXPECT_EQ(sentence_of(*found), "equal to the result of attempt 1, which was given up and trained on elsewhere");
+}
+
+TEST_F(TwoResultsTest, ThatDifferAreNamed) {
+  const std::optional<ResumeCheck> found = check("{\"a\": 1}");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->outcome, "different");
+  EXPECT_EQ(sentence_of(*found),
+            "DIFFERENT in scores.json from line 1 from the result of attempt 1, which was given up and trained on "
+            "elsewhere");
+}
+
+TEST_F(TwoResultsTest, OfTwoBuildsMayDiffer) { EXPECT_FALSE(check("{\"a\": 1}", "2")); }
 
 TEST_F(WorkerLauncherTest, ALostWorkerOfADeletedRunIsNotHeardAboutTheNewOne) {
   worker("n1-1");

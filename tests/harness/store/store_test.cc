@@ -823,8 +823,8 @@ TEST(Store, ALinkToItselfIsNamed) {
   fs::create_symlink("loop", folder / "loop");
   const Workspace workspace(folder / "loop");
   const std::string message = error_of([&] { Store::open_reader(workspace); });
-  EXPECT_EQ(message, "cannot reach " + workspace.database().string() +
-                         ": Too many levels of symbolic links; check that path (--workspace)");
+  EXPECT_EQ(message, "cannot list " + workspace.sweeps().string() +
+                         ": Too many levels of symbolic links; a symbolic link there leads back to itself: remove it");
 }
 
 TEST_F(StoreTest, AMissingDatabaseBesideItsRunsIsReported) {
