@@ -474,11 +474,10 @@ TEST_F(DaemonTest, ANetworkDiskThatFailsForAWhileEndsNothing) {
   const fs::path stale = folder_ / "stale";
   fs::create_directory(folder_ / "beliefs");
   test::Command daemon = command({"daemon", "--background"});
-  daemon.environment.merge(std::map<std::string, std::string>{
-      {"LD_PRELOAD", test::program("libfake-disk.so").string()},
-      {"TEARLESS_FAKE_DISK", folder_ / "results/runs"},
-      {"TEARLESS_FAKE_DISK_CACHE", folder_ / "beliefs"},
-      {"TEARLESS_FAKE_DISK_STALE", stale}});
+  daemon.environment.merge(std::map<std::string, std::string>{{"LD_PRELOAD", test::program("libfake-disk.so").string()},
+                                                              {"TEARLESS_FAKE_DISK", folder_ / "results/runs"},
+                                                              {"TEARLESS_FAKE_DISK_CACHE", folder_ / "beliefs"},
+                                                              {"TEARLESS_FAKE_DISK_STALE", stale}});
   ASSERT_EQ(test::run(daemon).code, 0) << service_log();
   ok({"submit", "grid.toml"});
   EXPECT_TRUE(test::eventually([&] { return states()["running"] > 0; })) << service_log();
