@@ -135,7 +135,7 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
 
 bool is_temporary(std::string_view name) {
   const size_t mark = name.rfind(kTemporary), number = mark + kTemporary.size();
-  return mark != std::string::npos && number < name.size() &&
+  return mark != std::string::npos && mark > 0 && number < name.size() &&
          name.find_first_not_of("0123456789", number) == std::string::npos;
 }
 

@@ -50,8 +50,8 @@ void make_folders_unsynced(const std::filesystem::path& folder);
 /// Renames a file or a folder, replacing a file at `to`. Durable after sync_folder().
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// What is in a folder, sorted; empty if there is no such folder, or it may not be read. Throws if it cannot be listed to
-/// its end: on a network file system another machine may be changing it.
+/// What is in a folder, sorted; empty if there is no such folder, or it may not be read. Throws if it cannot be listed
+/// to its end: on a network file system another machine may be changing it.
 std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder);
 
 /// Removes a file. Does nothing if `path` does not exist.
