@@ -24,14 +24,11 @@ namespace fs = std::filesystem;
 namespace {
 
 // Seconds.
-constexpr double kSilent = 60;           // without growth: nothing more is granted for it
-constexpr double kGone = 600;            // without growth: its attempts are given up
 constexpr double kLookForClaims = 10;    // between two looks at the claims of open grants
 constexpr double kBetweenBoards = 0.05;  // of several grants at once
 constexpr double kWriteBoardEvery = 5;   // though nothing has changed
 constexpr double kUnseenFor = 300;       // as long as files that a worker has named may be unseen
 constexpr double kLookOnNetwork = 5;     // between two looks at the files of an attempt
-constexpr double kForget = 24 * 3600.0;  // without growth: its file is removed
 constexpr double kTakenWithin = 10;      // a worker that has room claims a grant sooner
 
 // Grants that nobody has claimed: of one kind of run so many as workers take between two ticks, and at most:
@@ -78,28 +75,21 @@ fs::path relative_if_inside(const fs::path& program, const Workspace& workspace)
 }  // namespace
 
 WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double()> now, MachinesOf machines_of)
-    : workspace_(workspace), now_(std::move(now)), machines_of_(std::move(machines_of)) {
-  make_folders(workers_of(workspace_));
+    : workspace_(workspace),
+      now_(std::move(now)),
+      machines_of_(std::move(machines_of)),
+      workers_(workers_of(workspace), now_) {
   if (!has_links(queue_of(workspace_))) {
     fault_ = fmt::format("{} is on a disk without hard links, on which no worker can claim a run",
                          queue_of(workspace_).string());
   }
-  read_workers();
+  workers_.read();
 }
 
-// --- workers ---------------------------------------------------------------------------------------------------------
+// --- claims ----------------------------------------------------------------------------------------------------------
 
-void WorkerLauncher::read_workers() {
-  for (const fs::path& file : entries_of(workers_of(workspace_))) {
-    if (file.extension() != ".jsonl") continue;
-    const bool is_new = workers_.try_emplace(file.stem(), Worker{.tail = WorkerTail(file), .grew_at = now_()}).second;
-    changed_ |= is_new;
-  }
-  for (auto& [name, worker] : workers_) {
-    WorkerNews news = worker.tail.read();
-    if (news.grew) worker.grew_at = now_();
-    if (news.facts) worker.facts = std::move(news.facts);
-    if (!news.bye.empty()) worker.bye = news.bye;
+void WorkerLauncher::hear_workers() {
+  for (auto& [name, news] : workers_.read()) {
     for (const auto& [id, number] : news.claims) {
       const auto found = attempts_.find(id);
       if (found != attempts_.end() && found->second.number == number && is_of(found->second, name)) {
@@ -117,31 +107,11 @@ void WorkerLauncher::read_workers() {
   }
 }
 
-// Those that have ended, once no attempt waits for them. Not before the attempts of an earlier service are adopted:
-// their files say how these ended.
-void WorkerLauncher::forget_workers() {
-  std::vector<std::string> forgotten;
-  for (const auto& [name, worker] : workers_) {
-    const bool is_awaited =
-        std::ranges::any_of(attempts_, [&](const auto& entry) { return entry.second.worker == name; });
-    if (!is_awaited && (!worker.bye.empty() || now_() - worker.grew_at > kForget)) forgotten.push_back(name);
-  }
-  for (const std::string& name : forgotten) {
-    remove_file(workers_of(workspace_) / (name + ".jsonl"));
-    workers_.erase(name);
-    changed_ = true;
-  }
-}
-
 // Not of a lost worker, whose run was deleted and has numbers from 1 again. A claim may be seen later than the line
 // that tells of it.
 bool WorkerLauncher::is_of(const Attempt& attempt, const std::string& worker) {
   const std::string claimant = attempt.worker.empty() ? claimant_of(attempt.run, attempt.number) : attempt.worker;
   return claimant.empty() || claimant == worker;
-}
-
-bool WorkerLauncher::is_alive(const Worker& worker) const {
-  return worker.facts && worker.bye.empty() && now_() - worker.grew_at < kSilent;
 }
 
 int64_t WorkerLauncher::memory_above(const Needs& needs) const {
@@ -151,10 +121,8 @@ int64_t WorkerLauncher::memory_above(const Needs& needs) const {
 
 bool WorkerLauncher::has_taker(const Attempt& attempt) const {
   const int64_t above = memory_above(attempt.needs);
-  return std::ranges::any_of(workers_, [&](const auto& entry) {
-    const Worker& worker = entry.second;
-    return is_alive(worker) && fits(*worker.facts, attempt.needs, above) &&
-           !attempt.not_on.contains(worker.facts->host);
+  return std::ranges::any_of(workers_.alive(), [&](const WorkerFacts* worker) {
+    return fits(*worker, attempt.needs, above) && !attempt.not_on.contains(worker->host);
   });
 }
 
@@ -203,9 +171,9 @@ void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
   }
   for (const auto& [executor, machines] : machines_) {
     std::vector<ClusterWorker> alive;
-    for (const auto& [name, worker] : workers_) {
-      if (is_alive(worker) && worker.facts->executor == executor)
-        alive.push_back({.name = name, .host = worker.facts->host, .job = worker.facts->job});
+    for (const WorkerFacts* worker : workers_.alive()) {
+      if (worker->executor == executor)
+        alive.push_back({.name = worker->name, .host = worker->host, .job = worker->job});
     }
     for (const auto& [host, bad] : left_out_[executor]) not_on[executor].insert(host);
     if (machines) machines->expect(by_executor[executor], alive, not_on[executor]);
@@ -213,13 +181,12 @@ void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
 }
 
 std::optional<Machines::Fate> WorkerLauncher::fate_of(const Attempt& attempt) const {
-  const auto worker = workers_.find(attempt.worker);
-  if (worker == workers_.end() || !worker->second.facts || now_() - worker->second.grew_at < kSilent)
-    return std::nullopt;
-  const WorkerFacts& facts = *worker->second.facts;
-  Machines* machines = machines_for(facts.executor);
-  if (!machines || facts.job.empty()) return std::nullopt;
-  std::optional<Machines::Fate> fate = machines->fate_of({.name = facts.name, .host = facts.host, .job = facts.job});
+  const WorkerFacts* worker = workers_.facts_of(attempt.worker);
+  if (!worker || !workers_.is_silent(attempt.worker)) return std::nullopt;
+  Machines* machines = machines_for(worker->executor);
+  if (!machines || worker->job.empty()) return std::nullopt;
+  std::optional<Machines::Fate> fate =
+      machines->fate_of({.name = worker->name, .host = worker->host, .job = worker->job});
   const auto beside =
       std::ranges::count_if(attempts_, [&](const auto& entry) { return entry.second.worker == attempt.worker; });
   if (fate && fate->failure == FailureClass::kOutOfMemory && beside > 1) fate->failure = FailureClass::kStopped;
@@ -236,10 +203,10 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
   const auto is_left_out = [&](const std::string& host) {
     return left_out != left_out_.end() && left_out->second.contains(host);
   };
-  for (const auto& [name, worker] : workers_) {
-    if (!is_alive(worker) || worker.facts->executor != needs.executor) continue;
+  for (const WorkerFacts* worker : workers_.alive()) {
+    if (worker->executor != needs.executor) continue;
     ++living;
-    fitting += fits(*worker.facts, needs, above) && !is_left_out(worker.facts->host);
+    fitting += fits(*worker, needs, above) && !is_left_out(worker->host);
   }
   for (const auto& [id, attempt] : attempts_) {
     if (!is_open(attempt)) continue;
@@ -315,8 +282,7 @@ bool WorkerLauncher::adopt(const std::string& id, const fs::path& folder, const 
   note_claim(attempt, claimant_of(run, number));
   attempt.gets_on = !attempt.worker.empty();
   attempts_.insert_or_assign(id, std::move(attempt));
-  // What its worker has said was read before it was known.
-  for (auto& [name, worker] : workers_) worker.tail = WorkerTail(workers_of(workspace_) / (name + ".jsonl"));
+  workers_.read_again();  // what its worker has said was read before it was known
   return true;
 }
 
@@ -334,13 +300,6 @@ void WorkerLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
 }
 
 // --- ends ------------------------------------------------------------------------------------------------------------
-
-bool WorkerLauncher::is_gone(const Attempt& attempt) const {
-  if (attempt.worker.empty()) return false;
-  const auto worker = workers_.find(attempt.worker);
-  if (worker == workers_.end()) return now_() - attempt.claimed_at > kGone;
-  return !worker->second.bye.empty() || now_() - worker->second.grew_at > kGone;
-}
 
 // The first file that its worker has named and that is not seen here as it was written; "" if all are.
 std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
@@ -370,22 +329,22 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
       if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);
       compare_copies(run, attempt.number);
       end_grant(run, attempt.number);
-      blame_[attempt.needs.executor].note_progress(id, host_of(attempt));
+      blame_[attempt.needs.executor].note_progress(id, workers_.host_of(attempt.worker));
       return End{.fault = attempt.report->fault};
     }
     end_grant(run, attempt.number);
     return End{.fault = fmt::format("{}, which {} has written, is not seen on this machine", unseen, attempt.worker)};
   }
   const std::optional<Machines::Fate> fate = fate_of(attempt);
-  if (!fate && !is_gone(attempt)) return std::nullopt;
+  const bool is_gone = !attempt.worker.empty() && workers_.is_gone(attempt.worker, attempt.claimed_at);
+  if (!fate && !is_gone) return std::nullopt;
   // Its last words may have been lost with it.
   if (publish(run, attempt.number)) {
     compare_copies(run, attempt.number);
     end_grant(run, attempt.number);
     return End{};
   }
-  const auto worker = workers_.find(attempt.worker);
-  const double last_sign = worker == workers_.end() ? attempt.claimed_at : worker->second.grew_at;
+  const double last_sign = workers_.last_sign_of(attempt.worker).value_or(attempt.claimed_at);
   if (fs::exists(run.attempt(attempt.number) / "exit.json")) return end_without_result(id, attempt, last_sign);
   if (!fate) return end_without_result(id, attempt, last_sign);
   const std::string why = fate->is_time_over ? lacks_time(attempt, last_sign) : "";
@@ -398,9 +357,9 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
 // Why the next attempt may end like this one, a sentence; "" if it may not. REQUIRES: its worker has stopped it, or its
 // time was over.
 std::string WorkerLauncher::lacks_time(const Attempt& attempt, double ended_at) const {
-  const auto worker = workers_.find(attempt.worker);
-  if (worker == workers_.end() || !worker->second.facts || !worker->second.facts->until_seconds) return "";
-  const double whole = *worker->second.facts->until_seconds;
+  const WorkerFacts* worker = workers_.facts_of(attempt.worker);
+  if (!worker || !worker->until_seconds) return "";
+  const double whole = *worker->until_seconds;
   if (attempt.stop || ended_at - attempt.claimed_at < whole / 2 || made_checkpoint(attempt)) return "";
   return fmt::format(
       "{}{} that its worker had: give workers more time (time of the executor's section, or --until), or have the run "
@@ -418,18 +377,13 @@ void WorkerLauncher::end_without_time(const Attempt& attempt, const std::string&
 
 // --- machines that may be at fault -----------------------------------------------------------------------------------
 
-std::string WorkerLauncher::host_of(const Attempt& attempt) const {
-  const auto worker = workers_.find(attempt.worker);
-  return worker == workers_.end() || !worker->second.facts ? "" : worker->second.facts->host;
-}
-
 bool WorkerLauncher::made_checkpoint(const Attempt& attempt) const {
   return folder_of(attempt.run, attempt.number).newest_checkpoint() > attempt.checkpoint_before;
 }
 
 bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure,
                                     double ended_at) {
-  const std::string host = host_of(attempt);
+  const std::string host = workers_.host_of(attempt.worker);
   const bool may_be_machine =
       failure == FailureClass::kCrashed || failure == FailureClass::kMachine || failure == FailureClass::kLost;
   const bool is_soon = !attempt.gets_on && ended_at - attempt.claimed_at < Blame::kSoon;
@@ -440,11 +394,12 @@ bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attemp
   }
   std::set<std::string> hosts;
   const int64_t above = memory_above(attempt.needs);
-  for (const auto& [name, worker] : workers_) {
-    if (is_alive(worker) && fits(*worker.facts, attempt.needs, above)) hosts.insert(worker.facts->host);
+  for (const WorkerFacts* worker : workers_.alive()) {
+    if (fits(*worker, attempt.needs, above)) hosts.insert(worker->host);
   }
-  const bool is_sound = std::ranges::any_of(
-      attempts_, [&](const auto& entry) { return entry.second.gets_on && host_of(entry.second) == host; });
+  const bool is_sound = std::ranges::any_of(attempts_, [&](const auto& entry) {
+    return entry.second.gets_on && workers_.host_of(entry.second.worker) == host;
+  });
   return blame_[attempt.needs.executor].note_failure(id, host, std::move(hosts), is_sound, now_());
 }
 
@@ -457,8 +412,9 @@ Launcher::End WorkerLauncher::end_without_result(const std::string& id, Attempt&
     verdict.reason = fmt::format("its worker {} gives no sign of life", attempt.worker);
   if (!fault.empty()) verdict.reason = fault;
   if (blames_machine(id, attempt, verdict.failure, ended_at)) {
-    end_grant(run, attempt.number, FailureClass::kStopped,
-              fmt::format("{}; {} may be at fault: it is tried elsewhere", verdict.reason, host_of(attempt)));
+    end_grant(
+        run, attempt.number, FailureClass::kStopped,
+        fmt::format("{}; {} may be at fault: it is tried elsewhere", verdict.reason, workers_.host_of(attempt.worker)));
     return {.never_began = !run.has_begun(attempt.number)};
   }
   if (const std::string why = verdict.failure == FailureClass::kStopped ? lacks_time(attempt, ended_at) : "";
@@ -475,10 +431,9 @@ void WorkerLauncher::note_blame() {
   for (auto& [id, attempt] : attempts_) {
     const bool is_claimed = !attempt.worker.empty() && !attempt.gets_on;
     if (!is_claimed || now_() - attempt.claimed_at < Blame::kSoon) continue;
-    const auto worker = workers_.find(attempt.worker);
-    if (worker == workers_.end() || worker->second.grew_at - attempt.claimed_at < Blame::kSoon) continue;
+    if (workers_.last_sign_of(attempt.worker).value_or(0) - attempt.claimed_at < Blame::kSoon) continue;
     attempt.gets_on = true;
-    blame_[attempt.needs.executor].note_progress(id, host_of(attempt));
+    blame_[attempt.needs.executor].note_progress(id, workers_.host_of(attempt.worker));
   }
   for (const auto& [executor, blame] : blame_) left_out_[executor] = blame.left_out(now_());
   for (auto& [id, attempt] : attempts_) {
@@ -516,7 +471,7 @@ std::vector<std::string> WorkerLauncher::notes() const {
 
 void WorkerLauncher::poll() {
   last_claims_ = std::exchange(claims_, {});
-  read_workers();
+  hear_workers();
   look_for_claims();
   note_blame();
   std::vector<std::pair<std::string, End>> ended;
@@ -530,16 +485,17 @@ void WorkerLauncher::poll() {
     on_end(id, end);  // which may start others
   }
   note_blame();
-  forget_workers();
+  // Not before the attempts of an earlier service are adopted: these files say how they ended.
+  std::set<std::string> awaited;
+  for (const auto& [id, attempt] : attempts_) awaited.insert(attempt.worker);
+  workers_.forget_all_but(awaited);
   write_board_if_due();
 }
 
 void WorkerLauncher::write_board_if_due() {
-  if (!changed_ && now_() - written_at_ < kWriteBoardEvery) return;
-  Board board{.beat = ++beat_};
-  for (const auto& [name, worker] : workers_) {
-    if (worker.facts && worker.bye.empty()) board.seen.insert(name);
-  }
+  std::set<std::string> present = workers_.present();
+  if (!changed_ && present == seen_ && now_() - written_at_ < kWriteBoardEvery) return;
+  Board board{.beat = ++beat_, .seen = present};
   for (const auto& [id, attempt] : attempts_) {
     if (is_open(attempt)) {
       board.grants.push_back({id, attempt.number, attempt.needs, attempt.not_on, memory_above(attempt.needs)});
@@ -548,6 +504,7 @@ void WorkerLauncher::write_board_if_due() {
   }
   write_board(board_of(workspace_), board);
   changed_ = false;
+  seen_ = std::move(present);
   written_at_ = now_();
 }
 
@@ -557,9 +514,8 @@ std::string WorkerLauncher::where(const std::string& id) const {
     return fmt::format("granted; no worker has taken it yet{}",
                        attempt.not_on.empty() ? "" : fmt::format(", not on {}", fmt::join(attempt.not_on, ", ")));
   }
-  const auto worker = workers_.find(attempt.worker);
-  const bool silent = worker == workers_.end() || now_() - worker->second.grew_at > kSilent;
-  return fmt::format("on worker {}{}", attempt.worker, silent ? ", which gives no sign of life" : "");
+  return fmt::format("on worker {}{}", attempt.worker,
+                     workers_.is_silent(attempt.worker) ? ", which gives no sign of life" : "");
 }
 
 double WorkerLauncher::look_every(const std::string&) const { return workspace_.is_apart() ? kLookOnNetwork : 0; }

@@ -13,9 +13,6 @@
 // try, and workers of that machine do not claim the next one.
 // A service that was killed between any two steps: adopt() of the next one finds grant.json without ended.json, and
 // continues from what the files say.
-//
-// What workers exist is known by their files alone. No clock but the launcher's own is read: silence is counted since
-// it has seen the file grow.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +29,7 @@
 #include "harness/grants/board.h"
 #include "harness/grants/machines.h"
 #include "harness/grants/worker_file.h"
+#include "harness/grants/workers.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/workspace.h"
 
@@ -57,12 +55,6 @@ class WorkerLauncher : public Launcher {
   void poll() override;
 
  private:
-  struct Worker {
-    WorkerTail tail;
-    std::optional<WorkerFacts> facts = {};
-    double grew_at = 0;  // when its file was seen to grow
-    std::string bye = {};
-  };
   struct Attempt {
     RunDirectory run;
     int64_t number = 0;
@@ -79,13 +71,10 @@ class WorkerLauncher : public Launcher {
     double reported_at = 0;
   };
 
-  void read_workers();
-  void forget_workers();
+  void hear_workers();
   void look_for_claims();
   void note_claim(Attempt& attempt, const std::string& worker);
   static bool is_of(const Attempt& attempt, const std::string& worker);
-  bool is_alive(const Worker& worker) const;
-  bool is_gone(const Attempt& attempt) const;
   Machines* machines_for(const std::string& executor) const;
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
@@ -93,7 +82,6 @@ class WorkerLauncher : public Launcher {
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
   /// True if a worker that is alive may claim it.
   bool has_taker(const Attempt& attempt) const;
-  std::string host_of(const Attempt& attempt) const;
   bool made_checkpoint(const Attempt& attempt) const;
   void note_blame();
   std::vector<std::string> hosts_left_out(const std::string& executor) const;
@@ -111,15 +99,16 @@ class WorkerLauncher : public Launcher {
   std::function<double()> now_;
   MachinesOf machines_of_;
   mutable std::map<std::string, std::unique_ptr<Machines>> machines_;  // by executor
-  std::string fault_;                        // why nothing can be granted here, one phrase; or ""
-  std::map<std::string, Worker> workers_;    // by name
-  std::map<std::string, Attempt> attempts_;  // by run
-  std::map<Needs, int64_t> claims_;          // since the last poll
-  std::map<Needs, int64_t> last_claims_;     // between the two polls before
-  std::map<std::string, Blame> blame_;       // by executor
+  std::string fault_;  // why nothing can be granted here, one phrase; or ""
+  Workers workers_;
+  std::map<std::string, Attempt> attempts_;                                // by run
+  std::map<Needs, int64_t> claims_;                                        // since the last poll
+  std::map<Needs, int64_t> last_claims_;                                   // between the two polls before
+  std::map<std::string, Blame> blame_;                                     // by executor
   std::map<std::string, std::map<std::string, Blame::LeftOut>> left_out_;  // likewise, then by host; at the last poll
   int64_t beat_ = 0;
-  bool changed_ = true;  // the board is to be written
+  std::set<std::string> seen_;  // the workers that the last board names
+  bool changed_ = true;         // the board is to be written
   double written_at_ = 0, looked_at_ = 0;
 };
 
