@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the targets of tests/fuzz with libFuzzer and AddressSanitizer, and runs each on one core.
-#   tools/fuzz.sh [SECONDS] [TARGET…]     default: 60, all of grid settings run_folder archive request sentence_stats token_file corpus digits trees characters
+#   tools/fuzz.sh [SECONDS] [TARGET…]     default: 60, all of grid settings run_folder archive request sentence_stats worker_file slurm token_file corpus digits trees characters
 # What it learns stays in build-fuzz/NAME; an input that breaks something is named build-fuzz/NAME-crash-…: fix the fault, and
 # add the input, made small, to tests/fuzz/corpus/NAME.
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift $(($# > 0))
 targets=("${@:-}")
-[ -n "${targets[0]}" ] || targets=(grid settings run_folder archive request sentence_stats token_file corpus digits trees characters)
+[ -n "${targets[0]}" ] || targets=(grid settings run_folder archive request sentence_stats worker_file slurm token_file corpus digits trees characters)
 compiler=${CXX:-clang++}
 folder=build-fuzz
 mkdir -p "$folder"
@@ -25,7 +25,7 @@ flags=(-std=c++20 -O1 -g1 -fno-omit-frame-pointer -I. -DTEARLESS_SOURCE_ROOT="\"
 libraries=($(pkg-config --libs sentencepiece libcrypto zlib fmt) -lsentencepiece_train -lpthread)
 harness=(base/*.cc harness/statistics/*.cc harness/grid/*.cc harness/runs/*.cc harness/table/*.cc)
 engine=(base/*.cc engine/data/*.cc)
-declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [archive]="base/*.cc harness/store/archive.cc" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}" [trees]="base/*.cc engine/data/dependency_trees.cc engine/data/text_lines.cc engine/data/raw_files.cc" [characters]="base/*.cc engine/data/character_text.cc engine/data/raw_files.cc")
+declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [archive]="base/*.cc harness/store/archive.cc" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [worker_file]="base/*.cc harness/runs/*.cc harness/grants/worker_file.cc" [slurm]="base/*.cc harness/runs/*.cc harness/slurm/squeue.cc harness/slurm/cluster_facts.cc harness/slurm/commands.cc harness/children/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}" [trees]="base/*.cc engine/data/dependency_trees.cc engine/data/text_lines.cc engine/data/raw_files.cc" [characters]="base/*.cc engine/data/character_text.cc engine/data/raw_files.cc")
 
 # ccache, if installed, rebuilds only what has changed.
 object() {

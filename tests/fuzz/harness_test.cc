@@ -12,6 +12,8 @@ TEST(Fuzz, RunFolders) { replay("run_folder", fuzz_run_folder); }
 TEST(Fuzz, Archives) { replay("archive", fuzz_archive); }
 TEST(Fuzz, Requests) { replay("request", fuzz_request); }
 TEST(Fuzz, SentenceStats) { replay("sentence_stats", fuzz_sentence_stats); }
+TEST(Fuzz, WorkerFiles) { replay("worker_file", fuzz_worker_file); }
+TEST(Fuzz, AnswersOfSlurm) { replay("slurm", fuzz_slurm); }
 
 TEST(Fuzz, RunFoldersWithJsonNestedWithoutEnd) {
   for (const char file : {'\0', '\1', '\2', '\4', '\5', '\6'}) {

@@ -151,6 +151,7 @@ class Sweep:
         self.cluster = cluster
         self.folder = cluster.shared / name
         self.workspace = self.folder / "results"
+        self.machine = configuration.LOGIN  # on which commands are typed
         self.program_words = [BIN / "tearless"]
         self.jobs_seen = {}
         self.folder.mkdir()
@@ -168,11 +169,11 @@ class Sweep:
     def start(self, *words):
         """Starts a command of tearless; its output is in a file of the folder."""
         with open(self.folder / f"{words[0]}.log", "a") as log:
-            return subprocess.Popen(self.cluster.command(configuration.LOGIN, *self.program_words, *words), cwd=self.folder,
+            return subprocess.Popen(self.cluster.command(self.machine, *self.program_words, *words), cwd=self.folder,
                                     env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def tearless(self, *words, check=True):
-        return self.cluster.run(configuration.LOGIN, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
+        return self.cluster.run(self.machine, *self.program_words, *words, check=check, cwd=self.folder, env=environment(),
                                 stdin=subprocess.DEVNULL)
 
     def submit(self, *more, check=True):
@@ -233,7 +234,7 @@ class Sweep:
         return self.cluster.run("login", "squeue", "-h", "-t", "all", "-j", job, "-o", "%T", check=False).stdout.strip()
 
     def services(self):
-        return list(self.cluster.processes(configuration.LOGIN, "tearless daemon"))
+        return list(self.cluster.processes(self.machine, "tearless daemon"))
 
     def told(self):
         """{run: what `explain` tells of its attempts}"""

@@ -319,6 +319,27 @@ class ASweep(SweepTest):
         for attempt in attempts:
             self.assertEqual(self.sweep.outcomes()[attempt.run], ["done"], "the next service takes what it finds")
 
+    def test_IsTakenOverByAnotherMachine(self):
+        self.sweep = sweep.Sweep(self.cluster, "taken_over")
+        # The index is on a local disk of the machine, which no other machine sees.
+        self.sweep.set_variables(TEARLESS_NETWORK_DISKS=self.sweep.workspace, XDG_STATE_HOME="/local/state")
+        self.sweep.submit()
+        attempts = self.sweep.caught()
+        [hanging] = self.sweep.services()
+        os.kill(hanging, signal.SIGSTOP)
+        self.sweep.machine = "n3"
+        refused = self.sweep.tearless("status", check=False)
+        self.assertIn("--take-over", refused.stderr)
+        self.sweep.tearless("daemon", "--take-over", "--background")
+        for attempt in attempts:
+            self.sweep.release(attempt)
+        self.wait_for(lambda: "done" in self.sweep.states().values(), "a run ends")
+        os.kill(hanging, signal.SIGCONT)
+        self.wait_for(lambda: not self.cluster.processes(configuration.LOGIN, "tearless"), "the first service ends")
+        self.expect_the_sweep_of_this_machine()
+        for attempt in attempts:
+            self.assertEqual(self.sweep.outcomes()[attempt.run], ["done"], "the other service takes what it finds")
+
     def test_IsPausedAndCancelledInTheMiddle(self):
         self.submit()
         attempts = self.sweep.caught()
