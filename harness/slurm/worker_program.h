@@ -8,7 +8,9 @@
 
 namespace tearless::harness {
 
-/// Copies the running program to queue/bin/<hash>/ of the workspace, unless it is there. Returns its absolute path.
+/// Copies the running program to queue/bin/<hash>/ of the workspace, unless it is there, and removes copies of earlier
+/// builds that no job can become any more. Returns its absolute path. REQUIRES: no other process of this workspace
+/// calls it: the service alone does.
 std::filesystem::path worker_program(const Workspace& workspace);
 
 }  // namespace tearless::harness
