@@ -100,7 +100,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
                     {"live", facts && facts->sweep(sweep.id) ? json(*facts->sweep(sweep.id)) : json()},
                     {"runs", runs}});
   }
-  return {{"watched", watched}, {"sweeps", list}};
+  return {{"watched", watched}, {"notes", facts ? json(facts->notes) : json::array()}, {"sweeps", list}};
 }
 
 // What the database knows of the running runs, where no service says more.
@@ -209,7 +209,7 @@ void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspa
   const bool watched = has_writer(workspace);
   const std::optional<ServiceFacts> facts = watched ? facts_of_service(workspace) : std::nullopt;
   print_json(store ? to_json(*store, sweeps_of(*store, options), watched, facts)
-                   : json{{"watched", watched}, {"sweeps", json::array()}});
+                   : json{{"watched", watched}, {"notes", json::array()}, {"sweeps", json::array()}});
 }
 
 int watch_sweeps(const StatusOptions& options, const Globals& globals) {

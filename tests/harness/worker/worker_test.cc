@@ -300,6 +300,7 @@ TEST_F(WorkerTest, AMachineOnWhichRunsFailAtOnceIsLeftOutAndNamed) {
   const std::string host = this_machine();
   ASSERT_TRUE(test::eventually(
       [&] { return ok({"status"}).output.find("  " + host + " is left out for 60 minutes: ") != std::string::npos; }));
+  EXPECT_THAT(ok({"--json", "status"}).output, HasSubstr("\"" + host + " is left out for "));
   const std::string explained = ok({"explain", "last"}).output;
   EXPECT_THAT(explained,
               HasSubstr("exit code 1: index 7 out of range; " + host + " may be at fault: it is tried elsewhere"));
