@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "base/run_directory.h"
+#include "harness/grants/run_files.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/states.h"
@@ -33,8 +34,7 @@ struct Grant {
   std::string settings, local;  // texts of run.toml and local.toml
   TrainingProgram program;      // `path` is relative to the workspace where it lies in it
   Needs needs;
-  // The runs from which it derives, and from which those do → SHA-256 of their DONE.
-  std::map<std::string, std::string> origins = {};
+  std::map<std::string, RunFiles> origins = {};  // what it reads of other runs
   int64_t from = 0;  // the attempt in whose work folder the newest state is; 0: the run's own folder
 };
 

@@ -142,17 +142,6 @@ std::string absolute_paths_in(const std::string& local, const fs::path& folder) 
   return text;
 }
 
-std::string unseen_origin(const Workspace& workspace, const Grant& grant) {
-  for (const auto& [id, done] : grant.origins) {
-    try {
-      if (sha256_of_file(workspace.run(id).done()) != done) return id;
-    } catch (const UserError&) {
-      return id;
-    }
-  }
-  return "";
-}
-
 RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, std::string_view who,
                               const fs::path& lock) {
   const RunDirectory run = workspace.run(grant.id);
@@ -166,7 +155,7 @@ RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, st
   replace_unsynced(inside.local(), absolute_paths_in(grant.local, run.root()));
   link_to(fs::absolute(lock), inside.lock());
   link_to("../../..", inside.attempt(grant.attempt));
-  for (const auto& [id, done] : grant.origins) link_to(fs::path("../../../..") / id, fresh / id);
+  for (const auto& [id, origin] : grant.origins) link_to(fs::path("../../../..") / id, fresh / id);
   rename_file(fresh, work);
   return RunDirectory(work / grant.id);
 }

@@ -28,10 +28,6 @@ namespace tearless::harness {
 RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, std::string_view who,
                               const std::filesystem::path& lock);
 
-/// The first of the grant's origins whose result is not the one that the service saw, or is not seen here yet; "" if
-/// all are. A program would refuse the run for good.
-std::string unseen_origin(const Workspace& workspace, const Grant& grant);
-
 /// Copies what a run needs to go on: everything but settings, lock, attempts, DONE, symbolic links and temporary files.
 /// It does not choose a checkpoint nor cut a file: the program does that whenever it begins, so a copy that is torn
 /// (its writer may be alive, its sizes stale) costs updates and no result. In `to`, what is there is replaced, entry

@@ -57,8 +57,10 @@ void take(const json& line, WorkerNews& news) {
   if (line.contains("worker")) news.facts = facts_from(line);
   if (line.contains("claimed")) news.claims.emplace_back(line.at("claimed"), line.at("attempt"));
   if (line.contains("ended")) {
-    news.ends.push_back(
-        {.id = line.at("ended"), .attempt = line.at("attempt"), .fault = line.at("fault"), .files = line.at("files")});
+    AttemptReport report{
+        .id = line.at("ended"), .attempt = line.at("attempt"), .fault = line.at("fault"), .files = line.at("files")};
+    if (line.contains("result")) report.result = line.at("result").get<RunFiles>();
+    news.ends.push_back(std::move(report));
   }
   if (line.contains("bye")) news.bye = line.at("bye");
 }
@@ -103,7 +105,9 @@ void WorkerFile::claimed(const std::string& id, int64_t attempt) {
 }
 
 void WorkerFile::ended(const AttemptReport& report) {
-  say(line_of({{"ended", report.id}, {"attempt", report.attempt}, {"fault", report.fault}, {"files", report.files}}));
+  json line = {{"ended", report.id}, {"attempt", report.attempt}, {"fault", report.fault}, {"files", report.files}};
+  if (report.result) line["result"] = *report.result;
+  say(line_of(line));
 }
 
 void WorkerFile::bye(std::string_view why) { say(line_of({{"bye", why}})); }

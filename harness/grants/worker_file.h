@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "harness/grants/run_files.h"
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
@@ -54,7 +55,8 @@ struct AttemptReport {
   std::string id;
   int64_t attempt = 0;
   std::string fault;                              // why nothing was recorded, one sentence; "" if the files say it
-  std::map<std::string, std::string> files = {};  // start.json, exit.json and DONE, as far as they are there → SHA-256
+  std::map<std::string, std::string> files = {};  // start.json and exit.json, as far as they are there → SHA-256
+  std::optional<RunFiles> result = {};            // that it has left in its work folder
 };
 
 /// A name for a worker of this machine.

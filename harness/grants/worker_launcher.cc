@@ -50,16 +50,6 @@ bool has_links(const fs::path& folder) {
   return works;
 }
 
-// The runs from which one with these settings derives, with the results that they have.
-std::map<std::string, std::string> origins_of(const Workspace& workspace, std::string settings) {
-  std::map<std::string, std::string> origins;
-  for (std::string of = derived_from(settings); !of.empty(); of = derived_from(settings)) {
-    origins[of] = sha256_of_file(workspace.run(of).done());
-    settings = read_file(workspace.run(of).settings());
-  }
-  return origins;
-}
-
 // Step of the newest checkpoint that an attempt begins with; `from`: as in Grant.
 int64_t checkpoint_at_start(const RunDirectory& run, int64_t from) {
   return (from > 0 ? work_of(run, from) : run).newest_checkpoint();
@@ -302,17 +292,17 @@ void WorkerLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
 // --- ends ------------------------------------------------------------------------------------------------------------
 
 // The first file that its worker has named and that is not seen here as it was written; "" if all are.
-std::string WorkerLauncher::unseen_file(const Attempt& attempt) const {
-  const fs::path folder = attempt.run.attempt(attempt.number);
+std::string WorkerLauncher::unseen_file_of(const Attempt& attempt) {
   for (const auto& [name, hash] : attempt.report->files) {
-    const fs::path file = name == "DONE" ? work_of(attempt.run, attempt.number).done() : folder / name;
+    const fs::path file = attempt.run.attempt(attempt.number) / name;
     try {
       if (sha256_of_file(file) == hash) continue;
     } catch (const UserError&) {  // not there yet
     }
     return file.string();
   }
-  return "";
+  const std::optional<RunFiles>& result = attempt.report->result;
+  return result ? unseen_file(work_of(attempt.run, attempt.number), *result) : "";
 }
 
 std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attempt& attempt) {
@@ -322,7 +312,7 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     return End{.never_began = true};
   }
   if (attempt.report) {
-    const std::string unseen = unseen_file(attempt);
+    const std::string unseen = unseen_file_of(attempt);
     const bool waits = !unseen.empty() && now_() - attempt.reported_at < kUnseenFor;
     if (waits) return std::nullopt;
     if (unseen.empty()) {

@@ -92,7 +92,7 @@ class WorkerLauncher : public Launcher {
   void end_without_time(const Attempt& attempt, const std::string& why);
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
-  std::string unseen_file(const Attempt& attempt) const;
+  static std::string unseen_file_of(const Attempt& attempt);
   void write_board_if_due();
 
   Workspace workspace_;

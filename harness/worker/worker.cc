@@ -29,6 +29,7 @@
 #include "harness/grants/worker_file.h"
 #include "harness/launch/local_launcher.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/verdict.h"
 #include "harness/worker/node_folder.h"
 
 namespace tearless::harness {
@@ -268,8 +269,10 @@ class Worker {
     std::optional<Grant> grant = read_grant(options_.workspace.run(id), mine.attempt);
     if (!grant && is_late) fail("{} is damaged, or not seen on {}", grant_file(id, mine.attempt), facts_.host);
     if (!grant) return;
-    if (const std::string origin = unseen_origin(options_.workspace, *grant); !origin.empty()) {
-      if (is_late) fail("the result of run {}, from which {} derives, is not seen on {}", origin, id, facts_.host);
+    for (const auto& [of, files] : grant->origins) {
+      const std::string unseen = unseen_file(options_.workspace.run(of), files);
+      if (unseen.empty()) continue;
+      if (is_late) fail("{}, which run {} reads, is not seen on {} as it was written", unseen, id, facts_.host);
       return;
     }
     if (launcher_.refusal_of(grant->needs)) return;
@@ -294,11 +297,13 @@ class Worker {
     const RunDirectory run = options_.workspace.run(id);
     AttemptReport report{.id = id, .attempt = mine.attempt, .fault = fault};
     const fs::path attempt = run.attempt(mine.attempt);
-    for (const fs::path& file :
-         {attempt / "start.json", attempt / "exit.json", attempt / fmt::format("work.{}", facts_.name) / id / "DONE"}) {
+    for (const fs::path& file : {attempt / "start.json", attempt / "exit.json"}) {
       std::error_code unreadable;
       if (fs::exists(file, unreadable)) report.files[file.filename()] = sha256_of_file(file);
     }
+    const RunDirectory work(attempt / fmt::format("work.{}", facts_.name) / id);
+    const std::optional<Verdict> verdict = verdict_of_done(work);
+    if (verdict && has_result(verdict->state)) report.result = files_of(work);
     if (!mine.lock.empty()) remove_file(mine.lock);
     file_->ended(report);
     look_soon();

@@ -50,7 +50,7 @@ class GrantTest : public testing::Test {
                               .grace_seconds = 7,
                               .environment = SubmittedEnvironment{.names = {"A*"}, .variables = {{"AB", "c"}}}},
                   .needs = {.device = "cuda", .threads = 3},
-                  .origins = {{"1234", "abcd"}},
+                  .origins = {{"1234", {.done = "abcd", .bytes = {{"a/b", 7}}}}},
                   .from = 4};
 };
 

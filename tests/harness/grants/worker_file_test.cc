@@ -25,6 +25,8 @@ const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
                             .processor = "Xeon",
                             .until_seconds = 90};
 
+const RunFiles kResult = {.done = "34cd", .bytes = {{"scores.json", 7}}};
+
 class WorkerFileTest : public testing::Test {
  protected:
   WorkerFileTest() { fs::create_directories(folder_ / "workers"); }
@@ -74,7 +76,7 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   EXPECT_EQ(news.facts->until_seconds, 90);
   EXPECT_EQ(news.facts->processor, "Xeon");
   file.claimed("a", 3);
-  file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"DONE", "12ab"}}});
+  file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"exit.json", "12ab"}}, .result = kResult});
   file.bye("idle");
   news = tail_.read();
   EXPECT_FALSE(news.facts);
@@ -83,7 +85,8 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   EXPECT_EQ(news.ends[0].id, "a");
   EXPECT_EQ(news.ends[0].attempt, 3);
   EXPECT_EQ(news.ends[0].fault, "no room");
-  EXPECT_THAT(news.ends[0].files, ElementsAre(Pair("DONE", "12ab")));
+  EXPECT_THAT(news.ends[0].files, ElementsAre(Pair("exit.json", "12ab")));
+  EXPECT_EQ(news.ends[0].result, kResult);
   EXPECT_EQ(news.bye, "idle");
   news = tail_.read();
   EXPECT_FALSE(news.grew);

@@ -86,9 +86,9 @@ class WorkerLauncherTest : public testing::Test {
     const int64_t attempt = run(number).newest_attempt();
     AttemptReport report{.id = run(number).id(), .attempt = attempt, .fault = fault};
     const fs::path folder = run(number).attempt(attempt);
-    for (const fs::path& file : {folder / "exit.json", work_of(run(number), attempt).done()}) {
-      if (fs::exists(file)) report.files[file.filename()] = sha256_of_file(file);
-    }
+    if (fs::exists(folder / "exit.json")) report.files["exit.json"] = sha256_of_file(folder / "exit.json");
+    const RunDirectory work = work_of(run(number), attempt);
+    if (fs::exists(work.done())) report.result = files_of(work);
     workers_.at(name)->ended(report);
   }
   void finish(const RunDirectory& work) const {
@@ -152,6 +152,8 @@ TEST_F(WorkerLauncherTest, TheBoardSaysWhomItSeesAndWhatMayBeClaimed) {
   later();
   EXPECT_THAT(granted(), IsEmpty());
   EXPECT_EQ(launcher_->where(run(1).id()), "on worker n1-1");
+  worker("n2-1");
+  EXPECT_THAT(board().seen, ElementsAre("n1-1", "n2-1"));
 }
 
 TEST_F(WorkerLauncherTest, GrantsAsManyAsTheWorkersTakeBetweenTwoLooks) {
@@ -222,16 +224,29 @@ TEST_F(WorkerLauncherTest, FilesThatAreNotSeenYetAreWaitedFor) {
   worker("n1-1");
   start(1);
   const RunDirectory work = claim(1, "n1-1");
+  test::write_text(work.model(), "parameters");
   finish(work);
   report(1, "n1-1");
-  fs::rename(work.done(), folder_ / "late");
+  // DONE names the scores; the model it does not.
+  for (const fs::path& file : {work.done(), work.scores(), work.model()}) {
+    fs::rename(file, folder_ / "late");
+    later(50);
+    EXPECT_THAT(ended_, IsEmpty()) << file;
+    fs::rename(folder_ / "late", file);
+  }
+  test::write_text(work.scores(), "[]");
+  workers_.at("n1-1")->bye("idle");
+  later(50);
+  EXPECT_THAT(ended_, IsEmpty()) << "as many bytes as there will be";
+  restart();  // the next service reads of it what the worker has left
+  ASSERT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), {}));
   later();
   EXPECT_THAT(ended_, IsEmpty());
-  later(200);
-  fs::rename(folder_ / "late", work.done());
+  test::write_text(work.scores(), "{}");
   later();
   EXPECT_TRUE(ended_.contains(run(1).id()));
   EXPECT_TRUE(fs::exists(run(1).done()));
+  EXPECT_EQ(test::read_text(run(1).model()), "parameters");
 }
 
 TEST_F(WorkerLauncherTest, FilesThatAreNeverSeenAreNamed) {
@@ -422,6 +437,19 @@ TEST_F(ClusterTest, DoesNotKnowWhichOfSeveralRunsTookTheMemory) {
   EXPECT_EQ(verdict_of(run(2), 1).failure, FailureClass::kStopped);
 }
 
+TEST_F(WorkerLauncherTest, AnAttemptOfAWorkerWhoseFileIsGoneIsGivenUpAsLate) {
+  worker("n1-1");
+  start(1);
+  claim(1, "n1-1");
+  fs::remove(folder_ / "queue/workers/n1-1.jsonl");
+  restart();
+  ASSERT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), {}));
+  later(599);
+  EXPECT_THAT(ended_, IsEmpty());
+  later(2);
+  EXPECT_TRUE(ended_.contains(run(1).id()));
+}
+
 TEST_F(WorkerLauncherTest, AResultThatASilentWorkerHasLeftIsTaken) {
   worker("n1-1");
   start(1);
@@ -483,6 +511,8 @@ TEST_F(TwoResultsTest, ThatDifferAreNamed) {
 }
 
 TEST_F(TwoResultsTest, OfTwoBuildsMayDiffer) { EXPECT_FALSE(check("{\"a\": 1}", "2")); }
+
+TEST_F(TwoResultsTest, OfTwoBuildsThatAreEqualAreSaidToBe) { EXPECT_EQ(check("{}", "2").value().outcome, "equal"); }
 
 TEST_F(WorkerLauncherTest, ALostWorkerOfADeletedRunIsNotHeardAboutTheNewOne) {
   worker("n1-1");
@@ -840,7 +870,8 @@ TEST_F(WorkerLauncherTest, ADerivedRunsGrantNamesTheResultsThatItReads) {
   test::write_text(derived.settings(), settings);
   test::write_text(derived.local(), "");
   launcher_->start({.id = derived.id(), .folder = derived.root(), .needs = {}, .program = {}});
-  EXPECT_THAT(read_grant(derived, 1)->origins, ElementsAre(testing::Pair(run(1).id(), sha256("{}"))));
+  EXPECT_THAT(read_grant(derived, 1)->origins,
+              ElementsAre(testing::Pair(run(1).id(), testing::Field(&RunFiles::done, sha256("{}")))));
 }
 
 // --- beside the launcher of this machine
