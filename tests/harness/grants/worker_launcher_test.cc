@@ -238,6 +238,7 @@ TEST_F(WorkerLauncherTest, FilesThatAreNotSeenYetAreWaitedFor) {
   workers_.at("n1-1")->bye("idle");
   later(50);
   EXPECT_THAT(ended_, IsEmpty()) << "as many bytes as there will be";
+  EXPECT_THAT(why_not(), HasSubstr("no worker is there"));
   restart();  // the next service reads of it what the worker has left
   ASSERT_TRUE(launcher_->adopt(run(1).id(), run(1).root(), {}));
   later();

@@ -266,6 +266,35 @@ TEST_F(WorkerTest, TheExecutorStaysWithTheSweepUntilAnotherIsNamed) {
   EXPECT_EQ(rows().at(0).at("state"), "done");
 }
 
+TEST_F(WorkerTest, TakesNothingMoreWhileARunWaitsForFiles) {
+  const auto grant = [&](const std::string& settings, const std::map<std::string, RunFiles>& origins) {
+    const RunDirectory run = workspace().run(run_id(settings));
+    write_grant(run, {.id = run.id(),
+                      .attempt = run.make_attempt(),
+                      .settings = settings,
+                      .local = "",
+                      .program = {},
+                      .needs = {},
+                      .origins = origins});
+    return run;
+  };
+  make_folders(workers_of(workspace()));
+  const RunDirectory late = grant("a = 1\n", {{"1234", {.done = "late"}}}), other = grant("a = 2\n", {});
+  write_board(board_of(workspace()), {});
+  test::Background worker(worker_command("30"));
+  ASSERT_TRUE(test::eventually([&] { return !entries_of(workers_of(workspace())).empty(); }));
+  const std::string name = entries_of(workers_of(workspace()))[0].path().stem();
+  const Needs needs{.executor = kWorkers};
+  write_board(board_of(workspace()), {.seen = {name},
+                                      .grants = {{.id = late.id(), .attempt = 1, .needs = needs},
+                                                 {.id = other.id(), .attempt = 1, .needs = needs}}});
+  ASSERT_TRUE(test::eventually([&] { return claimant_of(late, 1) == name; }));
+  ::usleep(2'500'000);  // two looks at the board
+  EXPECT_EQ(claimant_of(other, 1), "") << "it may need the room that there is";
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait().code, 0);
+}
+
 // It would train for nobody: its folder may be a private copy of another machine's.
 TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
   const std::string settings = "a = 1\n";
@@ -274,7 +303,8 @@ TEST_F(WorkerTest, ClaimsNothingWhileNoServiceSeesIt) {
   write_grant(
       run,
       {.id = run.id(), .attempt = run.make_attempt(), .settings = settings, .local = "", .program = {}, .needs = {}});
-  write_board(board_of(workspace()), {.seen = {"another"}, .grants = {{.id = run.id(), .attempt = 1}}});
+  write_board(board_of(workspace()),
+              {.seen = {"another"}, .grants = {{.id = run.id(), .attempt = 1, .needs = {.executor = kWorkers}}}});
   test::Command lonely = worker_command("0");
   lonely.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
   lonely.environment["TEARLESS_FAKE_CLOCK"] = (folder_ / "clock").string();
