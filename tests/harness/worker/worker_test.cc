@@ -284,12 +284,16 @@ TEST_F(WorkerTest, TakesNothingMoreWhileARunWaitsForFiles) {
   test::Background worker(worker_command("30"));
   ASSERT_TRUE(test::eventually([&] { return !entries_of(workers_of(workspace())).empty(); }));
   const std::string name = entries_of(workers_of(workspace()))[0].path().stem();
-  const Needs needs{.executor = kWorkers};
-  write_board(board_of(workspace()), {.seen = {name},
-                                      .grants = {{.id = late.id(), .attempt = 1, .needs = needs},
-                                                 {.id = other.id(), .attempt = 1, .needs = needs}}});
-  ASSERT_TRUE(test::eventually([&] { return claimant_of(late, 1) == name; }));
+  const auto open = [](const RunDirectory& run) {
+    return OpenGrant{.id = run.id(), .attempt = 1, .needs = {.executor = kWorkers}};
+  };
+  fs::rename(late.root(), folder_ / "unseen");
+  write_board(board_of(workspace()), {.seen = {name}, .grants = {open(late)}});
   ::usleep(2'500'000);  // two looks at the board
+  fs::rename(folder_ / "unseen", late.root());
+  ASSERT_TRUE(test::eventually([&] { return claimant_of(late, 1) == name; })) << "once its folder is seen";
+  write_board(board_of(workspace()), {.seen = {name}, .grants = {open(late), open(other)}});
+  ::usleep(2'500'000);
   EXPECT_EQ(claimant_of(other, 1), "") << "it may need the room that there is";
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait().code, 0);
