@@ -82,18 +82,20 @@ class WorkerLauncher : public Launcher {
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
   /// True if a worker that is alive may claim it.
   bool has_taker(const Attempt& attempt) const;
-  bool made_checkpoint(const Attempt& attempt) const;
   void note_blame();
   std::vector<std::string> hosts_left_out(const std::string& executor) const;
+  void write_board_if_due();
+
+  // In worker_launcher_ends.cc.
+  /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
+  std::optional<End> end_of(const std::string& id, Attempt& attempt);
+  static std::string unseen_file_of(const Attempt& attempt);
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
   bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);
   std::string lacks_time(const Attempt& attempt, double ended_at) const;
   void end_without_time(const Attempt& attempt, const std::string& why);
-  /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
-  std::optional<End> end_of(const std::string& id, Attempt& attempt);
-  static std::string unseen_file_of(const Attempt& attempt);
-  void write_board_if_due();
+  bool made_checkpoint(const Attempt& attempt) const;
 
   Workspace workspace_;
   std::function<double()> now_;
