@@ -118,6 +118,10 @@ void ExecutorFlags::add_to(CLI::App& app, const char* meaning) {
 }
 
 std::optional<Executor> ExecutorFlags::executor() const {
+  const bool is_section = !name.empty() && name != kNoExecutor && name != kWorkers;
+  if (!file.empty() && !is_section) {
+    fail("--executor-file {} has no effect: name one of its sections with --executor, too", shell_word(file));
+  }
   if (name.empty() || name == kNoExecutor) return std::nullopt;
   return find_executor(name, file.empty() && name != kWorkers ? default_executor_file() : fs::path(file));
 }

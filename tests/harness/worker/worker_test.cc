@@ -264,6 +264,10 @@ TEST_F(WorkerTest, TheExecutorStaysWithTheSweepUntilAnotherIsNamed) {
   ok({"submit", "grid.toml"});
   EXPECT_EQ(rows().at(0).at("state"), "queued") << "not on this machine, which was not asked for";
   EXPECT_EQ(tearless({"submit", "grid.toml", "--executor", "moon"}).code, 2);
+  for (const char* executor : {"none", "workers"}) {
+    EXPECT_THAT(tearless({"submit", "grid.toml", "--executor", executor, "--executor-file", "moons.toml"}).errors,
+                HasSubstr("--executor-file moons.toml has no effect: name one of its sections"));
+  }
   ok({"submit", "grid.toml", "--executor", "none"});
   ok({"wait", "last"});
   EXPECT_EQ(rows().at(0).at("state"), "done");
