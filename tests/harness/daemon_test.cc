@@ -469,24 +469,36 @@ TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(DaemonTest, ANetworkDiskThatFailsForAWhileEndsNothing) {
-  write_grid("\"succeed\"", 100);
-  const fs::path stale = folder_ / "stale";
-  fs::create_directory(folder_ / "beliefs");
-  test::Command daemon = command({"daemon", "--background"});
-  daemon.environment.merge(std::map<std::string, std::string>{{"LD_PRELOAD", test::program("libfake-disk.so").string()},
-                                                              {"TEARLESS_FAKE_DISK", folder_ / "results/runs"},
-                                                              {"TEARLESS_FAKE_DISK_CACHE", folder_ / "beliefs"},
-                                                              {"TEARLESS_FAKE_DISK_STALE", stale}});
-  ASSERT_EQ(test::run(daemon).code, 0) << service_log();
-  ok({"submit", "grid.toml"});
-  EXPECT_TRUE(test::eventually([&] { return states()["running"] > 0; })) << service_log();
-  test::write_text(stale, "");
-  EXPECT_TRUE(test::eventually([&] { return service_log().find("tries again in 2 s") != std::string::npos; }));
-  EXPECT_THAT(service_log(), HasSubstr(std::strerror(ESTALE)));
-  fs::remove(stale);  // supervisors that have looked meanwhile are lost
-  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << service_log();
-  EXPECT_EQ(results(), undisturbed());
+class NetworkDiskTest : public DaemonTest {
+ protected:
+  // For a while nothing in the folders of runs can be read, or of that only the files of this name.
+  void fail_for_a_while(const char* name = "") {
+    write_grid("\"succeed\"", 100);
+    const fs::path stale = folder_ / "stale";
+    fs::create_directory(folder_ / "beliefs");
+    test::Command daemon = command({"daemon", "--background"});
+    daemon.environment.merge(
+        std::map<std::string, std::string>{{"LD_PRELOAD", test::program("libfake-disk.so").string()},
+                                           {"TEARLESS_FAKE_DISK", folder_ / "results/runs"},
+                                           {"TEARLESS_FAKE_DISK_CACHE", folder_ / "beliefs"},
+                                           {"TEARLESS_FAKE_DISK_STALE", stale}});
+    ASSERT_EQ(test::run(daemon).code, 0) << service_log();
+    ok({"submit", "grid.toml"});
+    EXPECT_TRUE(test::eventually([&] { return states()["running"] > 0; })) << service_log();
+    test::write_text(stale, name);
+    EXPECT_TRUE(test::eventually([&] { return service_log().find("tries again in 2 s") != std::string::npos; }));
+    EXPECT_THAT(service_log(), HasSubstr(std::strerror(ESTALE)));
+    fs::remove(stale);  // supervisors that have looked meanwhile are lost
+    EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << service_log();
+    EXPECT_EQ(results(), undisturbed());
+  }
+};
+
+TEST_F(NetworkDiskTest, ThatFailsForAWhileEndsNothing) { fail_for_a_while(); }
+
+TEST_F(NetworkDiskTest, WithAFileThatCannotBeLookedAtEndsNothing) {
+  fail_for_a_while("DONE");
+  EXPECT_THAT(service_log(), HasSubstr("cannot reach results/runs/"));
 }
 
 TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {

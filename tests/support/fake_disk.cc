@@ -5,7 +5,8 @@
 //   TEARLESS_FAKE_DISK         the folder, an absolute path without symbolic links
 //   TEARLESS_FAKE_DISK_CACHE   a folder that processes of one host share, and no other host's
 //   TEARLESS_FAKE_DISK_DELAY   seconds: each path has another delay up to this, drawn again at each look at the folder
-//   TEARLESS_FAKE_DISK_STALE   a file, or not set: while it is there, what is in the folder cannot be read (ESTALE)
+//   TEARLESS_FAKE_DISK_STALE   a file, or not set: while it is there, what is in the folder cannot be read (ESTALE), or
+//                              of that only the files of the name that is its text
 // Staler than NFS in one way: there open() asks the server for an existing file's size. What is open stays true, and
 // listings drop deleted names at once. System calls without libc, and paths through symbolic links, see the folder
 // itself.
@@ -217,17 +218,21 @@ Result changed(Result result, int folder, const char* path) {
   return result;
 }
 
-bool is_stale() {
+bool is_stale(const std::string& path) {
   const std::string& file = setting("TEARLESS_FAKE_DISK_STALE");
-  struct stat status {};
-  return !file.empty() && true_status(file, &status);
+  const int fd = file.empty() ? -1 : true_open(file, O_RDONLY);
+  if (fd < 0) return false;
+  char text[NAME_MAX + 1] = "";
+  const ssize_t size = ::read(fd, text, NAME_MAX);
+  ::close(fd);
+  return size <= 0 || path.substr(path.rfind('/') + 1) == text;
 }
 
 int open_seen(int folder, const char* path, int flags, mode_t mode) {
   const std::string full = absolute(folder, path);
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
   if (is_shared(full) && !writes) {
-    if (is_stale()) return errno = ESTALE, -1;
+    if (is_stale(full)) return errno = ESTALE, -1;
     const Belief belief = look(full);
     if (!belief.exists) return errno = ENOENT, -1;
     if (belief.copied) return true_open(Beliefs().file(full) + ".data", flags);
@@ -238,7 +243,7 @@ int open_seen(int folder, const char* path, int flags, mode_t mode) {
 
 // Of a path that is shared: 0, or -1 with errno; of a symbolic link its own.
 int status_seen(const std::string& full, struct stat* status) {
-  if (is_stale()) return errno = ESTALE, -1;
+  if (is_stale(full)) return errno = ESTALE, -1;
   const Belief belief = look(full);
   if (!belief.exists) return errno = ENOENT, -1;
   *status = belief.status;
