@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -61,7 +62,9 @@ void kill_victims() {
 
 // --- the shadow folder ---------------------------------------------------------------------------------------------
 //
-//   names-INODE  the directory entries of a folder as of its last fsync: a line "d INODE NAME" or "f INODE NAME" each
+//   names-INODE  the directory entries of a folder as of its last fsync: a line "d INODE NAME", "f INODE NAME" or
+//                "l INODE NAME" (a symbolic link) each
+//   to-INODE     where a symbolic link leads
 //   bytes-INODE  the content and the permissions of a file as of its last fsync
 //   keep-INODE   a hard link to the file
 
@@ -86,8 +89,13 @@ void copy_names(const fs::path& folder, const fs::path& to) {
     for (const auto& entry : fs::directory_iterator(folder, gone)) {
       struct stat info {};
       if (::lstat(entry.path().c_str(), &info) != 0) continue;
-      out << (S_ISDIR(info.st_mode) ? 'd' : 'f') << ' ' << info.st_ino << ' ' << entry.path().filename().string()
-          << '\n';
+      const char type = S_ISDIR(info.st_mode) ? 'd' : S_ISLNK(info.st_mode) ? 'l' : 'f';
+      if (type == 'l') {
+        std::error_code gone_too;
+        std::ofstream(to.parent_path() / ("to-" + inode_name(info)))
+            << fs::read_symlink(entry.path(), gone_too).string();
+      }
+      out << type << ' ' << info.st_ino << ' ' << entry.path().filename().string() << '\n';
     }
   }
   fs::rename(temporary, to);
@@ -109,14 +117,22 @@ void note_durable(int descriptor) {
   ::close(readable);
 }
 
-void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::path& to) {
+// `made`: files by their inode, of which there may be several names.
+void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::path& to,
+                    std::map<std::string, fs::path>& made) {
   fs::create_directories(to);
   std::ifstream names(shadow / ("names-" + inode));
   char type = 0;
   std::string child, name;
   while (names >> type >> child && names.get() == ' ' && std::getline(names, name)) {
     if (type == 'd') {
-      rebuild_folder(shadow, child, to / name);
+      rebuild_folder(shadow, child, to / name, made);
+    } else if (type == 'l') {
+      std::string target;
+      std::getline(std::ifstream(shadow / ("to-" + child)), target);
+      fs::create_symlink(target, to / name);
+    } else if (const auto [other, is_first] = made.try_emplace(child, to / name); !is_first) {
+      fs::create_hard_link(other->second, to / name);
     } else if (fs::exists(shadow / ("bytes-" + child))) {
       fs::copy_file(shadow / ("bytes-" + child), to / name);
     } else {
@@ -185,7 +201,8 @@ void synced(const fs::path& path) {
 
 void power_cut(const fs::path& shadow, const fs::path& from, const fs::path& to) {
   struct stat info {};
-  if (::stat(from.c_str(), &info) == 0) rebuild_folder(shadow, inode_name(info), to);
+  std::map<std::string, fs::path> made;
+  if (::stat(from.c_str(), &info) == 0) rebuild_folder(shadow, inode_name(info), to, made);
 }
 
 }  // namespace tearless::fault

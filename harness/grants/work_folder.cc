@@ -151,12 +151,16 @@ RunDirectory make_work_folder(const Workspace& workspace, const Grant& grant, st
   remove_recursively(fresh);
   make_folders_unsynced(inside.attempts());
   copy_state(grant.from == 0 ? run : work_of(run, grant.from), inside);
-  replace_unsynced(inside.settings(), grant.settings);
+  write_atomically(inside.settings(), grant.settings);
   replace_unsynced(inside.local(), absolute_paths_in(grant.local, run.root()));
   link_to(fs::absolute(lock), inside.lock());
   link_to("../../..", inside.attempt(grant.attempt));
   for (const auto& [id, origin] : grant.origins) link_to(fs::path("../../../..") / id, fresh / id);
+  // What the program will sync in it must not be lost with its name, nor be of a run without settings.
+  sync_folder(inside.root());
+  sync_folder(fresh);
   rename_file(fresh, work);
+  sync_folder(attempt);
   return RunDirectory(work / grant.id);
 }
 

@@ -5,6 +5,8 @@
 //
 // Afterwards the table and the files must have the bytes of an undisturbed sweep on one machine, each run exactly one
 // result and no failed try; no process may be alive, and `tearless verify` must find nothing.
+//
+// And at points of it the power fails, of all machines and the disk that they share.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,12 +45,19 @@ class WorkerScript {
 
   test::Faults& faults() { return faults_; }
 
+  void cut_power_at(int64_t point) {
+    faults_.keep_shadow(shadow());
+    faults_.kill_at(point, fault::kEverybody);
+    cuts_power_ = true;
+  }
+
   void play() {
     for (int tries = 0; tries < kMaxRounds && !is_submitted_; ++tries) {
       start_daemon();
       is_submitted_ = run({"submit", "grid.toml", "--executor", "workers"}).code == 0;
     }
     for (int round = 0; round < kMaxRounds; ++round) {
+      lose_what_was_not_synced();
       std::vector<std::unique_ptr<test::Background>> workers;
       for (int i = 0; i < 2; ++i) {
         workers.push_back(std::make_unique<test::Background>(command({"worker", "--jobs", "1", "--idle", "3"})));
@@ -69,7 +78,8 @@ class WorkerScript {
     for (const auto& [run, attempts] : sweep_.outcomes()) {
       EXPECT_EQ(std::ranges::count(attempts, "done"), 1) << where << ": " << run;
       for (const std::string& outcome : attempts) {
-        EXPECT_THAT(outcome, testing::AnyOf("done", "lost", "stopped", "killed")) << where << ": " << run << log_;
+        EXPECT_THAT(outcome, testing::AnyOf("done", "lost", "stopped", "killed"))
+            << where << ": " << run << this->run({"explain", run}).output << log_;
       }
     }
     const test::Finished verify = run({"verify"});
@@ -90,7 +100,22 @@ class WorkerScript {
     return made;
   }
 
+  fs::path shadow() const { return sweep_.folder() / "shadow"; }
+  // When the power has failed.
+  void lose_what_was_not_synced() {
+    if (!cuts_power_ || faults_.hits() == 0) return;
+    cuts_power_ = false;
+    test::eventually([&] { return faults_.alive().empty(); });
+    for (const fs::path& folder : {sweep_.workspace(), sweep_.cache()}) {
+      if (!fs::exists(folder)) continue;
+      const fs::path before = folder.string() + ".before";
+      fs::rename(folder, before);
+      fault::power_cut(shadow(), before, folder);
+    }
+  }
+
   test::Finished run(const std::vector<std::string>& arguments) {
+    lose_what_was_not_synced();
     const test::Finished finished = test::run(command(arguments));
     log_ += fmt::format("{} → {}\n{}{}", arguments.front(), finished.code, finished.output, finished.errors);
     return finished;
@@ -112,7 +137,7 @@ class WorkerScript {
 
   Sweep sweep_{Engine::kFake};
   test::Faults faults_;
-  bool is_submitted_ = false;
+  bool is_submitted_ = false, cuts_power_ = false;
   int64_t clock_ = 0;
   std::string log_;
 };
@@ -126,14 +151,19 @@ bool try_one(int64_t point, const WorkerVictims& victims) {
   return script.faults().hits() > 0;
 }
 
-TEST(WorkerCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheTableOfOneMachine) {
-  int64_t points = 0;
-  {
+int64_t undisturbed_points_of_workers() {
+  static const int64_t points = [] {
     WorkerScript script;
     script.play();
-    points = script.faults().points();
+    const int64_t passed = script.faults().points();
     script.check("undisturbed");
-  }
+    return passed;
+  }();
+  return points;
+}
+
+TEST(WorkerCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheTableOfOneMachine) {
+  const int64_t points = undisturbed_points_of_workers();
   std::vector<std::pair<int64_t, WorkerVictims>> trials;
   for (const WorkerVictims& victims : kWorkerVictims) {
     for (const int64_t point : chosen_points(points, 1, 700 + victims.mask)) trials.emplace_back(point, victims);
@@ -145,6 +175,21 @@ TEST(WorkerCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheTableOfOneMachine) {
   in_parallel(trials.size(), [&](size_t i) { happened += try_one(trials[i].first, trials[i].second); });
   std::printf("killed at %zu of %zu\n", happened.load(), trials.size());
   EXPECT_GT(happened.load() * 10, trials.size() * 6);
+}
+
+TEST(WorkerPowerCut, LosesNothingThatWasReported) {
+  const std::vector<int64_t> points = chosen_points(undisturbed_points_of_workers(), 6, 701);
+  std::atomic<size_t> happened = 0;
+  in_parallel(points.size(), [&](size_t i) {
+    WorkerScript script;
+    script.cut_power_at(points[i]);
+    script.play();
+    script.check(fmt::format("the power failed at point {}", points[i]));
+    happened += script.faults().hits() > 0;
+  });
+  std::printf("power cuts of workers: at %zu of %zu points (seed %u%s)\n", happened.load(), points.size(), seed(),
+              asked_for_all() ? ", all" : "");
+  EXPECT_GT(happened.load() * 10, points.size() * 6);
 }
 
 }  // namespace
