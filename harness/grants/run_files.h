@@ -1,6 +1,6 @@
-// What one machine has written or seen of a run, and another must see before it goes on: on a network disk files appear
-// late, in any order, and first in part. A worker waits for the runs that a derived run reads, whose program would else
-// refuse it for good; the service waits for all that a worker has left.
+// What one machine has written or seen of a run, and another must see before it continues: on a network disk files
+// appear late, in any order, and first in part. A worker waits for the runs that a derived run reads, whose program
+// would else refuse it for good; the service waits for all that a worker has left.
 #pragma once
 
 #include <cstdint>
