@@ -81,6 +81,15 @@ void copy_bytes(int from, const fs::path& to) {
   fs::rename(temporary, to);
 }
 
+void copy_target(const fs::path& link, const fs::path& to) {
+  std::error_code gone;
+  const fs::path target = fs::read_symlink(link, gone);
+  if (gone) return;
+  const fs::path temporary = to.string() + "." + std::to_string(::getpid());
+  std::ofstream(temporary, std::ios::trunc) << target.string();
+  fs::rename(temporary, to);
+}
+
 void copy_names(const fs::path& folder, const fs::path& to) {
   const fs::path temporary = to.string() + "." + std::to_string(::getpid());
   {
@@ -90,11 +99,7 @@ void copy_names(const fs::path& folder, const fs::path& to) {
       struct stat info {};
       if (::lstat(entry.path().c_str(), &info) != 0) continue;
       const char type = S_ISDIR(info.st_mode) ? 'd' : S_ISLNK(info.st_mode) ? 'l' : 'f';
-      if (type == 'l') {
-        std::error_code gone_too;
-        std::ofstream(to.parent_path() / ("to-" + inode_name(info)))
-            << fs::read_symlink(entry.path(), gone_too).string();
-      }
+      if (type == 'l') copy_target(entry.path(), to.parent_path() / ("to-" + inode_name(info)));
       out << type << ' ' << info.st_ino << ' ' << entry.path().filename().string() << '\n';
     }
   }
@@ -130,7 +135,7 @@ void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::
     } else if (type == 'l') {
       std::string target;
       std::getline(std::ifstream(shadow / ("to-" + child)), target);
-      fs::create_symlink(target, to / name);
+      if (!target.empty()) fs::create_symlink(target, to / name);
     } else if (const auto [other, is_first] = made.try_emplace(child, to / name); !is_first) {
       fs::create_hard_link(other->second, to / name);
     } else if (fs::exists(shadow / ("bytes-" + child))) {

@@ -44,6 +44,26 @@ void publish_tree(const fs::path& from, const fs::path& to) {
   sync_folder(to);
 }
 
+// With the result of each older attempt, whose machine was given up and trained on; the newest outcome becomes the
+// run's resume.json. Not where results may differ: those of another build or another kind of device, if they do.
+void compare_copies(const RunDirectory& run, int64_t attempt) {
+  for (int64_t older = 1; older < attempt; ++older) {
+    const RunDirectory copy = work_of(run, older);
+    const std::optional<Verdict> verdict = verdict_of_done(copy);
+    if (!verdict || !has_result(verdict->state)) continue;
+    const std::vector<std::string> differences = differences_between(copy, run);
+    const bool is_like = origin_of(read_attempt(run, older)) == origin_of(read_attempt(run, attempt));
+    if (!is_like && !differences.empty()) continue;
+    const ResumeCheck check{.outcome = differences.empty() ? "equal" : "different",
+                            .verified_at = utc_now(),
+                            .seed = 0,
+                            .stops = {},
+                            .differences = differences,
+                            .attempt = older};
+    write_atomically(run.resume_check(), sealed(check));
+  }
+}
+
 }  // namespace
 
 bool publish(const RunDirectory& run, int64_t attempt) {
@@ -64,25 +84,8 @@ bool publish(const RunDirectory& run, int64_t attempt) {
   sync_folder(run.root());
   publish_tree(work.done(), run.done());
   sync_folder(run.root());
+  compare_copies(run, attempt);
   return true;
-}
-
-void compare_copies(const RunDirectory& run, int64_t attempt) {
-  for (int64_t older = 1; older < attempt; ++older) {
-    const RunDirectory copy = work_of(run, older);
-    const std::optional<Verdict> verdict = verdict_of_done(copy);
-    if (!verdict || !has_result(verdict->state)) continue;
-    const std::vector<std::string> differences = differences_between(copy, run);
-    const bool is_like = origin_of(read_attempt(run, older)) == origin_of(read_attempt(run, attempt));
-    if (!is_like && !differences.empty()) continue;
-    const ResumeCheck check{.outcome = differences.empty() ? "equal" : "different",
-                            .verified_at = utc_now(),
-                            .seed = 0,
-                            .stops = {},
-                            .differences = differences,
-                            .attempt = older};
-    write_atomically(run.resume_check(), sealed(check));
-  }
 }
 
 void end_grant(const RunDirectory& run, int64_t attempt, FailureClass failure, const std::string& reason) {

@@ -51,7 +51,6 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     if (waits) return std::nullopt;
     if (unseen.empty()) {
       if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);
-      compare_copies(run, attempt.number);
       end_grant(run, attempt.number);
       blame_[attempt.needs.executor].note_progress(id, workers_.host_of(attempt.worker));
       return End{.fault = attempt.report->fault};
@@ -64,7 +63,6 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
   if (!fate && !is_gone) return std::nullopt;
   // Its last words may have been lost with it.
   if (publish(run, attempt.number)) {
-    compare_copies(run, attempt.number);
     end_grant(run, attempt.number);
     return End{};
   }

@@ -46,7 +46,7 @@ void write_copy_of(const fs::path& from, const fs::path& to) {
 void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = true) {
   if (!fs::exists(from)) return;
   make_folders_unsynced(to);
-  for (const fs::directory_entry& entry : entries_of(from)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {  // throws where it may not read
     const fs::path name = entry.path().filename();
     if (entry.is_symlink() && !follow_links) continue;
     if (entry.is_directory()) {
