@@ -83,7 +83,7 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
     }
   }
   const bool all_ended =
-      counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
+      std::ranges::all_of(counts, [](const auto& entry) { return entry.second == 0 || has_result(entry.first); });
   return all_ended ? kOk : kSomethingFailed;
 }
 
@@ -115,7 +115,7 @@ int follow(const Workspace& workspace, const std::vector<Submission>& submission
   return code;
 }
 
-int run(const RunOptions& options, const Globals& globals) {
+int run(RunOptions options, const Globals& globals) {
   std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
   SubmissionOptions wanted = options.submission.options();
   if (options.calibrate) wanted.calibrated = timed_classes(Workspace(globals.workspace));
@@ -130,6 +130,7 @@ int run(const RunOptions& options, const Globals& globals) {
   }
   const Workspace workspace = options.submission.workspace(globals);
   for (Submission& submission : submissions) write_submission(workspace, submission);
+  options.service.keep_in(workspace);
   return follow(workspace, submissions, options, globals);
 }
 

@@ -1,4 +1,6 @@
 // The scheduler's sweeps and jobs, and what users ask for.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <string_view>
@@ -7,6 +9,7 @@
 #include "base/run_directory.h"
 #include "harness/schedule/policy.h"
 #include "harness/schedule/scheduler.h"
+#include "harness/store/database.h"
 #include "harness/store/delete.h"
 
 namespace tearless::harness {
@@ -29,14 +32,25 @@ std::string origin_reason(RunState state) {
 }  // namespace
 
 void Scheduler::add(const std::string& id, Add how) {
-  add_jobs(id, how);
+  add_jobs_or_pause(id, how);
   fill();
 }
 
 // Nothing is started before all are there: the last of them may be the one that goes first.
 void Scheduler::add_active() {
-  for (const std::string& id : store_.active_sweeps()) add_jobs(id, Add::kRestart);
+  for (const std::string& id : store_.active_sweeps()) add_jobs_or_pause(id, Add::kRestart);
   fill();
+}
+
+// What is wrong with one sweep is its own failure: the others go on.
+void Scheduler::add_jobs_or_pause(const std::string& id, Add how) {
+  try {
+    add_jobs(id, how);
+  } catch (const std::logic_error& error) {
+    pause(id, fmt::format("{} (this is a bug in tearless); to make its index anew: {}", error.what(),
+                          rebuild_command(workspace_.root())),
+          OnPause::kContinue);
+  }
 }
 
 void Scheduler::add_jobs(const std::string& id, Add how) {
@@ -56,7 +70,7 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
 
   std::vector<RunState> states;  // all
   if (how == Add::kRestart) states = {RunState::kQueued, RunState::kRunning, RunState::kWaitingData};
-  for (RunRecord& run : store_.runs_of(id, states)) {
+  for (RunRecord& run : store_.each_run_of(id, states)) {
     // One from which it derives may have taken it along.
     if (!derived_from(run.settings).empty()) run = store_.run_of(id, run.id);
     attach_job(sweep, run);
@@ -74,7 +88,12 @@ void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
   const bool is_new = !sweep.jobs.contains(record.id);
   jobs_.attach(sweep, record);
   wait_for_origin(record);
-  if (Running* attempt = running(record.id); attempt && is_new) follow(*attempt, sweep, record.id);
+  Running* const attempt = running(record.id);
+  if (!attempt) return;
+  if (is_new) follow(*attempt, sweep, record.id);
+  const Launcher::Standing standing = launcher_.standing_of(record.id);
+  const bool is_elsewhere = standing.executor != jobs_.find(record.id)->run.needs.executor;
+  if (standing.phase == Phase::kGranted && is_elsewhere) ask_to_stop(record.id, *attempt, Stop::kOnRequest);
 }
 
 // A run that is not known to the store keeps none waiting: the program says what it lacks.
@@ -151,6 +170,10 @@ void Scheduler::pause_sweeps_of(const Job& job, const std::string& why) {
   for (ActiveSweep* sweep : std::vector(job.sweeps)) pause(sweep->record.id, why, OnPause::kContinue);
 }
 
+void Scheduler::keep_secrets(const std::string& sweep, const Variables& secrets) {
+  for (const auto& [name, value] : secrets) secrets_[sweep][name] = value;
+}
+
 void Scheduler::resume(const std::string& id) {
   ActiveSweep& sweep = jobs_.sweeps().at(id);
   if (sweep.record.state != SweepState::kPaused) return;
@@ -179,7 +202,8 @@ void Scheduler::cancel(const std::string& id) {
 
 // Cancels the runs of a cancelled sweep that no other sweep wants. One that a user holds stays held.
 void Scheduler::cancel_unwanted(const std::string& sweep) {
-  for (const RunRecord& run : store_.runs_of(sweep, {RunState::kQueued, RunState::kRunning, RunState::kWaitingData})) {
+  for (const RunRecord& run :
+       store_.each_run_of(sweep, {RunState::kQueued, RunState::kRunning, RunState::kWaitingData})) {
     const Running* attempt = running(run.id);
     const bool is_held = attempt && attempt->requested && attempt->requested->state == RunState::kHeld;
     if (run.settings.empty() || is_held || store_.is_wanted(run.id)) continue;

@@ -24,7 +24,11 @@ std::vector<std::string> names_in(const json& request, const char* key) {
   if (!found->is_array() || std::any_of(found->begin(), found->end(), is_no_name)) {
     fail("\"{}\" of a request must be a list of names", key);
   }
-  return *found;
+  std::set<std::string> seen;
+  for (const std::string name : *found) {
+    if (seen.insert(name).second) names.push_back(name);  // two rows of a grid may be one run
+  }
+  return names;
 }
 
 bool has_flag(const RequestKind& kind, const std::string& flag) {
@@ -50,6 +54,7 @@ json to_json(const Request& request) {
   if (!request.runs.empty()) line["runs"] = request.runs;
   if (!request.flags.empty()) line["flags"] = request.flags;
   if (request.priority) line["priority"] = *request.priority;
+  if (!request.secrets.empty()) line["secrets"] = request.secrets;
   return line;
 }
 
@@ -62,7 +67,7 @@ Request request_from(std::string_view line) {
         "stop, then the command again",
         what);
   };
-  constexpr auto kKeys = std::to_array<std::string_view>({"request", "sweeps", "runs", "flags", "priority"});
+  constexpr auto kKeys = std::to_array<std::string_view>({"request", "sweeps", "runs", "flags", "priority", "secrets"});
   for (const auto& [key, value] : request.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) unknown(fmt::format("the key \"{}\"", key));
   }
@@ -82,6 +87,11 @@ Request request_from(std::string_view line) {
       fail("\"priority\" of a request must be a whole number of 64 bits, signed");
     }
     result.priority = *priority;
+  }
+  if (const auto secrets = request.find("secrets"); secrets != request.end()) {
+    const bool are_texts = secrets->is_object() && std::ranges::all_of(*secrets, &json::is_string);
+    if (!are_texts) fail("\"secrets\" of a request must be an object of texts");
+    result.secrets = *secrets;
   }
   const bool has_sweeps = kind->target == RequestTarget::kSweeps || kind->target == RequestTarget::kBoth;
   const bool has_runs = kind->target == RequestTarget::kRuns || kind->target == RequestTarget::kBoth;

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/runs/environment.h"
+
 namespace tearless::harness {
 
 class Service;
@@ -27,6 +29,7 @@ struct Request {
   std::vector<std::string> runs = {};
   std::set<std::string> flags = {};  // of RequestKind::flags
   std::optional<int64_t> priority = {};
+  Variables secrets = {};  // values that the sweeps' runs need and no file has (runs/environment.h)
 };
 
 /// What a request is about.

@@ -381,7 +381,8 @@ std::string Store::label_axes_of(const std::string& sweep) const {
 
 StateCounts Store::counts_of(const std::string& sweep) const {
   Statement row(*statements_,
-                "SELECT state, count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? GROUP BY state",
+                "SELECT state, count(DISTINCT run) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? "
+                "GROUP BY state",
                 sweep);
   StateCounts counts;
   while (row.step()) counts[state_named(row[0].getString())] = row[1].getInt64();
@@ -464,6 +465,13 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vecto
                 sweep);
   std::vector<RunRecord> runs;
   while (row.step()) runs.push_back(run_of_sweep_from(row));
+  return runs;
+}
+
+std::vector<RunRecord> Store::each_run_of(const std::string& sweep, const std::vector<RunState>& states) const {
+  std::vector<RunRecord> runs = runs_of(sweep, states);
+  std::set<std::string> seen;
+  std::erase_if(runs, [&](const RunRecord& run) { return !seen.insert(run.id).second; });
   return runs;
 }
 

@@ -74,6 +74,7 @@ struct Sweep {
   // The user's own words, no part of the id; empty where it was read from the database.
   std::vector<std::string> tags = {};
   std::string note = {};
+  std::string engine = {};  // what was typed as --engine, absolute; likewise
 };
 
 /// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.
@@ -196,6 +197,8 @@ class Store {
 
   /// The runs of a sweep in the grid's order. `states`: only those that are in one of them; empty: all.
   std::vector<RunRecord> runs_of(const std::string& sweep, const std::vector<RunState>& states = {}) const;
+  /// The same, but each run once, at its first place: two rows of a grid may be one run.
+  std::vector<RunRecord> each_run_of(const std::string& sweep, const std::vector<RunState>& states = {}) const;
   /// One of them. REQUIRES: the sweep has the run.
   RunRecord run_of(const std::string& sweep, const std::string& run) const;
 

@@ -54,7 +54,7 @@ struct KindOfRun {
 };
 const std::vector<KindOfRun> kRuns = {{"cpu", 1, 10, 0}, {"cpu", 1, 20, 0},  {"cpu", 1, 10, 1},
                                       {"cpu", 2, 10, 0}, {"cuda", 1, 10, 0}, {"cuda", 1, 10, 1}};
-const std::vector<std::vector<size_t>> kSweeps = {{0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4}};  // their runs
+const std::vector<std::vector<size_t>> kSweeps = {{0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4, 5}};  // their runs; two rows may be one
 constexpr int kSlots = 2;  // for the threads of runs on the CPU; one run has the GPU
 constexpr const char* kGridText = "title = \"a random sequence\"\n";
 constexpr double kStallSeconds = 1800;
@@ -623,7 +623,8 @@ class Trial : public Launcher {
     const SweepCounts counts = scheduler_->counts(id);
     int64_t running = 0, waiting = 0, without_data = 0, held = 0;
     bool idle = true;
-    for (const size_t run : kSweeps[sweep]) {
+    const std::set<size_t> runs(kSweeps[sweep].begin(), kSweeps[sweep].end());
+    for (const size_t run : runs) {
       const RunState state = runs_[run].state;
       running += state == RunState::kRunning;
       waiting += state == RunState::kQueued;
@@ -632,7 +633,7 @@ class Trial : public Launcher {
       const bool may_start = state == RunState::kQueued && !stopping_ && !active_sweeps_of(run).empty();
       idle &= state != RunState::kRunning && !may_start;
     }
-    must(counts.total == static_cast<int64_t>(kSweeps[sweep].size()) - without_data, "total");
+    must(counts.total == std::ssize(runs) - without_data, "total");
     must(counts.held == held, "held");
     if (it.cancelled && running > 0) return;  // its own last attempts, or those of other sweeps
     must(counts.running == running, "running");

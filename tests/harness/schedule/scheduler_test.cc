@@ -201,6 +201,43 @@ TEST_F(TimeLeftTest, IsOfThePresentSpeedForAClassThatIsInWorkForTheFirstTimeAndF
   EXPECT_EQ(scheduler_->time_left("s").untimed, 2);
 }
 
+TEST_F(TimeLeftTest, OfAClassThatNothingTimesIsThatOfTheOthersForEachUpdateAndParameter) {
+  std::vector<harness::Run> runs = {of_class(0, "quick"), of_class(1, "quick"), of_class(2, "large"),
+                                    of_class(3, "large"), of_class(4, "unknown"), of_class(5, "decoding")};
+  for (const int number : {0, 1}) runs[number].parameters = 1000;
+  for (const int number : {2, 3}) runs[number].parameters = 3000;
+  runs[3].updates = 20;
+  begin(runs);
+  ASSERT_EQ(alive(), set_of({0, 1}));
+  finish_after(0, 10);
+  EXPECT_EQ(seconds(), std::max(60.0, (10 + 30 + 60) / 2.0));
+  EXPECT_EQ(scheduler_->time_left("s").untimed, 2) << "nothing tells their size";
+}
+
+// An axis without effect.
+TEST_F(SchedulerTest, ARunThatIsTwiceInASweepIsVisitedOnce) {
+  const Runs twice = {job(0), job(1), job(0), job(1), job(2), job(2)};
+  begin(twice);
+  EXPECT_EQ(launcher_.starts, ids({0, 1}));
+  scheduler_->cancel("s");
+  EXPECT_EQ(state(2), RunState::kCancelled);
+  end(0, kAsAsked);
+  end(1, kAsAsked);
+  add("s", twice);
+  EXPECT_EQ(state(2), RunState::kQueued);
+  finish(0);
+  finish(1);
+  finish(2);
+  EXPECT_TRUE(scheduler_->discard(id_of(1)));
+  add("s", twice);
+  finish(1);
+  EXPECT_EQ(state(1), RunState::kDone);
+  add("t", {job(7, "cuda"), job(7, "cuda")});
+  EXPECT_EQ(state(7), RunState::kHeld);
+  add("t", {job(7, "cuda"), job(7, "cuda")});
+  EXPECT_EQ(state(7), RunState::kHeld);
+}
+
 TEST_F(SchedulerTest, ARunWhoseSettingsWereChangedByHandIsNotStarted) {
   const RunDirectory run = workspace_.run(id_of(0));
   make_folders(run.root());
