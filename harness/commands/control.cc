@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/process_name.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/submission_options.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
 #include "harness/service/start.h"
@@ -30,13 +31,25 @@ std::string what_it_is(const Store& store, const std::string& id) {
   return fmt::format("is {}{}", name_of(run->state), run->reason.empty() ? "" : ": " + run->reason);
 }
 
-int ask(const std::string& name, const std::vector<std::string>& words, const Globals& globals) {
+int ask(const std::string& name, const std::vector<std::string>& words, ServiceFlags service, const Globals& globals) {
   const std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
   nlohmann::json answer = {{"done", nlohmann::json::array()}, {"refused", nlohmann::json::array()}};
   const bool nothing = chosen.is_empty();
   if (!nothing) {
-    answer = request(Workspace(globals.workspace), {.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs}, {});
+    Request asked{.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs};
+    for (const std::string& sweep : chosen.sweeps) {
+      const SweepPolicy policy = store->sweep(sweep)->policy;
+      if (policy.environment) asked.secrets.merge(secrets_in(own_variables(), *policy.environment));
+    }
+    const Workspace workspace(globals.workspace);
+    ServiceStart start;
+    if (service.are_typed()) {
+      service.keep_in(workspace);
+      start.arguments = service.arguments();
+      notice_if_without_effect(service, require_service(workspace, start), globals);
+    }
+    answer = request(workspace, asked, start);
   }
   const int code = answer.at("refused").empty() ? kOk : kSomethingFailed;
   if (globals.json) {
@@ -93,7 +106,9 @@ Action command_request(CLI::App& app, const Globals& globals) {
   const bool is_required = find_request_kind(app.get_name())->needs_words;
   what->required(is_required);
   if (!is_required) what->description(what->get_description() + "; default: last");
-  return [name = app.get_name(), words, &globals] { return ask(name, *words, globals); };
+  const auto service = std::make_shared<ServiceFlags>();
+  if (app.get_name() == "resume") service->add_limits_to(app);
+  return [name = app.get_name(), words, service, &globals] { return ask(name, *words, *service, globals); };
 }
 
 Action command_stop(CLI::App& app, const Globals& globals) {

@@ -38,7 +38,7 @@ struct Explained {
   std::vector<std::string> omitted = {};  // files that the copy lacks (base/omitted.h)
   std::string why = {};                   // not empty: why it is queued and not running, or where it runs
   bool is_served = false;                 // a service works here
-  Variables environment = {};             // that its newest attempt has from its submission, without the usual ones
+  SubmittedEnvironment environment = {};  // that its newest attempt has from its submission, without the usual ones
 };
 
 std::string advice(const Explained& run, const std::string& options) {
@@ -69,7 +69,7 @@ std::string state_text(const Explained& run) {
   if (!result.reason.empty()) text += ": " + result.reason;
   if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
   if (!result.stale.empty()) text += "; stale: " + result.stale;
-  if (result.trained_on.size() > 1) text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
+  if (kinds_in(result.trained_on) > 1) text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
   if (result.trained_by.size() > 1) text += fmt::format("; mixed: trained by {}", fmt::join(result.trained_by, "; "));
   return text;
 }
@@ -94,11 +94,12 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
   for (const AttemptRecord& attempt : run.row.result.attempts) {
     print_attempt(attempt, workspace.run(run.row.result.id));
   }
-  if (!run.environment.empty()) {
-    std::vector<std::string> variables;
-    for (const auto& [name, value] : run.environment) {
-      variables.push_back(fitted(printable(fmt::format("{}={}", name, value)), kMaxVariable));
-    }
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : run.environment.variables) {
+    variables.push_back(fitted(printable(fmt::format("{}={}", name, value)), kMaxVariable));
+  }
+  for (const std::string& name : run.environment.secrets) variables.push_back(name + " (secret)");
+  if (!variables.empty()) {
     print("  environment of its submission: {}, and the usual variables\n", fmt::join(variables, ", "));
   }
   for (const auto& [name, value] : run.row.result.scores) print("  {} = {}\n", name, value_text(value, 6));
@@ -138,13 +139,14 @@ json run_json(const Explained& run) {
           {"waiting_for", run.row.run.waiting_for},
           {"why", run.why},
           {"stale", run.row.result.stale},
-          {"mixed", run.row.result.trained_on.size() > 1 || run.row.result.trained_by.size() > 1},
+          {"mixed", kinds_in(run.row.result.trained_on) > 1 || run.row.result.trained_by.size() > 1},
           {"scores", run.row.result.scores},
           {"measured", run.row.result.measured},
           {"no_numbers", run.row.result.no_numbers},
           {"unread", run.unread},
           {"omitted", run.omitted},
-          {"environment", run.environment},
+          {"environment", run.environment.variables},
+          {"secrets", run.environment.secrets},
           {"resume", run.row.result.resume ? json(*run.row.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
@@ -234,7 +236,8 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
     const RunDirectory folder = Workspace(globals.workspace).run(run.row.result.id);
     run.unread = unread_metrics(folder);
     for (const auto& [name, file] : read_omitted(folder)) run.omitted.push_back(name);
-    run.environment = named_only(environment_of(folder, folder.newest_begun_attempt()));
+    run.environment = environment_of(folder, folder.newest_begun_attempt());
+    run.environment.variables = named_only(run.environment.variables);
   }
   if (globals.json) {
     json all = json::array();

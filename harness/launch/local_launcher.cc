@@ -100,6 +100,7 @@ void LocalLauncher::start(const Launch& launch) {
     if (!reserved.cores.empty()) stamp["cores"] = reserved.cores;
     if (launch.program.environment) {  // names only: other users can read a command line
       for (const auto& [name, value] : launch.program.environment->variables) stamp["environment"].push_back(name);
+      if (const auto& secrets = launch.program.environment->secrets; !secrets.empty()) stamp["secrets"] = secrets;
     }
     ChildRequest request{
         .arguments = {options_.tearless.string(), "supervise", launch.folder.string(), "--engine",
@@ -113,6 +114,7 @@ void LocalLauncher::start(const Launch& launch) {
     if (options_.ends_attempts) request.arguments.emplace_back("--ends-with-launcher");
     if (const auto& environment = launch.program.environment) {
       request.environment = changes_for(*environment, own_variables());
+      for (const auto& [name, value] : launch.program.secrets) request.environment[name] = value;
     }
     if (!reserved.device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = reserved.device;
     watch_process(launch.id, {.run = RunDirectory(launch.folder), .pid = spawn(request)});
@@ -161,24 +163,24 @@ void LocalLauncher::abandon() {
 }
 
 std::string LocalLauncher::where(const std::string& id) const {
-  const std::string left = waits_for(id);
+  const std::string left = standing_of(id).waits_for;
   return left.empty() ? resources_.why_here(id) : left;
 }
 
 // Those of a killed supervisor who have its lock: no other attempt may begin beside them.
-std::string LocalLauncher::waits_for(const std::string& id) const {
+Launcher::Standing LocalLauncher::standing_of(const std::string& id) const {
   const Watch& watch = watches_.at(id);
-  if (!watch.timer || options_.now() - watch.locked_since < kLetGo) return "";
+  if (!watch.timer || options_.now() - watch.locked_since < kLetGo) return {};
   std::vector<int64_t> holders = writers_of(watch.run.lock());
   std::erase_if(holders, [this](int64_t pid) {  // a supervisor that is about to begin
     std::error_code ended;
     return fs::read_symlink(fmt::format("/proc/{}/exe", pid), ended) == options_.tearless;
   });
   const std::string names = names_of(holders);
-  if (names.empty()) return "";
-  return fmt::format(
-      "its supervisor was killed, and what that has left may still write: waits until {} ended (kill {})",
-      names + (holders.size() == 1 ? " has" : " have"), fmt::join(holders, " "));
+  if (names.empty()) return {};
+  return {.waits_for = fmt::format(
+              "its supervisor was killed, and what that has left may still write: waits until {} ended (kill {})",
+              names + (holders.size() == 1 ? " has" : " have"), fmt::join(holders, " "))};
 }
 
 void LocalLauncher::poll() {

@@ -58,7 +58,7 @@ class LocalLauncher : public Launcher {
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   void abandon() override;
   std::string where(const std::string& id) const override;
-  std::string waits_for(const std::string& id) const override;
+  Standing standing_of(const std::string& id) const override;
   std::vector<DeviceFacts> devices() const override { return resources_.shares(); }
   void poll() override;
 

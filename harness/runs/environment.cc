@@ -1,9 +1,11 @@
 #include "harness/runs/environment.h"
 
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -18,6 +20,9 @@ namespace {
 // Where programs and their libraries are found, and how many threads those use.
 constexpr const char* kUsualVariables[] = {"PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_*",   "PYTHON*", "LANG",
                                            "LC_*", "OMP_*",           "MKL_*",       "OPENBLAS_*"};
+// What secrets are called, between underscores.
+constexpr std::string_view kSecretParts[] = {"TOKEN",  "KEY",  "APIKEY",     "SECRET",      "PASSWORD",
+                                             "PASSWD", "PASS", "CREDENTIAL", "CREDENTIALS", "AUTH"};
 // Each run gets its own.
 constexpr const char* kOwnVariables[] = {"CUDA_VISIBLE_DEVICES", "TEARLESS_*"};
 // Of terminals, shells and logins.
@@ -48,6 +53,14 @@ void add_variable(Variables& variables, std::string_view entry) {
   variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
 }
 
+void add(SubmittedEnvironment& environment, const std::string& name, const std::string& value) {
+  if (is_secret(name)) {
+    environment.secrets.insert(name);
+  } else {
+    environment.variables[name] = value;
+  }
+}
+
 }  // namespace
 
 Variables variables_of(int64_t pid, const std::filesystem::path& proc) {
@@ -63,13 +76,37 @@ Variables own_variables() {
   return variables;
 }
 
+bool is_secret(std::string_view name) {
+  std::string upper(name);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  for (size_t begin = 0; begin <= upper.size();) {
+    const size_t end = std::min(upper.find('_', begin), upper.size());
+    if (std::ranges::find(kSecretParts, std::string_view(upper).substr(begin, end - begin)) != std::end(kSecretParts))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 SubmittedEnvironment submitted_environment(const Variables& all, const std::vector<std::string>& names) {
   SubmittedEnvironment environment{.names = names};
   for (const auto& [name, value] : all) {
-    if (is_taken(name, names) && tearless::valid_utf8(name) && tearless::valid_utf8(value))
-      environment.variables[name] = value;
+    if (!is_taken(name, names) || !tearless::valid_utf8(name) || !tearless::valid_utf8(value)) continue;
+    add(environment, name, value);
   }
   return environment;
+}
+
+Variables secrets_in(const Variables& own, const SubmittedEnvironment& environment) {
+  Variables found = own;
+  std::erase_if(found, [&](const auto& variable) { return !environment.secrets.contains(variable.first); });
+  return found;
+}
+
+std::string secrets_not_in(const Variables& own, const SubmittedEnvironment& environment) {
+  std::set<std::string> missing = environment.secrets;
+  std::erase_if(missing, [&](const std::string& name) { return own.contains(name); });
+  return fmt::format("{}", fmt::join(missing, ", "));
 }
 
 Variables named_only(const Variables& variables) {
@@ -82,7 +119,8 @@ std::map<std::string, std::optional<std::string>> changes_for(const SubmittedEnv
                                                               const Variables& own) {
   std::map<std::string, std::optional<std::string>> changes(environment.variables.begin(), environment.variables.end());
   for (const auto& [name, value] : own) {
-    if (is_taken(name, environment.names)) changes.emplace(name, std::nullopt);
+    const bool stays = environment.secrets.contains(name) || !is_taken(name, environment.names);
+    if (!stays) changes.emplace(name, std::nullopt);
   }
   return changes;
 }
@@ -105,11 +143,13 @@ std::vector<std::string> not_taken(const SubmittedEnvironment& environment, cons
 
 void to_json(nlohmann::json& json, const SubmittedEnvironment& environment) {
   json = {{"names", environment.names}, {"variables", environment.variables}};
+  if (!environment.secrets.empty()) json["secrets"] = environment.secrets;
 }
 
 void from_json(const nlohmann::json& json, SubmittedEnvironment& environment) {
   json.at("names").get_to(environment.names);
-  json.at("variables").get_to(environment.variables);
+  environment.secrets = json.value("secrets", std::set<std::string>());
+  for (const auto& [name, value] : json.at("variables").get<Variables>()) add(environment, name, value);
 }
 
 }  // namespace tearless::harness

@@ -16,6 +16,7 @@
 #include "harness/runs/devices.h"
 #include "harness/runs/environment.h"
 #include "harness/runs/needs.h"
+#include "harness/runs/progress.h"
 
 namespace tearless::harness {
 
@@ -25,6 +26,7 @@ struct TrainingProgram {
   nlohmann::json stamp;    // recorded in every attempt's start.json: program, version, numerics
   int grace_seconds = 30;  // between SIGTERM and SIGKILL
   std::optional<SubmittedEnvironment> environment = {};  // unset: it has the service's
+  Variables secrets = {};                                // those that the starting process has not itself
 };
 
 struct Launch {
@@ -84,9 +86,13 @@ class Launcher {
   /// Where the attempt runs and why there, one phrase.
   virtual std::string where(const std::string& id) const = 0;
 
-  /// What keeps an attempt from ending although nobody supervises it any more, one sentence; "" for all others. Asked
-  /// often, as refusal_of().
-  virtual std::string waits_for(const std::string& /*id*/) const { return ""; }
+  struct Standing {
+    Phase phase = Phase::kRunning;
+    std::string waits_for = {};  // what keeps it from getting on, or from ending, one sentence; "": nothing
+    std::string executor = {};   // whose machines it was granted to; "": it is an attempt of this machine
+  };
+  /// Asked often, as refusal_of().
+  virtual Standing standing_of(const std::string& /*id*/) const { return {}; }
 
   /// The GPUs that it shares out by itself; none if something else does, such as a cluster's queue.
   virtual std::vector<DeviceFacts> devices() const { return {}; }

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace tearless::harness {
@@ -17,6 +18,7 @@ struct Needs {
   bool alone = false;         // nothing else on the machine meanwhile; for a run on "cuda", nothing else on its GPU
   std::string executor = {};  // whose machines train it; "": this machine
   std::string kind = {};      // the GPU's or the processor's name that it must be, as in start.json; "": any
+  std::set<std::string> secrets = {};  // of its environment, that a worker must have itself (environment.h)
   std::string first_of = {};  // the sweep whose first attempt is to decide `kind`; "": it is known, or any will do
   auto operator<=>(const Needs&) const = default;
 };

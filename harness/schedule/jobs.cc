@@ -44,6 +44,9 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
   job.run.needs = record.needs;
   job.run.needs.alone = alone;
   job.run.needs.executor = sweep.record.policy.executor;
+  const auto& environment = sweep.record.policy.environment;
+  const bool by_workers = environment && !job.run.needs.executor.empty();
+  job.run.needs.secrets = by_workers ? environment->secrets : std::set<std::string>();
   const int64_t declared = sweep.record.policy.memory_bytes;
   job.run.needs.declared = declared > 0;
   if (declared > 0) job.run.needs.memory_bytes = declared;

@@ -14,6 +14,11 @@
 #include "harness/store/record.h"
 
 namespace tearless::harness {
+namespace {
+
+constexpr double kLateEnd = 10;  // seconds after an attempt's grace time and half as much again
+
+}  // namespace
 
 std::string sentence_of(const SchedulerEvent& event) {
   const std::string subject = event.id.empty() ? "" : fmt::format("{}  {}  ", event.id.substr(0, 8), event.label);
@@ -154,10 +159,23 @@ void Scheduler::record_done(const std::string& id, const Verdict& done) {
   notify(std::string(name_of(done.state)), id, done.state == RunState::kFailed ? done.reason : "was already trained");
 }
 
+namespace {
+
+// Updates × parameters, to which the time of a run is about proportional; 0: not known.
+double size_of(const Run& run) {
+  return run.updates > 0 ? static_cast<double>(run.updates) * static_cast<double>(run.parameters.value_or(0)) : 0;
+}
+
+}  // namespace
+
 // --- what others ask -------------------------------------------------------------------------------------------------
 
 bool Scheduler::is_stopping_any() const {
-  return std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.stop.has_value(); });
+  return std::ranges::any_of(running_, [&](const auto& entry) {
+    const Running& attempt = entry.second;
+    const double patience = 1.5 * attempt.policy.grace_seconds + kLateEnd;
+    return attempt.stop && now_() - attempt.asked_at < patience;
+  });
 }
 
 bool Scheduler::idle(const std::string& id) const {
@@ -231,19 +249,28 @@ Scheduler::TimeLeft Scheduler::time_left(const std::string& id) const {
   if (sweep.updates_per_second > 0) update_seconds[""] = 1 / sweep.updates_per_second;
   int64_t in_work = 0;
   for (const auto& [job, running] : running_) {
-    if (!sweep.jobs.contains(job)) continue;
+    if (!sweep.jobs.contains(job) || running.watch.progress.phase != Phase::kRunning) continue;
     ++in_work;
     const double speed = running.watch.progress.updates_per_second;
     if (speed > 0) update_seconds[jobs_.find(job)->run.needs.resource_class] = 1 / speed;
   }
   if (in_work == 0) return {};
-  TimeLeft left;
-  double all = 0, longest = 0;
+  std::map<std::string, std::optional<double>> seconds_of;
+  double timed = 0, size = 0;  // of the jobs whose time is known: seconds, and updates × parameters
   for (const std::string& name : sweep.jobs) {
     const harness::Run& run = jobs_.find(name)->run;
-    std::optional<double> seconds = paces().seconds_of(run);
+    std::optional<double>& seconds = seconds_of[name] = paces().seconds_of(run);
     const auto speed = update_seconds.find(run.needs.resource_class);
     if (!seconds && run.updates > 0 && speed != update_seconds.end()) seconds = speed->second * work_of(run);
+    if (!seconds || size_of(run) == 0) continue;
+    timed += *seconds;
+    size += size_of(run);
+  }
+  TimeLeft left;
+  double all = 0, longest = 0;
+  for (auto& [name, seconds] : seconds_of) {
+    const harness::Run& run = jobs_.find(name)->run;
+    if (!seconds && size > 0 && size_of(run) > 0) seconds = timed / size * size_of(run);
     if (!seconds) {
       ++left.untimed;
       continue;

@@ -105,6 +105,9 @@ class Scheduler {
   /// Cancels the sweep's queued and running jobs that no other sweep wants. Its results stay.
   void cancel(const std::string& sweep);
 
+  /// Keeps the values of secrets that a submission of the sweep had, in memory alone, in place of earlier ones.
+  void keep_secrets(const std::string& sweep, const Variables& secrets);
+
   /// Works on the sweep no more, as if it had never been added. Running attempts continue.
   void drop(const std::string& sweep);
 
@@ -136,7 +139,8 @@ class Scheduler {
 
   /// True while a run is running, or queued so that it will be started without a request.
   bool is_busy() const { return !running_.empty() || jobs_.are_queued(); }
-  /// True while an attempt that was asked to stop has not ended.
+  /// True while an attempt that was asked to stop has not ended, and its grace time is not long over: a worker may be
+  /// gone, which shows after ten minutes.
   bool is_stopping_any() const;
   /// True when no attempt of the sweep is running and none will be started without a request; and for a sweep that was
   /// not added.
@@ -153,11 +157,11 @@ class Scheduler {
 
   struct TimeLeft {
     std::optional<double> seconds = {};  // unset: not known of any
-    int64_t untimed = 0;  // jobs that it does not count: none of their class has ended or shows its speed
+    int64_t untimed = 0;  // jobs that it does not count: nothing tells how long they take
   };
   /// Until all jobs of the sweep have ended, if as many are in work all the time as now. Each takes as long as ended
   /// runs of its resource class did, or as its calibration suggests; of a class without either, as long as the present
-  /// speed of one in work makes it.
+  /// speed of one in work makes it; else as the others do for each update and parameter.
   TimeLeft time_left(const std::string& sweep) const;
 
   /// Why queued runs are not running, and what goes before them, or where running ones run and why there, one phrase
@@ -174,6 +178,7 @@ class Scheduler {
   struct Running {
     AttemptWatch watch;
     std::optional<Stop> stop = {};               // set once it was asked to stop
+    double asked_at = 0;                         // when that was
     std::optional<RequestedEnd> requested = {};  // what follows the stop, unless the attempt brings a result
     FileStamps data_before = {};                 // of its input files, at the start
     SweepPolicy policy = {.stall_seconds = 0};   // of the sweep that named it last
@@ -189,6 +194,7 @@ class Scheduler {
 
   // What users ask for (scheduler_requests.cc).
   void add_jobs(const std::string& sweep, Add how);
+  void add_jobs_or_pause(const std::string& sweep, Add how);
   void attach_job(ActiveSweep& sweep, const RunRecord& record);
   void follow(Running& running, const ActiveSweep& sweep, const std::string& id) const;
   void detach_job(ActiveSweep& sweep, const std::string& id);
@@ -248,6 +254,7 @@ class Scheduler {
   DataWatch data_watch_;
   double looked_for_data_at_ = 0;
   ProgramCheck program_check_;
+  std::map<std::string, Variables> secrets_;  // by sweep
   bool may_start_ = true;
   bool stopping_ = false;
 };

@@ -39,6 +39,12 @@ int tries_of(const Job* job, FailureClass failure) {
   return asked.value_or(policy_of(failure).tries);
 }
 
+// As text: secrets that neither `given` nor this process has.
+std::string missing_secrets(const SubmittedEnvironment& environment, Variables given) {
+  given.merge(own_variables());
+  return secrets_not_in(given, environment);
+}
+
 }  // namespace
 
 // --- start of attempts ---------------------------------------------------------------------------------------------
@@ -93,12 +99,22 @@ void Scheduler::launch(const std::string& id) {
   const ActiveSweep& sweep = *job.first_active();
   const Sweep& record = sweep.record;
   const RunDirectory run = workspace_.run(id);
+  const SubmittedEnvironment environment = record.policy.environment.value_or(SubmittedEnvironment());
   const TrainingProgram program{.path = fs::absolute(workspace_.root() / record.program),
                                 .stamp = record.stamp,
                                 .grace_seconds = record.policy.grace_seconds,
-                                .environment = record.policy.environment};
+                                .environment = record.policy.environment,
+                                .secrets = secrets_in(secrets_[record.id], environment)};
   if (const std::string fault = program_check_.fault_of(workspace_, program.path); !fault.empty()) {
     return pause_sweeps_of(job, fault);
+  }
+  if (const std::string missing = missing_secrets(environment, program.secrets);
+      !missing.empty() && job.needs().executor.empty()) {  // a worker has its own
+    return pause(record.id,
+                 fmt::format("its runs need {}, which the service has not, and whose values are in no file; set them, "
+                             "then: tearless resume {}{}",
+                             missing, record.id, workspace_option(workspace_.root())),
+                 OnPause::kContinue);
   }
   if (!write_settings(id, job)) return;
 
@@ -117,6 +133,7 @@ void Scheduler::launch(const std::string& id) {
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, error.what());
     return pause_sweeps_of(job, error.what());
   }
+  attempt.watch.progress.phase = launcher_.standing_of(id).phase;
   notify("started", id, before > 0 ? fmt::format("again (attempt {})", before + 1) : "");
 }
 
@@ -329,10 +346,10 @@ void Scheduler::tick() {
   launcher_.expect(waiting);
   launcher_.poll();
   for (auto& [id, attempt] : running_) {
-    const std::string before = std::exchange(attempt.watch.progress.waits_for, launcher_.waits_for(id));
-    if (before.empty() && !attempt.watch.progress.waits_for.empty()) {
-      notify("warning", id, attempt.watch.progress.waits_for);
-    }
+    const Launcher::Standing standing = launcher_.standing_of(id);
+    attempt.watch.progress.phase = standing.phase;
+    const std::string before = std::exchange(attempt.watch.progress.waits_for, standing.waits_for);
+    if (before.empty() && !standing.waits_for.empty()) notify("warning", id, standing.waits_for);
   }
   look_for_data();
   fill();
@@ -355,6 +372,7 @@ void Scheduler::abandon() {
 
 void Scheduler::ask_to_stop(const std::string& id, Running& attempt, Stop why) {
   attempt.stop = why;
+  attempt.asked_at = now_();
   launcher_.stop(id, why, attempt.policy.grace_seconds);
 }
 

@@ -211,6 +211,7 @@ json Service::answer(const Request& request) {
     if (is_anothers_) fail("{} was taken over by another service", workspace_.root().string());
     store_.require_there();
     if (asked_to_end_ && kind.target != RequestTarget::kNothing) fail("the service is ending; try again");
+    for (const std::string& sweep : request.sweeps) scheduler_.keep_secrets(sweep, request.secrets);
     json answer = kind.carry_out(*this, request);
     if (kind.target == RequestTarget::kNothing) return answer;
     scheduler_.let_start(true);
@@ -248,11 +249,16 @@ ServiceFacts Service::facts() const {
                             .priority = scheduler_.priority(id),
                             .total = counts.total,
                             .waiting = counts.waiting,
-                            .running = counts.running,
                             .held = counts.held,
                             .seconds_left = left.seconds,
                             .untimed = left.untimed,
                             .attempts = scheduler_.progress(id)});
+    SweepFacts& sweep = facts.sweeps.back();
+    for (const Progress& attempt : sweep.attempts) {
+      ++(attempt.phase == Phase::kRunning   ? sweep.running
+         : attempt.phase == Phase::kGranted ? sweep.granted
+                                            : sweep.silent);
+    }
   }
   return facts;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/harness/run_fixture.h"
 
@@ -84,6 +85,49 @@ TEST_F(RunEnvironmentTest, NamedAndUsualVariablesAreTheSubmissionsAlsoWithAnothe
   with(ours, {"submit", "two.toml"});
   with({}, {"wait", "all"});
   expect_ours();
+}
+
+// Files of the workspace, but for what the program itself writes, and of copies.
+std::vector<std::string> files_with(const std::string& text, const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const bool may_have_it = !entry.is_regular_file() || entry.path().filename() == "env";
+    if (!may_have_it && test::read_text(entry.path()).find(text) != std::string::npos) files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST_F(RunEnvironmentTest, ValuesOfSecretsAreInNoFile) {
+  write("two.toml", "b", "[policy]\nenvironment = [\"HF_*\", \"TOKENIZERS_*\"]");
+  with({}, {"daemon", "--background"});
+  with({{"HF_TOKEN", "hush-1"}, {"TOKENIZERS_PARALLELISM", "0"}, {"PYTHON_KEY", "hush-2"}}, {"submit", "two.toml"});
+  with({}, {"wait", "all"});
+  EXPECT_THAT(environment_of_kind("b"), testing::AllOf(HasSubstr("\nHF_TOKEN=hush-1\n"), HasSubstr("\nPYTHON_KEY=hush-2\n"),
+                                                       HasSubstr("\nTOKENIZERS_PARALLELISM=0\n")));
+  EXPECT_THAT(ok({"explain", "last"}).output,
+              HasSubstr("environment of its submission: TOKENIZERS_PARALLELISM=0, HF_TOKEN (secret), PYTHON_KEY (secret)"));
+  ok({"copy", "copies"});
+  ok({"stop", "--wait"});
+  EXPECT_THAT(files_with("hush", folder_.path()), testing::IsEmpty());
+  EXPECT_THAT(files_with("HF_TOKEN", folder_ / "copies"), Not(testing::IsEmpty())) << "but the names are";
+}
+
+TEST_F(RunEnvironmentTest, AServiceWithoutTheSecretsPausesTheSweepAndResumeHandsThemOn) {
+  write("two.toml", "b", "[policy]\nenvironment = [\"HF_*\"]");
+  queue("one.toml");
+  with({{"HF_TOKEN", "hush"}}, {"submit", "two.toml"});
+  kill_service();
+  with({}, {"daemon", "--background"});
+  ok({"cancel", "blocker.toml"});
+  const auto status = [&] { return ok({"status"}).output; };
+  ASSERT_TRUE(test::eventually([&] { return status().find("HF_TOKEN") != std::string::npos; })) << status();
+  EXPECT_THAT(status(), HasSubstr("then: tearless resume "));
+  EXPECT_EQ(tearless({"wait", "two.toml"}).code, 1);
+  ok({"resume", "two.toml"});
+  EXPECT_TRUE(test::eventually([&] { return status().find("HF_TOKEN") != std::string::npos; })) << "it has none either";
+  with({{"HF_TOKEN", "again"}}, {"resume", "two.toml"});
+  ok({"wait", "two.toml"});
+  EXPECT_THAT(environment_of_kind("b"), HasSubstr("\nHF_TOKEN=again\n"));
 }
 
 TEST_F(RunEnvironmentTest, IsNoPartOfARunsId) {

@@ -33,7 +33,6 @@ TEST(SubmittedEnvironment, HasTheUsualVariablesAndThoseThatAreNamed) {
                                                                                          {"CONDA_PREFIX", "/conda"},
                                                                                          {"OMP_NUM_THREADS", "2"},
                                                                                          {"HF_HOME", "/hf"},
-                                                                                         {"HF_TOKEN", "x"},
                                                                                          {"BRANCH", "2"},
                                                                                          {"FOO1", "1"}}));
   EXPECT_EQ(submitted_environment(all, {"CUDA_*"}).variables.count("CUDA_VISIBLE_DEVICES"), 0u) << "a run gets its own";
@@ -68,11 +67,42 @@ TEST(SubmittedEnvironment, IsShownWithoutTheUsualVariables) {
   EXPECT_EQ(named_only({{"PATH", "/"}, {"MKL_NUM_THREADS", "1"}, {"HF_HOME", "/hf"}}), (Variables{{"HF_HOME", "/hf"}}));
 }
 
+TEST(Secret, IsAVariableOfWhichAPartOfTheNameSaysSo) {
+  for (const char* name : {"HF_TOKEN", "WANDB_API_KEY", "OPENAI_APIKEY", "PYTHON_SECRET_2", "DB_PASSWORD", "A_PASSWD_B",
+                           "PASS", "GOOGLE_APPLICATION_CREDENTIALS", "MY_CREDENTIAL", "X_AUTH", "hf_token"}) {
+    EXPECT_TRUE(is_secret(name)) << name;
+  }
+  for (const char* name : {"TOKENIZERS_PARALLELISM", "HF_HOME", "KEYBOARD", "PASSAGE_LENGTH", "AUTHOR", "MONKEY", "", "_"}) {
+    EXPECT_FALSE(is_secret(name)) << name;
+  }
+}
+
+TEST(SubmittedEnvironment, HasTheNamesOfSecretsAlone) {
+  const Variables all = {{"HF_TOKEN", "x"}, {"HF_HOME", "/hf"}, {"PYTHON_API_KEY", "y"}, {"OTHER_TOKEN", "z"}};
+  const SubmittedEnvironment environment = submitted_environment(all, {"HF_*"});
+  EXPECT_THAT(environment.secrets, ElementsAre("HF_TOKEN", "PYTHON_API_KEY")) << "the usual ones, too";
+  EXPECT_EQ(environment.variables, (Variables{{"HF_HOME", "/hf"}}));
+  EXPECT_EQ(secrets_in(all, environment), (Variables{{"HF_TOKEN", "x"}, {"PYTHON_API_KEY", "y"}}));
+  EXPECT_EQ(secrets_not_in(all, environment), "");
+  EXPECT_EQ(secrets_not_in({{"HF_TOKEN", ""}}, environment), "PYTHON_API_KEY");
+  EXPECT_EQ(changes_for(environment, all), (Changes{{"HF_HOME", "/hf"}})) << "they stay as they are";
+}
+
+TEST(SubmittedEnvironment, OfAnOlderBuildLosesTheValuesOfSecrets) {
+  const nlohmann::json kept = {{"names", {"HF_*"}}, {"variables", {{"HF_TOKEN", "x"}, {"HF_HOME", "/hf"}}}};
+  const auto read = kept.get<SubmittedEnvironment>();
+  EXPECT_THAT(read.secrets, ElementsAre("HF_TOKEN"));
+  EXPECT_EQ(read.variables, (Variables{{"HF_HOME", "/hf"}}));
+  EXPECT_EQ(nlohmann::json(read).dump().find("\"x\""), std::string::npos);
+}
+
 TEST(SubmittedEnvironment, SurvivesItsJson) {
-  const SubmittedEnvironment before{.names = {"HF_*"}, .variables = {{"HF_A", "\"1\"\n"}}};
+  const SubmittedEnvironment before{
+      .names = {"HF_*"}, .variables = {{"HF_A", "\"1\"\n"}}, .secrets = {"HF_TOKEN"}};
   const auto after = nlohmann::json::parse(nlohmann::json(before).dump()).get<SubmittedEnvironment>();
   EXPECT_EQ(after.names, before.names);
   EXPECT_EQ(after.variables, before.variables);
+  EXPECT_EQ(after.secrets, before.secrets);
 }
 
 TEST(Variables, OfAProcessAreReadFromProc) {
