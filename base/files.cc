@@ -22,7 +22,7 @@ class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}
   /// Error messages name `meant` instead of `path`.
-  Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant, mode_t mode = 0666)
+  Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant, mode_t mode = 0644)
       : fd_((flags & O_ACCMODE) == O_RDONLY ? ::open(path.c_str(), flags | O_CLOEXEC)
                                             : sys::open_for_writing(path.c_str(), flags, mode)) {
     if (fd_ < 0) fail_errno(verb, meant);
@@ -142,7 +142,7 @@ bool is_temporary(std::string_view name) {
 void replace_unsynced(const fs::path& path, std::string_view bytes) { replace_file(path, bytes, /*sync=*/false); }
 
 void write_program_unsynced(const fs::path& path, std::string_view bytes) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, "write", path, 0777);
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, "write", path, 0755);
   write_all(file.get(), bytes, path);
 }
 

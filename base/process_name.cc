@@ -1,6 +1,7 @@
 #include "base/process_name.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -61,6 +62,11 @@ bool ProcessName::is_alive() const {
 bool ProcessName::is_stopped() const {
   const std::optional<ProcessStat> stat = stat_of(pid);
   return stat && stat->start_ticks == start_ticks && stat->state == 'T' && is_alive();
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace tearless

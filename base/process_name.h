@@ -1,4 +1,4 @@
-// Unique names of processes. The kernel reuses pids, but never a pid with the same start time and boot id.
+// Unique names of processes, and facts of the calling one. The kernel reuses pids, but never a pid with the same start time and boot id.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ std::string boot_id();
 
 /// The start time of a process, in clock ticks since boot; nullopt if there is no such process.
 std::optional<int64_t> process_start_ticks(int64_t pid);
+
+/// True if the calling process ignores the signal, as nohup has it started.
+bool is_ignored(int signal);
 
 struct ProcessName {
   int64_t pid = 0;

@@ -9,8 +9,11 @@
 
 namespace tearless::sys {
 
+// New files and folders cannot be written by others of the group, whatever the umask is: a board and grants are among
+// them (harness/grants/trust.h).
+
 /// open(2) with O_CLOEXEC added, for any access but reading.
-int open_for_writing(const char* path, int flags, mode_t mode = 0666);
+int open_for_writing(const char* path, int flags, mode_t mode = 0644);
 
 /// write(2). Writes only half of the bytes if a fault plan is active: callers must handle short writes.
 ssize_t write(int fd, const void* bytes, size_t size);
@@ -22,7 +25,7 @@ int link(const char* from, const char* to);
 int symlink(const char* target, const char* path);
 int unlink(const char* path);
 int rmdir(const char* path);
-int mkdir(const char* path, mode_t mode = 0777);
+int mkdir(const char* path, mode_t mode = 0755);
 int flock(int fd, int operation);
 pid_t fork();
 int execve(const char* program, char* const* arguments, char* const* environment);

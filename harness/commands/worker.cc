@@ -13,6 +13,7 @@
 #include "base/memory_size.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/number_option.h"
+#include "harness/slurm/executor.h"
 #include "harness/worker/worker.h"
 
 namespace tearless::harness {
@@ -23,9 +24,10 @@ struct Options {
   double idle_seconds = 60;
   LocalLimits limits;
   std::string executor = kWorkers, job, memory;
+  bool is_shared = false;
 };
 
-// "3h", "90m", "45s", "1d" → seconds.
+// "3h", "90m", "45s", "1d", and what squeue prints: "1:30:00", "1-12:00:00" → seconds.
 double seconds_in(const std::string& text) {
   constexpr std::pair<char, double> kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
   double number = 0;
@@ -34,7 +36,10 @@ double seconds_in(const std::string& text) {
     const bool is_it = error == std::errc() && end + 1 == text.data() + text.size() && *end == unit;
     if (is_it && std::isfinite(number) && number > 0) return number * seconds;
   }
-  fail("--until \"{}\" is no time such as 3h, 90m or 45s", text);
+  if (text.find_first_of(":-") != text.npos) {
+    if (const std::optional<double> seconds = seconds_of_limit(text); seconds && *seconds > 0) return *seconds;
+  }
+  fail("--until \"{}\" is no time such as 3h, 90m, 45s, or 1:30:00", text);
 }
 
 int train(const Options& options, const Globals& globals) {
@@ -50,12 +55,19 @@ int train(const Options& options, const Globals& globals) {
   if (!std::filesystem::is_directory(workspace.root())) {
     fail("there is no workspace {} on this machine; name one with --workspace", workspace.root().string());
   }
+  const std::optional<double> until =
+      options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until));
+  if (until && *until < kLeastSeconds) {
+    fail("--until {} leaves no time to train: a worker ends a minute and the grace time of its runs before",
+         options.until);
+  }
   work({.workspace = workspace,
-        .until_seconds = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until)),
+        .until_seconds = until,
         .idle_seconds = options.idle_seconds,
         .limits = limits,
         .executor = options.executor,
-        .job = options.job});
+        .job = options.job,
+        .is_shared = options.is_shared});
   return kOk;
 }
 
@@ -64,7 +76,7 @@ int train(const Options& options, const Globals& globals) {
 Action command_worker(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<Options>();
   app.add_option("--until", options->until,
-                 "end after this time, such as 3h or 90m: what is trained then stops a minute and its grace time "
+                 "end after this time, such as 3h, 90m or 1:30:00: what is trained then stops a minute and its grace time "
                  "earlier, with checkpoints (default: when nothing is left)");
   app.add_option("--idle", options->idle_seconds, "seconds without a run after which it ends (default: 60)")
       ->check(number_from(0));
@@ -78,6 +90,8 @@ Action command_worker(CLI::App& app, const Globals& globals) {
       ->check(whole_number_from(1));
   app.add_option("--memory", options->memory, "of this machine's, at most, such as 32GiB (default: all)");
   app.add_option("--executor", options->executor, "take the runs of this executor alone (default: workers)");
+  app.add_flag("--shared", options->is_shared,
+               "take the workspace as it is, although others may write it: they can have your user run anything");
   app.add_option("--job", options->job, "the job of a cluster that it is, by which its service finds it")->group("");
   return [options, &globals] { return train(*options, globals); };
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 namespace tearless::harness {
 namespace {
@@ -57,6 +58,30 @@ std::map<std::string, Blame::LeftOut> Blame::left_out(double now) const {
     if (!is_out) hosts.erase(host);
   }
   return hosts;
+}
+
+nlohmann::json Blame::to_json(double now) const {
+  nlohmann::json failures = nlohmann::json::array();
+  for (const auto& [run, failure] : failures_) {
+    failures.push_back({{"run", run},
+                        {"host", failure.host},
+                        {"ago", now - failure.at},
+                        {"accuses", failure.accuses},
+                        {"forgiven", failure.is_forgiven}});
+  }
+  return {{"failures", failures}, {"sound", sound_}};
+}
+
+Blame Blame::from_json(const nlohmann::json& json, double ago, double now) {
+  Blame blame;
+  blame.sound_ = json.at("sound");
+  for (const nlohmann::json& failure : json.at("failures")) {
+    blame.failures_[failure.at("run")] = {.host = failure.at("host"),
+                                          .at = now - ago - failure.at("ago").get<double>(),
+                                          .accuses = failure.at("accuses"),
+                                          .is_forgiven = failure.at("forgiven")};
+  }
+  return blame;
 }
 
 }  // namespace tearless::harness

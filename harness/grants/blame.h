@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,6 +42,12 @@ class Blame {
   };
   /// By host.
   std::map<std::string, LeftOut> left_out(double now) const;
+
+  bool is_empty() const { return failures_.empty(); }
+  /// For a later service: how long ago each was, since clocks of two processes are not the same.
+  nlohmann::json to_json(double now) const;
+  /// `ago`: seconds since to_json(). nlohmann::json::exception if a member is missing or of another type.
+  static Blame from_json(const nlohmann::json& json, double ago, double now);
 
  private:
   struct Failure {

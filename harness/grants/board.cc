@@ -29,6 +29,7 @@ constexpr std::pair<Stop, const char*> kStops[] = {
 
 json json_of(const Board& board) {
   json body = {{"beat", board.beat}, {"seen", board.seen}, {"grants", json::array()}, {"stops", json::array()}};
+  if (!board.stay.empty()) body["stay"] = board.stay;
   for (const OpenGrant& grant : board.grants) {
     body["grants"].push_back({{"id", grant.id}, {"attempt", grant.attempt}, {"needs", json_of(grant.needs)}});
     if (!grant.not_on.empty()) body["grants"].back()["not_on"] = grant.not_on;
@@ -43,7 +44,8 @@ json json_of(const Board& board) {
 }
 
 Board board_from(const json& body) {
-  Board board{.beat = body.at("beat"), .seen = body.at("seen")};
+  Board board{
+      .beat = body.at("beat"), .seen = body.at("seen"), .stay = body.value("stay", std::set<std::string>())};
   for (const json& grant : body.at("grants")) {
     board.grants.push_back(
         {.id = grant.at("id"), .attempt = grant.at("attempt"), .needs = needs_from(grant.at("needs"))});

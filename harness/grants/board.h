@@ -1,7 +1,7 @@
 // The board: what the service tells the workers of a workspace. One file, queue/board:
 //
 //   tearless-board 1 <bytes of body> <SHA-256 of body>\n
-//   {"beat": 712, "seen": ["n1-0a1b2c3d", …],
+//   {"beat": 712, "seen": ["n1-0a1b2c3d", …], "stay": ["n1-0a1b2c3d", …],
 //    "grants": [{"id", "attempt", "needs", "not_on": [host, …], "memory_above"}, …],
 //    "stops": [{"id", "attempt", "how": "request" | "stall" | "now", "grace": 30}, …]}
 //   what is left of earlier, longer boards
@@ -44,6 +44,7 @@ struct StopOrder {
 struct Board {
   int64_t beat = 0;                 // raised at each write
   std::set<std::string> seen = {};  // the workers whose files the service sees
+  std::set<std::string> stay = {};  // those of them that are to wait for runs, though they have none
   std::vector<OpenGrant> grants = {};
   std::vector<StopOrder> stops = {};
 };

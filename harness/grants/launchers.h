@@ -26,7 +26,7 @@ class Launchers : public Launcher {
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   void abandon() override { local_->abandon(); }  // workers find the board of the other service
   std::string where(const std::string& id) const override { return having(id).where(id); }
-  std::string waits_for(const std::string& id) const override { return having(id).waits_for(id); }
+  Standing standing_of(const std::string& id) const override { return having(id).standing_of(id); }
   std::vector<DeviceFacts> devices() const override { return local_->devices(); }
   double look_every(const std::string& id) const override { return having(id).look_every(id); }
   void expect(const std::map<Needs, int64_t>& waiting) override;

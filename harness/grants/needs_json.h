@@ -13,6 +13,7 @@ inline nlohmann::json json_of(const Needs& needs) {
       {"declared", needs.declared}, {"alone", needs.alone},     {"executor", needs.executor}};
   if (needs.memory_bytes) json["memory_bytes"] = *needs.memory_bytes;
   if (!needs.kind.empty()) json["kind"] = needs.kind;
+  if (!needs.secrets.empty()) json["secrets"] = needs.secrets;
   return json;
 }
 
@@ -24,7 +25,8 @@ inline Needs needs_from(const nlohmann::json& json) {
               .declared = json.at("declared"),
               .alone = json.at("alone"),
               .executor = json.at("executor"),
-              .kind = json.value("kind", "")};
+              .kind = json.value("kind", ""),
+              .secrets = json.value("secrets", std::set<std::string>())};
   if (json.contains("memory_bytes")) needs.memory_bytes = json["memory_bytes"].get<int64_t>();
   return needs;
 }

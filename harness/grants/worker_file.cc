@@ -34,6 +34,7 @@ json json_of(const WorkerFacts& facts) {
           {"memory_bytes", facts.memory_bytes},
           {"processor", facts.processor},
           {"devices", std::move(devices)},
+          {"secrets", facts.secrets},
           {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
 }
 
@@ -44,7 +45,8 @@ WorkerFacts facts_from(const json& line) {
                     .job = line.at("job"),
                     .cores = line.at("cores"),
                     .memory_bytes = line.at("memory_bytes"),
-                    .processor = line.value("processor", "")};
+                    .processor = line.value("processor", ""),
+                    .secrets = line.value("secrets", std::set<std::string>())};
   if (const json until = line.value("until", json()); until.is_number()) facts.until_seconds = until.get<double>();
   for (const json& device : line.at("devices")) {
     facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});
@@ -70,7 +72,7 @@ void take(const json& line, WorkerNews& news) {
 std::string new_worker_name() { return fmt::format("{}-{:08x}", this_machine(), std::random_device()()); }
 
 bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above) {
-  if (worker.executor != needs.executor) return false;
+  if (worker.executor != needs.executor || !std::ranges::includes(worker.secrets, needs.secrets)) return false;
   const int64_t declared = needs.declared ? needs.memory_bytes.value_or(0) : 0;
   const auto suffices = [&](const std::string& kind, int64_t bytes) {
     return (needs.kind.empty() || kind == needs.kind) && bytes >= declared && bytes > memory_above;

@@ -1,7 +1,7 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
 //   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "processor", "until",
-//    "devices": [{"name", "memory_bytes"}, …]}                                                      first
+//    "devices": [{"name", "memory_bytes"}, …], "secrets": [name of a variable, …]}                  first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
 //   {"ended": id, "attempt": n, "fault": "", "files": {"start.json": SHA-256, "exit.json": …, "DONE": …}}
@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,11 +44,12 @@ struct WorkerFacts {
   std::vector<WorkerDevice> devices = {};
   std::string processor = {};                // as Needs::kind
   std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
+  std::set<std::string> secrets = {};        // names of those in its environment
 };
 
 /// True if the worker may be given runs with these needs: it takes those of their executor, and has a GPU if they need
 /// one, of their kind, with as much memory as the user has declared, and more than `memory_above`; else its machine
-/// does.
+/// does; and its environment has their secrets.
 bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above);
 
 /// What became of an attempt.

@@ -8,15 +8,19 @@
 #include <iterator>
 
 #include "base/files.h"
+#include "base/sealed_json.h"
 #include "base/sys.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
 #include "harness/grants/publication.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/progress.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
+using nlohmann::json;
 namespace {
 
 // Seconds.
@@ -67,12 +71,14 @@ WorkerLauncher::WorkerLauncher(const Workspace& workspace, std::function<double(
                          queue_of(workspace_).string());
   }
   workers_.read();
+  recall_blame();
 }
 
 // --- claims ----------------------------------------------------------------------------------------------------------
 
 void WorkerLauncher::hear_workers() {
   for (auto& [name, news] : workers_.read()) {
+    if (news.facts) newest_secrets_[news.facts->executor] = news.facts->secrets;
     for (const auto& [id, number] : news.claims) {
       const auto found = attempts_.find(id);
       if (found != attempts_.end() && found->second.number == number && is_of(found->second, name)) {
@@ -138,11 +144,21 @@ Machines* WorkerLauncher::machines_for(const std::string& executor) const {
   return machines->second.get();
 }
 
+std::set<std::string> WorkerLauncher::lacked_secrets(const Needs& needs) const {
+  std::set<std::string> lacked = needs.secrets;
+  const auto newest = newest_secrets_.find(needs.executor);
+  if (newest == newest_secrets_.end()) return {};
+  std::erase_if(lacked, [&](const std::string& name) { return newest->second.contains(name); });
+  return lacked;
+}
+
 // A grant that nobody there can take waits like a run that was not granted.
 void WorkerLauncher::expect(const std::map<Needs, int64_t>& waiting) {
   std::map<std::string, std::map<Needs, int64_t>> by_executor;
   std::map<std::string, std::set<std::string>> not_on;
-  for (const auto& [needs, count] : waiting) by_executor[needs.executor][needs] = count;
+  for (const auto& [needs, count] : waiting) {
+    if (lacked_secrets(needs).empty()) by_executor[needs.executor][needs] = count;
+  }
   for (const auto& [id, attempt] : attempts_) {  // the workers that are there may be busy for hours
     const bool is_late = now_() - attempt.granted_at >= kTakenWithin;
     if (!is_open(attempt) || (has_taker(attempt) && !is_late)) continue;
@@ -202,11 +218,20 @@ std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) 
       return Refusal{.why = std::move(never), .for_good = true, .others_may_pass = true};
   }
   if (fitting == 0) {
+    const std::set<std::string> lacked = lacked_secrets(needs);
     std::string why = machines      ? machines->why_none()
                       : living == 0 ? "no worker is there"
                                     : "no worker has what it needs";
-    if (!machines) {
-      why += fmt::format("; start one: tearless worker --workspace {}",
+    if (machines && !lacked.empty()) {
+      why = fmt::format(
+          "its jobs have no {0} in their environment, which the runs need: set it where the service runs, or by "
+          "`setup` of the section {1}, then: tearless stop, and tearless resume",
+          fmt::join(lacked, ", "), needs.executor);
+    } else if (!machines) {
+      if (living > 0 && !lacked.empty()) why = fmt::format("no worker has {}", fmt::join(lacked, ", "));
+      why += "; start one:";
+      for (const std::string& name : needs.secrets) why += fmt::format(" {}=…", name);
+      why += fmt::format(" tearless worker --workspace {}",
                          shell_word(fs::absolute(workspace_.root()).lexically_normal().string()));
     } else if (why.empty()) {
       why = "no worker is there yet";
@@ -284,13 +309,42 @@ void WorkerLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
 
 // --- machines that may be at fault -----------------------------------------------------------------------------------
 
+// For what is about to be noted.
+Blame& WorkerLauncher::blame_of(const Attempt& attempt) {
+  is_blame_new_ = true;
+  return blame_[attempt.needs.executor];
+}
+
+// What an earlier service has kept. Its clock was another one; the time of the day tells how long ago that was.
+void WorkerLauncher::recall_blame() {
+  const std::optional<json> kept = read_sealed(blame_file_of(workspace_));
+  if (!kept) return;
+  try {
+    const int64_t now = *seconds_of_utc(utc_now()), then = seconds_of_utc(kept->at("written_at")).value_or(now);
+    const auto ago = static_cast<double>(std::max<int64_t>(0, now - then));
+    for (const auto& [executor, blame] : kept->at("executors").items())
+      blame_[executor] = Blame::from_json(blame, ago, now_());
+  } catch (const json::exception&) {  // of another version
+  }
+}
+
+void WorkerLauncher::keep_blame() {
+  if (!std::exchange(is_blame_new_, false)) return;
+  json executors = json::object();
+  for (const auto& [executor, blame] : blame_) {
+    if (!blame.is_empty()) executors[executor] = blame.to_json(now_());
+  }
+  if (executors.empty()) return;
+  write_atomically(blame_file_of(workspace_), sealed({{"written_at", utc_now()}, {"executors", executors}}));
+}
+
 void WorkerLauncher::note_blame() {
   for (auto& [id, attempt] : attempts_) {
     const bool is_claimed = !attempt.worker.empty() && !attempt.gets_on;
     if (!is_claimed || now_() - attempt.claimed_at < Blame::kSoon) continue;
     if (workers_.last_sign_of(attempt.worker).value_or(0) - attempt.claimed_at < Blame::kSoon) continue;
     attempt.gets_on = true;
-    blame_[attempt.needs.executor].note_progress(id, workers_.host_of(attempt.worker));
+    blame_of(attempt).note_progress(id, workers_.host_of(attempt.worker));
   }
   for (const auto& [executor, blame] : blame_) left_out_[executor] = blame.left_out(now_());
   for (auto& [id, attempt] : attempts_) {
@@ -348,13 +402,31 @@ void WorkerLauncher::poll() {
   std::set<std::string> awaited;
   for (const auto& [id, attempt] : attempts_) awaited.insert(attempt.worker);
   workers_.forget_all_but(awaited);
+  keep_blame();
   write_board_if_due();
 }
 
+// One idle worker for each run that is to be granted again when its own gives no sign of life for longer.
+std::set<std::string> WorkerLauncher::needed_soon() const {
+  std::set<std::string> busy, needed;
+  for (const auto& [id, attempt] : attempts_) busy.insert(attempt.worker);
+  for (const auto& [id, attempt] : attempts_) {
+    if (standing_of(id).phase != Phase::kSilent) continue;
+    for (const WorkerFacts* worker : workers_.alive()) {
+      const bool is_free = !busy.contains(worker->name) && !needed.contains(worker->name);
+      if (!is_free || !fits(*worker, attempt.needs, memory_above(attempt.needs))) continue;
+      needed.insert(worker->name);
+      break;
+    }
+  }
+  return needed;
+}
+
 void WorkerLauncher::write_board_if_due() {
-  std::set<std::string> present = workers_.present();
-  if (!changed_ && present == seen_ && now_() - written_at_ < kWriteBoardEvery) return;
-  Board board{.beat = ++beat_, .seen = present};
+  std::set<std::string> present = workers_.present(), needed = needed_soon();
+  changed_ = changed_ || present != seen_ || needed != needed_;
+  if (!changed_ && now_() - written_at_ < kWriteBoardEvery) return;
+  Board board{.beat = ++beat_, .seen = present, .stay = needed};
   for (const auto& [id, attempt] : attempts_) {
     if (is_open(attempt)) {
       board.grants.push_back({id, attempt.number, attempt.needs, attempt.not_on, memory_above(attempt.needs)});
@@ -364,6 +436,7 @@ void WorkerLauncher::write_board_if_due() {
   write_board(board_of(workspace_), board);
   changed_ = false;
   seen_ = std::move(present);
+  needed_ = std::move(needed);
   written_at_ = now_();
 }
 
@@ -373,8 +446,19 @@ std::string WorkerLauncher::where(const std::string& id) const {
     return fmt::format("granted; no worker has taken it yet{}",
                        attempt.not_on.empty() ? "" : fmt::format(", not on {}", fmt::join(attempt.not_on, ", ")));
   }
-  return fmt::format("on worker {}{}", attempt.worker,
-                     workers_.is_silent(attempt.worker) ? ", which gives no sign of life" : "");
+  const std::string silence = standing_of(id).waits_for;
+  return fmt::format("on worker {}{}", attempt.worker, silence.empty() ? "" : "; " + silence);
+}
+
+Launcher::Standing WorkerLauncher::standing_of(const std::string& id) const {
+  const Attempt& attempt = attempts_.at(id);
+  if (attempt.worker.empty()) return {.phase = Phase::kGranted, .executor = attempt.needs.executor};
+  if (attempt.report || !workers_.is_silent(attempt.worker)) return {.executor = attempt.needs.executor};
+  const double silent = now_() - workers_.last_sign_of(attempt.worker).value_or(attempt.claimed_at);
+  return {.phase = Phase::kSilent,
+          .waits_for = fmt::format("its worker {} is silent for {}; the run is granted again after {}", attempt.worker,
+                                   duration_text(silent), duration_text(Workers::kGone)),
+          .executor = attempt.needs.executor};
 }
 
 double WorkerLauncher::look_every(const std::string&) const { return workspace_.is_apart() ? kLookOnNetwork : 0; }

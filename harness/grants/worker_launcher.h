@@ -49,6 +49,7 @@ class WorkerLauncher : public Launcher {
   bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) override;
   void stop(const std::string& id, Stop how, int grace_seconds) override;
   std::string where(const std::string& id) const override;
+  Standing standing_of(const std::string& id) const override;
   double look_every(const std::string& id) const override;
   void expect(const std::map<Needs, int64_t>& waiting) override;
   std::vector<std::string> notes() const override;
@@ -79,17 +80,24 @@ class WorkerLauncher : public Launcher {
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
   int64_t memory_above(const Needs& needs) const;
+  /// Of its secrets those that the newest worker of its executor had not. The next job of a cluster would lack them too.
+  std::set<std::string> lacked_secrets(const Needs& needs) const;
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
   /// True if a worker that is alive may claim it.
   bool has_taker(const Attempt& attempt) const;
   void note_blame();
+  Blame& blame_of(const Attempt& attempt);
+  void recall_blame();
+  void keep_blame();
   std::vector<std::string> hosts_left_out(const std::string& executor) const;
+  std::set<std::string> needed_soon() const;
   void write_board_if_due();
 
   // In worker_launcher_ends.cc.
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
   static std::string unseen_file_of(const Attempt& attempt);
+  static std::string distrusted(const Attempt& attempt);
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
   bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);
@@ -106,10 +114,12 @@ class WorkerLauncher : public Launcher {
   std::map<std::string, Attempt> attempts_;                                // by run
   std::map<Needs, int64_t> claims_;                                        // since the last poll
   std::map<Needs, int64_t> last_claims_;                                   // between the two polls before
+  std::map<std::string, std::set<std::string>> newest_secrets_;            // those of the newest worker, by executor
   std::map<std::string, Blame> blame_;                                     // by executor
   std::map<std::string, std::map<std::string, Blame::LeftOut>> left_out_;  // likewise, then by host; at the last poll
+  bool is_blame_new_ = false;  // it is to be kept for a later service
   int64_t beat_ = 0;
-  std::set<std::string> seen_;  // the workers that the last board names
+  std::set<std::string> seen_, needed_;  // the workers that the last board names
   bool changed_ = true;         // the board is to be written
   double written_at_ = 0, looked_at_ = 0;
 };

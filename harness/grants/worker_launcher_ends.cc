@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "harness/grants/publication.h"
+#include "harness/grants/trust.h"
 #include "harness/grants/worker_launcher.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/progress.h"
@@ -39,6 +40,12 @@ std::string WorkerLauncher::unseen_file_of(const Attempt& attempt) {
   return result ? unseen_file(work_of(attempt.run, attempt.number), *result) : "";
 }
 
+// Of what the attempt has left.
+std::string WorkerLauncher::distrusted(const Attempt& attempt) {
+  const fs::path folder = attempt.run.attempt(attempt.number);
+  return distrust({attempt.run.root(), folder, folder / kClaimedFile, work_of(attempt.run, attempt.number).root()});
+}
+
 std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attempt& attempt) {
   const RunDirectory& run = attempt.run;
   if (attempt.taken_back) {
@@ -50,9 +57,13 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     const bool waits = !unseen.empty() && now_() - attempt.reported_at < kUnseenFor;
     if (waits) return std::nullopt;
     if (unseen.empty()) {
+      if (const std::string fault = distrusted(attempt); !fault.empty()) {
+        end_grant(run, attempt.number);
+        return End{.fault = fault};
+      }
       if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);
       end_grant(run, attempt.number);
-      blame_[attempt.needs.executor].note_progress(id, workers_.host_of(attempt.worker));
+      blame_of(attempt).note_progress(id, workers_.host_of(attempt.worker));
       return End{.fault = attempt.report->fault};
     }
     end_grant(run, attempt.number);
@@ -62,7 +73,7 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
   const bool is_gone = !attempt.worker.empty() && workers_.is_gone(attempt.worker, attempt.claimed_at);
   if (!fate && !is_gone) return std::nullopt;
   // Its last words may have been lost with it.
-  if (publish(run, attempt.number)) {
+  if (distrusted(attempt).empty() && publish(run, attempt.number)) {
     end_grant(run, attempt.number);
     return End{};
   }
@@ -111,7 +122,7 @@ bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attemp
   const bool is_soon = !attempt.gets_on && ended_at - attempt.claimed_at < Blame::kSoon;
   if (host.empty() || attempt.stop || !may_be_machine || !is_soon) return false;
   if (made_checkpoint(attempt)) {
-    blame_[attempt.needs.executor].note_progress(id, host);
+    blame_of(attempt).note_progress(id, host);
     return false;
   }
   std::set<std::string> hosts;
@@ -122,7 +133,7 @@ bool WorkerLauncher::blames_machine(const std::string& id, const Attempt& attemp
   const bool is_sound = std::ranges::any_of(attempts_, [&](const auto& entry) {
     return entry.second.gets_on && workers_.host_of(entry.second.worker) == host;
   });
-  return blame_[attempt.needs.executor].note_failure(id, host, std::move(hosts), is_sound, now_());
+  return blame_of(attempt).note_failure(id, host, std::move(hosts), is_sound, now_());
 }
 
 Launcher::End WorkerLauncher::end_without_result(const std::string& id, Attempt& attempt, double ended_at) {

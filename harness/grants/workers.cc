@@ -11,7 +11,6 @@ namespace {
 
 // Seconds without growth.
 constexpr double kSilent = 60;           // nothing more is granted for it
-constexpr double kGone = 600;            // its attempts are given up
 constexpr double kForget = 24 * 3600.0;  // its file is removed
 
 }  // namespace
@@ -29,7 +28,7 @@ std::map<std::string, WorkerNews> Workers::read() {
   for (auto& [name, worker] : workers_) {
     WorkerNews& news = all[name] = worker.tail.read();
     if (news.grew) worker.grew_at = now_();
-    if (news.facts) worker.facts = std::move(news.facts);
+    if (news.facts) worker.facts = news.facts;
     worker.has_said_bye |= !news.bye.empty();
   }
   return all;

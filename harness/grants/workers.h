@@ -16,6 +16,9 @@ namespace tearless::harness {
 
 class Workers {
  public:
+  /// Seconds without a sign of life after which a worker's attempts are given up.
+  static constexpr double kGone = 600;
+
   /// `folder`: of the files. `now`: seconds of a steady clock.
   Workers(std::filesystem::path folder, std::function<double()> now);
 

@@ -26,11 +26,6 @@ constexpr int kMaxRest = 5;  // seconds until a full disk is tried again, after 
 
 constexpr double kFirstRequest = 10;  // seconds that the command which started it has at least to ask for something
 
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 class Host {
  public:
   Host(Store& store, const Workspace& workspace, const Serving& serving)

@@ -56,32 +56,6 @@ constexpr TakenOption kTaken[] = {
     {"mem", '-', "write memory = \"…\""},
 };
 
-// Slurm's: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]]. Nullopt for anything else;
-// 0: no limit.
-std::optional<double> seconds_of_limit(std::string_view text) {
-  if (text == "UNLIMITED" || text == "INFINITE") return 0;
-  const size_t dash = text.find('-');
-  std::vector<double> numbers;  // from the largest unit
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end =
-        std::min(text.find_first_of(numbers.empty() && dash != text.npos ? "-" : ":", begin), text.size());
-    int64_t number = 0;
-    const char* const last = text.data() + end;
-    const auto [rest, error] = std::from_chars(text.data() + begin, last, number);
-    if (error != std::errc() || rest != last || number < 0 || number > 1'000'000) return std::nullopt;
-    numbers.push_back(static_cast<double>(number));
-    begin = end + 1;
-  }
-  const bool has_days = dash != text.npos;
-  if (numbers.size() > (has_days ? 4 : 3) || (has_days && numbers.size() < 2)) return std::nullopt;
-  if (!has_days && numbers.size() < 3) {
-    return 60 * numbers[0] + (numbers.size() == 2 ? numbers[1] : 0);
-  }
-  if (!has_days) numbers.insert(numbers.begin(), 0);
-  numbers.resize(4);
-  return 86'400 * numbers[0] + 3'600 * numbers[1] + 60 * numbers[2] + numbers[3];
-}
-
 bool is_one_line(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
@@ -165,6 +139,10 @@ Executor read_section(const std::string& name, const toml::table& table, const s
            reader.location("time"), executor.time);
     }
     if (*executor.seconds == 0) executor.seconds.reset();
+    if (executor.seconds.value_or(kLeastSeconds) < kLeastSeconds) {
+      fail("{}: time = \"{}\" leaves no time to train: a worker ends a minute and the grace time of its runs before",
+           reader.location("time"), executor.time);
+    }
   }
   executor.gres = value_at(reader, "gres");
   executor.cpus = whole_at(reader, "cpus", kMaxCpus);
@@ -208,6 +186,30 @@ int64_t gpus_in_option(std::string_view word) {
 }
 
 }  // namespace
+
+std::optional<double> seconds_of_limit(std::string_view text) {
+  if (text == "UNLIMITED" || text == "INFINITE") return 0;
+  const size_t dash = text.find('-');
+  std::vector<double> numbers;  // from the largest unit
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end =
+        std::min(text.find_first_of(numbers.empty() && dash != text.npos ? "-" : ":", begin), text.size());
+    int64_t number = 0;
+    const char* const last = text.data() + end;
+    const auto [rest, error] = std::from_chars(text.data() + begin, last, number);
+    if (error != std::errc() || rest != last || number < 0 || number > 1'000'000) return std::nullopt;
+    numbers.push_back(static_cast<double>(number));
+    begin = end + 1;
+  }
+  const bool has_days = dash != text.npos;
+  if (numbers.size() > (has_days ? 4 : 3) || (has_days && numbers.size() < 2)) return std::nullopt;
+  if (!has_days && numbers.size() < 3) {
+    return 60 * numbers[0] + (numbers.size() == 2 ? numbers[1] : 0);
+  }
+  if (!has_days) numbers.insert(numbers.begin(), 0);
+  numbers.resize(4);
+  return 86'400 * numbers[0] + 3'600 * numbers[1] + 60 * numbers[2] + numbers[3];
+}
 
 fs::path default_executor_file() {
   const char* const config = std::getenv("XDG_CONFIG_HOME");

@@ -27,11 +27,19 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/runs/needs.h"
 
 namespace tearless::harness {
+
+/// A time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]]. Nullopt for
+/// anything else; 0: no limit.
+std::optional<double> seconds_of_limit(std::string_view text);
+
+/// A worker with less time takes nothing: it ends a minute and the grace time of its runs (30 s if not said) before.
+inline constexpr double kLeastSeconds = 91;
 
 struct Executor {
   enum class Kind { kWorkers, kSlurm };

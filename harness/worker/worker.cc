@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -20,11 +21,13 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/print.h"
+#include "base/process_name.h"
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/grants/board.h"
 #include "harness/grants/grant.h"
 #include "harness/grants/places.h"
+#include "harness/grants/trust.h"
 #include "harness/grants/work_folder.h"
 #include "harness/grants/worker_file.h"
 #include "harness/launch/local_launcher.h"
@@ -50,11 +53,14 @@ class Worker {
   explicit Worker(const WorkerOptions& options)
       : options_(options),
         folder_(node_folder()),
-        signals_(io_, SIGINT, SIGTERM),
+        signals_(io_),
         timer_(io_),
         launcher_(io_, launcher_options(options, facts_)),
         began_at_(steady_seconds()),
         busy_at_(began_at_) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+      if (!is_ignored(signal)) signals_.add(signal);
+    }
     ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/0);  // its lock is a flock
     make_folders_unsynced(folder_ / "locks");
     launcher_.on_end = [this](const std::string& id, const Launcher::End& end) { report_end(id, end.fault); };
@@ -91,6 +97,9 @@ class Worker {
              .memory_bytes = options.capacity.memory_bytes,
              .processor = options.capacity.processor,
              .until_seconds = worker.until_seconds};
+    for (const auto& [name, value] : own_variables()) {
+      if (is_secret(name)) facts.secrets.insert(name);
+    }
     for (const Device& device : options.capacity.devices) {
       facts.devices.push_back({.name = device.name, .memory_bytes = device.memory_bytes});
     }
@@ -107,11 +116,18 @@ class Worker {
       return;
     }
     if (const auto board = read_board(board_of(options_.workspace))) {
-      introduce_myself();
-      note_stops(*board);
-      if (board->seen.contains(facts_.name)) {
+      const std::string fault = distrusted({queue_of(options_.workspace), board_of(options_.workspace)});
+      if (!fault.empty()) {
+        fault_ = fault;
+        end("refused");
+      } else {
+        introduce_myself();
+        note_stops(*board);
+      }
+      if (fault.empty() && board->seen.contains(facts_.name)) {
         if (seen_at_ == 0) busy_at_ = now;
         seen_at_ = now;
+        if (board->stay.contains(facts_.name)) busy_at_ = now;
         if (!ending()) take_grants(*board);
       }
     }
@@ -145,6 +161,10 @@ class Worker {
     timer_.async_wait([this](boost::system::error_code error) {
       if (!error) look();
     });
+  }
+
+  std::string distrusted(std::initializer_list<fs::path> paths) const {
+    return options_.is_shared ? "" : distrust(paths);
   }
 
   // Not before there is a board: without one, this may be a folder that no service sees. Of a new workspace the board
@@ -266,6 +286,10 @@ class Worker {
   // Does nothing while what it needs is not seen here.
   void start(const std::string& id, Claimed& mine) {
     const bool is_late = steady_seconds() - mine.since > kLateFor;
+    std::error_code unreachable;
+    if (fs::exists(options_.workspace.run(id).attempt(mine.attempt) / kEndedFile, unreachable)) {
+      fail("the service has given this attempt up before it began");  // this machine slept
+    }
     std::optional<Grant> grant = read_grant(options_.workspace.run(id), mine.attempt);
     if (!grant && is_late) fail("{} is damaged, or not seen on {}", grant_file(id, mine.attempt), facts_.host);
     if (!grant) return;
@@ -279,7 +303,11 @@ class Worker {
     mine.grace_seconds = grant->program.grace_seconds;
     mine.lock = folder_ / "locks" / fmt::format("{}-{}-{}", facts_.name, id, mine.attempt);
     const RunDirectory work = make_work_folder(options_.workspace, *grant, facts_.name, mine.lock);
-    grant->program.path = fs::absolute(options_.workspace.root() / grant->program.path);
+    const fs::path program = grant->program.path = fs::absolute(options_.workspace.root() / grant->program.path);
+    const RunDirectory run = options_.workspace.run(id);
+    const std::string fault = distrusted({run.root(), run.attempt(mine.attempt),
+                                          run.attempt(mine.attempt) / kGrantFile, program.parent_path(), program});
+    if (!fault.empty()) fail("{} (on {}; or start workers with --shared)", fault, facts_.host);
     launcher_.start({.id = id,
                      .folder = fs::absolute(work.root()),
                      .needs = grant->needs,

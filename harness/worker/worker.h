@@ -9,7 +9,7 @@
 //   4. When the attempt has ended, it tells the service the checksums of the files that say how.
 //
 // It ends when its time is nearly over (it stops its attempts first, with checkpoints), when it is asked to (SIGTERM,
-// SIGINT, the same), when it had nothing to do for a minute, or when no service answers.
+// SIGINT, SIGHUP, SIGUSR1 and SIGUSR2, the same), when it had nothing to do for a minute, or when no service answers.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,10 @@ struct WorkerOptions {
   LocalLimits limits = {};
   std::string executor = kWorkers;  // whose runs it takes
   std::string job = {};             // of a cluster, that it is; see WorkerFacts
+  bool is_shared = false;           // it trusts whoever may write the workspace (grants/trust.h)
 };
 
-/// Returns when it has ended as above. UserError if it sees no board for two minutes, or the service does not see its
+/// Returns when it has ended as above. UserError if others may write the board; if it sees no board for two minutes, or the service does not see its
 /// file for ten.
 void work(const WorkerOptions& options);
 

@@ -302,7 +302,7 @@ TEST_F(WorkerLauncherTest, AnAttemptOfASilentWorkerIsGivenUp) {
   workers_.at("n1-1")->claimed(run(1).id(), 1);
   later();
   later(599);
-  EXPECT_THAT(launcher_->where(run(1).id()), HasSubstr("gives no sign of life"));
+  EXPECT_THAT(launcher_->where(run(1).id()), HasSubstr("n1-1 is silent for 9:59; the run is granted again after 10:00"));
   EXPECT_THAT(ended_, IsEmpty());
   later(2);
   ASSERT_TRUE(ended_.contains(run(1).id()));
@@ -551,6 +551,87 @@ TEST_F(WorkerLauncherTest, AWorkerThatHasSaidByeHasNothingMore) {
   EXPECT_THAT(board().seen, IsEmpty());
 }
 
+TEST_F(WorkerLauncherTest, WhatIsGrantedIsTakenOrSilentIsTold) {
+  const auto phase = [&] { return launcher_->standing_of(run(1).id()).phase; };
+  worker("n1-1");
+  start(1);
+  EXPECT_EQ(phase(), Phase::kGranted);
+  EXPECT_EQ(launcher_->standing_of(run(1).id()).executor, kWorkers);
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  later();
+  EXPECT_EQ(phase(), Phase::kRunning);
+  later(59);
+  EXPECT_EQ(phase(), Phase::kRunning);
+  later(1);
+  EXPECT_EQ(phase(), Phase::kSilent);
+  EXPECT_THAT(launcher_->standing_of(run(1).id()).waits_for, HasSubstr("n1-1 is silent for 1:00"));
+}
+
+TEST_F(WorkerLauncherTest, AsManyIdleWorkersStayAsRunsAreSilent) {
+  for (const char* name : {"n1-1", "n2-2", "n3-3", "n4-4"}) worker(name);
+  worker("n0-0", {}, "a100");
+  start(1);
+  claim(1, "n1-1");
+  workers_.at("n1-1")->claimed(run(1).id(), 1);
+  start(2);
+  claim(2, "n2-2");
+  workers_.at("n2-2")->claimed(run(2).id(), 1);
+  later();
+  EXPECT_THAT(board().stay, IsEmpty());
+  later(60);
+  for (const char* name : {"n0-0", "n2-2", "n3-3", "n4-4"}) workers_.at(name)->beat();
+  later();
+  EXPECT_THAT(board().stay, ElementsAre("n3-3")) << "one that is free, and of that executor";
+  workers_.at("n1-1")->beat();
+  later();
+  EXPECT_THAT(board().stay, IsEmpty());
+}
+
+TEST_F(WorkerLauncherTest, GrantsNothingToAWorkerWithoutTheSecretsOfARun) {
+  const Needs needs{.executor = kWorkers, .secrets = {"HF_TOKEN"}};
+  EXPECT_THAT(why_not(needs), HasSubstr("no worker is there; start one: HF_TOKEN=… tearless worker"));
+  worker("n1-1");
+  EXPECT_THAT(why_not(needs), HasSubstr("no worker has HF_TOKEN; start one: HF_TOKEN=… tearless worker"));
+  EXPECT_EQ(why_not(), "");
+  const WorkerFile having(folder_ / "queue/workers", {.name = "n2-2", .host = "n2", .secrets = {"A_KEY", "HF_TOKEN"}});
+  later();
+  EXPECT_EQ(why_not(needs), "");
+  start(1, needs);
+  EXPECT_THAT(board().grants.at(0).needs.secrets, ElementsAre("HF_TOKEN"));
+}
+
+TEST_F(ClusterTest, SubmitsNoFurtherJobsForSecretsThatTheNewestDidNotHave) {
+  const Needs needs{.executor = "a100", .secrets = {"HF_TOKEN"}};
+  launcher_->expect({{needs, 2}});
+  EXPECT_EQ(cluster_.waiting.size(), 1u);
+  worker("n1-1", {}, "a100");
+  launcher_->expect({{needs, 2}});
+  EXPECT_THAT(cluster_.waiting, IsEmpty());
+  EXPECT_THAT(why_not(needs), HasSubstr("its jobs have no HF_TOKEN in their environment"));
+}
+
+TEST_F(WorkerLauncherTest, AResultThatOthersMayHaveWrittenIsNotRecorded) {
+  for (const char* name : {"claimed", "work.n1-1"}) {
+    worker(fmt::format("n1-1"));
+    start(1);
+    const RunDirectory work = claim(1, "n1-1");
+    finish(work);
+    const fs::path folder = run(1).attempt(run(1).newest_attempt());
+    const fs::path bad = name == std::string("claimed") ? folder / name : work.root();
+    fs::permissions(bad, fs::perms::others_write, fs::perm_options::add);
+    report(1, "n1-1");
+    later();
+    ASSERT_TRUE(ended_.contains(run(1).id())) << name;
+    EXPECT_THAT(ended_.at(run(1).id()).fault, HasSubstr("chmod o-w " + bad.string())) << name;
+    EXPECT_FALSE(fs::exists(run(1).done())) << name;
+    fs::remove_all(run(1).root());
+    workers_.clear();
+    fs::remove_all(folder_ / "queue");
+    restart();
+  }
+}
+
 // --- machines that may be at fault -----------------------------------------------------------------------------------
 
 class BadMachineTest : public ClusterTest {
@@ -667,6 +748,24 @@ TEST_F(BadMachineTest, TwoRunsLeaveAMachineOutAndItIsNamed) {
   workers_.at("n2-2")->bye("idle");
   later();
   EXPECT_THAT(why_not(needs_), HasSubstr("2 jobs pending (Priority); n1 is left out"));
+}
+
+TEST_F(BadMachineTest, TheNextServiceLeavesItOutTooForTheRestOfTheTime) {
+  worker("n1-1", {}, "a100");
+  worker("n2-2", {}, "a100");
+  fail_on("n1-1", 1);
+  fail_on("n1-1", 2);
+  now_ = 5;  // of another machine's clock
+  restart_cluster();
+  later();
+  ASSERT_THAT(launcher_->notes(), SizeIs(1));
+  EXPECT_THAT(launcher_->notes()[0], HasSubstr("n1 is left out for 60 minutes: "));
+  later(3600);
+  EXPECT_THAT(launcher_->notes(), IsEmpty());
+  test::write_text(folder_ / "queue/blame.json", "{\"sealed\": true}");
+  restart_cluster();
+  later();
+  EXPECT_THAT(launcher_->notes(), IsEmpty()) << "a damaged file is none";
 }
 
 TEST_F(BadMachineTest, ARunThatGetsOnThereClearsIt) {

@@ -321,6 +321,26 @@ TEST_F(SlurmTest, AfterSoManyGpuHoursNothingMoreIsSubmitted) {
   EXPECT_THAT(cluster_.submissions(), SizeIs(3));
 }
 
+TEST_F(SlurmTest, TheHoursOfAJobThatIsRequeuedDoNotFall) {
+  executor_ = {.name = "cpu", .gres = "gpu:1", .workers = 1, .max_gpu_hours = 5};
+  begin();
+  waiting_[{.device = "cuda"}] = 1;
+  after(1);
+  run_all();
+  make_workers();
+  cluster_.jobs[0].seconds = 60;  // minutes here
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 1.0 of 5 GPU hours are used"));
+  cluster_.jobs[0].word = "PENDING";
+  cluster_.jobs[0].seconds = 0;
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 1.0 of 5 GPU hours are used"));
+  cluster_.jobs[0].word = "RUNNING";
+  cluster_.jobs[0].seconds = 5;
+  after(31);
+  EXPECT_THAT(slurm_->notes(), ElementsAre("cpu: 1.0 of 5 GPU hours are used")) << "the longest counts";
+}
+
 TEST_F(SlurmTest, RunsThatItNeverTrainsGetNoWorkers) {
   waiting_[{.device = "cuda"}] = 5;
   after(1);

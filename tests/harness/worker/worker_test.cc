@@ -128,9 +128,123 @@ TEST_F(WorkerTest, AWorkerThatIsAskedToEndStopsItsRunsWithCheckpoints) {
 
 TEST_F(WorkerTest, WhoseTimeIsNearlyOverTakesNothing) {
   ok({"submit", "grid.toml", "--executor", "workers"});
-  EXPECT_THAT(test::run(worker_command("4", {"--until", "59s"})).output, HasSubstr("ends: until"));
+  for (const char* until : {"59s", "90s", "1m", "1:30", "0-00:01:30"}) {
+    const test::Finished refused = test::run(worker_command("4", {"--until", until}));
+    EXPECT_EQ(refused.code, 2) << until;
+    EXPECT_THAT(refused.errors, HasSubstr("leaves no time to train")) << until;
+  }
+  for (const char* until : {"soon", "10", "1:30h", "1-", "-1:00"}) {
+    const test::Finished refused = test::run(worker_command("4", {"--until", until}));
+    EXPECT_EQ(refused.code, 2) << until;
+    EXPECT_THAT(refused.errors, HasSubstr("is no time such as 3h")) << until;
+  }
   EXPECT_EQ(rows().at(0).at("state"), "queued");
-  EXPECT_EQ(test::run(worker_command("4", {"--until", "soon"})).code, 2);
+  for (const char* until : {"1:30:00", "1-12:00:00", "2h"}) {
+    EXPECT_THAT(test::run(worker_command("0", {"--until", until})).output, HasSubstr("ends: idle")) << until;
+  }
+}
+
+TEST_F(WorkerTest, EndsWithCheckpointsByEachSignalThatASchedulerOrATerminalSends) {
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGINT}) {
+    write_slow_grid(80);
+    ok({"submit", "grid.toml", "--executor", "workers"});
+    test::Background worker(worker_command());
+    ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+    worker.signal(signal);
+    const test::Finished ended = worker.wait();
+    EXPECT_EQ(ended.code, 0) << signal;
+    EXPECT_THAT(ended.output, HasSubstr("ends: asked")) << signal;
+    EXPECT_TRUE(test::eventually([&] {
+      return std::ranges::any_of(runs(), [](const RunDirectory& run) {
+        const fs::path exit = run.attempt(1) / "exit.json";
+        return fs::exists(exit) && test::read_text(exit).find("\"code\":75") != std::string::npos;
+      });
+    })) << signal;
+    ok({"cancel", "last"});
+    ASSERT_TRUE(test::eventually([&] { return tearless({"delete", "last", "--yes"}).code == 0; }));
+  }
+}
+
+TEST_F(WorkerTest, OneThatNohupHasStartedOutlivesItsTerminal) {
+  test::Command nohup = worker_command("0");
+  nohup.arguments.insert(nohup.arguments.begin(), {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"});
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  test::Background worker(nohup);
+  ASSERT_TRUE(test::eventually([&] { return attempts() > 0; }));
+  worker.signal(SIGHUP);
+  EXPECT_THAT(worker.wait().output, HasSubstr("ends: idle"));
+}
+
+TEST_F(WorkerTest, RunsWaitForAWorkerThatHasTheirSecrets) {
+  std::ofstream(folder_ / "grid.toml", std::ios::app) << "[policy]\nenvironment = [\"HF_*\"]\n";
+  test::Command submit = command({"submit", "grid.toml", "--executor", "workers"});
+  submit.environment["HF_TOKEN"] = "hush";
+  EXPECT_EQ(test::run(submit).code, 0);
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("no worker is there; start one: HF_TOKEN=… tearless worker"));
+  test::Background without(worker_command("3"));
+  EXPECT_TRUE(test::eventually(
+      [&] { return ok({"status"}).output.find("no worker has HF_TOKEN; start one:") != std::string::npos; }));
+  EXPECT_EQ(without.wait().code, 0);
+  EXPECT_EQ(attempts(), 0) << "nothing was granted";
+  test::Command with = worker_command("2");
+  with.environment["HF_TOKEN"] = "hush";
+  EXPECT_EQ(test::run(with).code, 0);
+  ok({"wait", "last"});
+  expect_the_results_of_a_local_sweep();
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results")) {
+    const std::string text = entry.is_regular_file() ? test::read_text(entry.path()) : "";
+    EXPECT_THAT(text, Not(HasSubstr("hush"))) << entry.path();
+  }
+}
+
+// --- other people's files --------------------------------------------------------------------------------------------
+
+void let_write(const fs::path& path, fs::perms who) { fs::permissions(path, who, fs::perm_options::add); }
+
+TEST_F(WorkerTest, RefusesABoardThatOthersMayWrite) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  for (const char* name : {"queue", "queue/board"}) {
+    const fs::path path = folder_ / "results" / name;
+    let_write(path, fs::perms::others_write);
+    const test::Finished refused = test::run(worker_command());
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("can be written by anybody, who could have your user run anything: chmod o-w"));
+    EXPECT_EQ(attempts(), 0);
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::remove);
+  }
+  let_write(folder_ / "results/queue/board", fs::perms::others_write);
+  EXPECT_EQ(test::run(worker_command("2", {"--shared"})).code, 0);
+  ok({"wait", "last"});
+}
+
+TEST_F(WorkerTest, RefusesAProgramThatOthersMayWriteAndTheSweepSaysSo) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results/programs")) {
+    if (entry.is_regular_file()) let_write(entry.path(), fs::perms::others_write);
+  }
+  EXPECT_EQ(test::run(worker_command("2")).code, 0);
+  EXPECT_EQ(tearless({"wait", "last"}).code, 1);
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("chmod o-w"));
+  EXPECT_THAT(rows().at(0).at("state"), "queued");
+  for (const RunDirectory& run : runs()) EXPECT_FALSE(fs::exists(run.metrics())) << "nothing was trained";
+}
+
+TEST_F(WorkerTest, WhateverTheUmaskIsNobodyElseMayWriteWhatAWorkerTrusts) {
+  const auto with_umask_0 = [](test::Command made) {
+    made.arguments.insert(made.arguments.begin(), {"/bin/sh", "-c", "umask 0; exec \"$@\"", "sh"});
+    return made;
+  };
+  EXPECT_EQ(test::run(with_umask_0(command({"submit", "grid.toml", "--executor", "workers"}))).code, 0);
+  EXPECT_EQ(test::run(with_umask_0(worker_command())).code, 0);
+  ok({"wait", "last"});
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results")) {
+    const fs::path name = entry.path().filename(), above = entry.path().parent_path().filename();
+    const bool is_programs = above == "outputs" || above == "checkpoints" || name == "outputs" || name == "checkpoints" ||
+                             (entry.is_regular_file() && entry.path().parent_path().parent_path().filename() == "runs");
+    const fs::perms others = fs::perms::group_write | fs::perms::others_write;
+    if (is_programs || entry.is_symlink()) continue;
+    EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry;
+  }
 }
 
 // A daemon whose clock the test puts forward.
@@ -180,6 +294,30 @@ TEST_F(SilentWorkerTest, AfterAKillOfAWorkerItsRunsGoOnElsewhere) {
   EXPECT_EQ(second.wait().code, 0);
   ok({"wait", "last"});
   expect_the_results_of_a_local_sweep();
+}
+
+TEST_F(SilentWorkerTest, ASilentWorkersRunsAreSaidToBeSilentAndAServiceThatStopsNowEndsWithoutThem) {
+  test::Background first(worker_command());
+  ASSERT_TRUE(test::eventually([&] { return has_a_checkpoint(); }));
+  first.signal(SIGKILL);
+  first.wait();
+  test::write_text(folder_ / "clock", "70");
+  ASSERT_TRUE(test::eventually([&] { return ok({"status"}).output.find(" 2 silent") != std::string::npos; }));
+  const std::string status = ok({"status"}).output;
+  EXPECT_THAT(status, HasSubstr("is silent for 1:1"));
+  EXPECT_THAT(status, HasSubstr("the run is granted again after 10:00"));
+  EXPECT_THAT(status, Not(HasSubstr(" left")));
+  ok({"stop", "--now"});
+  std::future<test::Finished> submits = begin({"submit", "grid.toml"});
+  ::usleep(1'500'000);
+  EXPECT_FALSE(service_->has_ended());
+  test::write_text(folder_ / "clock", "140");  // a grace time of 30 s is over
+  EXPECT_TRUE(test::eventually([&] { return service_->has_ended(); }));
+  const test::Finished submitted = submits.get();
+  EXPECT_EQ(submitted.code, 0);
+  EXPECT_THAT(submitted.errors, HasSubstr("waits for the service (process "));
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("0 running")) << "the next service has taken over what the worker holds";
+  ok({"cancel", "last"});
 }
 
 // A machine that was cut off, and comes back while another one trains its runs.
@@ -268,13 +406,29 @@ TEST_F(WorkerTest, TheExecutorStaysWithTheSweepUntilAnotherIsNamed) {
     EXPECT_THAT(tearless({"submit", "grid.toml", "--executor", executor, "--executor-file", "moons.toml"}).errors,
                 HasSubstr("--executor-file moons.toml has no effect: name one of its sections"));
   }
+  EXPECT_THAT(ok({"plan", "grid.toml", "--executor", "workers"}).output,
+              HasSubstr("Next: tearless run grid.toml --executor workers\n"));
   ok({"submit", "grid.toml", "--executor", "none"});
   ok({"wait", "last"});
   EXPECT_EQ(rows().at(0).at("state"), "done");
 }
 
-TEST_F(WorkerTest, TakesNothingMoreWhileARunWaitsForFiles) {
-  const auto grant = [&](const std::string& settings, const std::map<std::string, RunFiles>& origins) {
+TEST_F(WorkerTest, WhatNoWorkerHasTakenIsTakenBackWhenTheSweepComesToThisMachine) {
+  ok({"submit", "grid.toml", "--executor", "workers"});
+  const WorkerFile silent(workers_of(workspace()), {.name = "n9-0a1b2c3d", .host = "n9", .cores = 1});
+  ASSERT_TRUE(test::eventually([&] { return attempts() > 0; })) << "granted";
+  const std::string status = ok({"status"}).output;
+  EXPECT_THAT(status, AllOf(HasSubstr(" granted"), HasSubstr(" 0 running"))) << "which is not running";
+  ok({"submit", "grid.toml", "--executor", "none"});
+  ok({"wait", "last"});
+  EXPECT_EQ(rows().at(0).at("state"), "done");
+}
+
+// Grants whose service is the test.
+class GrantedTest : public WorkerTest {
+ protected:
+  GrantedTest() { make_folders(workers_of(workspace())); }
+  RunDirectory grant(const std::string& settings, const std::map<std::string, RunFiles>& origins = {}) const {
     const RunDirectory run = workspace().run(run_id(settings));
     write_grant(run, {.id = run.id(),
                       .attempt = run.make_attempt(),
@@ -284,8 +438,38 @@ TEST_F(WorkerTest, TakesNothingMoreWhileARunWaitsForFiles) {
                       .needs = {},
                       .origins = origins});
     return run;
-  };
-  make_folders(workers_of(workspace()));
+  }
+};
+
+TEST_F(GrantedTest, AnAttemptThatWasGivenUpBeforeItBeganDoesNotBegin) {
+  const RunDirectory run = grant("a = 1\n", {{"1234", {.done = "not seen yet"}}});
+  write_board(board_of(workspace()), {});
+  test::Background worker(worker_command("30"));
+  ASSERT_TRUE(test::eventually([&] { return !entries_of(workers_of(workspace())).empty(); }));
+  const fs::path file = entries_of(workers_of(workspace()))[0].path();
+  write_board(board_of(workspace()),
+              {.seen = {file.stem()}, .grants = {{.id = run.id(), .attempt = 1, .needs = {.executor = kWorkers}}}});
+  ASSERT_TRUE(test::eventually([&] { return claimant_of(run, 1) == file.stem(); }));
+  end_grant(run, 1);
+  ASSERT_TRUE(test::eventually([&] { return test::read_text(file).find("given this attempt up") != std::string::npos; }));
+  EXPECT_FALSE(run.has_begun(1));
+  worker.signal(SIGTERM);
+  worker.wait();
+}
+
+TEST_F(GrantedTest, AnIdleWorkerStaysAsLongAsTheBoardWantsIt) {
+  write_board(board_of(workspace()), {});
+  test::Background worker(worker_command("1"));
+  ASSERT_TRUE(test::eventually([&] { return !entries_of(workers_of(workspace())).empty(); }));
+  const std::string name = entries_of(workers_of(workspace()))[0].path().stem();
+  write_board(board_of(workspace()), {.seen = {name}, .stay = {name}});
+  ::usleep(4'000'000);
+  EXPECT_FALSE(worker.has_ended());
+  write_board(board_of(workspace()), {.seen = {name}});
+  EXPECT_THAT(worker.wait().output, HasSubstr("ends: idle"));
+}
+
+TEST_F(GrantedTest, TakesNothingMoreWhileARunWaitsForFiles) {
   const RunDirectory late = grant("a = 1\n", {{"1234", {.done = "late"}}}), other = grant("a = 2\n", {});
   write_board(board_of(workspace()), {});
   test::Background worker(worker_command("30"));
