@@ -144,12 +144,13 @@ class Log {
   std::string kept_;
 };
 
-int serve(const DaemonOptions& options, const Globals& globals) {
+int serve(DaemonOptions options, const Globals& globals) {
   fault::begin(fault::kDaemon);
   std::signal(SIGPIPE, SIG_IGN);  // whoever reads its output may leave
   const Workspace workspace(globals.workspace);
   require_own(workspace);
   announce_if_new(workspace);
+  options.service.keep_in(workspace);
   std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store && options.detached) return kOk;  // the other one does the work
   if (!store) {
@@ -178,8 +179,9 @@ int serve(const DaemonOptions& options, const Globals& globals) {
   return kOk;
 }
 
-int serve_in_background(const DaemonOptions& options, const Globals& globals) {
+int serve_in_background(DaemonOptions options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
+  options.service.keep_in(workspace);
   const std::vector<std::string> arguments = options.service.arguments();
   const std::optional<ServiceFacts> before = facts_of_service(workspace);
   const ServiceFacts facts = require_service(workspace, {.arguments = arguments, .stays = true});

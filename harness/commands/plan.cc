@@ -133,10 +133,12 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
   return text;
 }
 
-const char* next_command(const Counts& counts, int64_t to_derive) {
-  if (counts[kToRun] + to_derive > 0) return "Next: tearless run";
-  return counts[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
-                              : "Nothing to run. Next: tearless table";
+void print_next(const Counts& counts, int64_t to_derive, const std::string& target, const ExecutorFlags& executor) {
+  const bool runs = counts[kToRun] + to_derive > 0;
+  const char* const next = runs                    ? "Next: tearless run"
+                           : counts[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
+                                                  : "Nothing to run. Next: tearless table";
+  print("{} {}{}\n", next, target, runs ? executor.words() : "");
 }
 
 /// What runs that are to be trained cost; nothing if there are none. `target` names them in a command.
@@ -158,7 +160,7 @@ void print_cluster_plan(const std::optional<ClusterPlan>& plan) {
 }
 
 void print_plan(const GridState& state, const Tally& tally, const std::optional<ClusterPlan>& cluster,
-                const Globals& globals) {
+                const ExecutorFlags& executor, const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = grid.words() + options_again(globals);
   print("{}\n\n", grid.title);
@@ -181,7 +183,7 @@ void print_plan(const GridState& state, const Tally& tally, const std::optional<
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
-  print("{} {}\n", next_command(tally.all, tally.to_derive), target);
+  print_next(tally.all, tally.to_derive, target, executor);
 }
 
 // --- JSON output ----------------------------------------------------------------------------------------------------
@@ -260,7 +262,7 @@ int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& g
     if (cluster) printed["executor"] = to_json(*cluster);
     print_json(printed);
   } else {
-    print_plan(state, tally, cluster, globals);
+    print_plan(state, tally, cluster, options.executor, globals);
   }
   for (const std::string& error : state.errors) notice(error);
   return state.errors.empty() ? kOk : kUsage;
@@ -342,7 +344,7 @@ void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluste
   print_work(plan.work, sizes_text(plan.states), target, globals);
   print_cluster_plan(cluster);
   if (plan.all[kRefused] > 0) return;  // the caller prints the errors; they must be corrected first
-  print("{} {}\n", next_command(plan.all, plan.to_derive), target);
+  print_next(plan.all, plan.to_derive, target, options.executor);
 }
 
 json paper_json(const PaperPlan& plan, const PlanOptions& options) {

@@ -140,10 +140,20 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
     const char* const between = tags.empty() || note.empty() ? "" : ": ";
     lines.push_back(fmt::format("  {}{}{}", fmt::join(tags, ", "), between, printable(note)));
   }
-  lines.push_back("  " + text_of(in));
+  // The database has them as running.
+  std::string states = text_of(in);
+  if (facts && facts->granted + facts->silent > 0) {
+    in[RunState::kRunning] -= facts->granted + facts->silent;
+    if (in[RunState::kRunning] <= 0) in.erase(RunState::kRunning);
+    states = text_of(in);
+    for (const auto& [runs, what] : {std::pair(facts->granted, "granted"), {facts->silent, "silent"}}) {
+      if (runs > 0) states += fmt::format("{}{} {}", states.empty() ? "" : ", ", runs, what);
+    }
+  }
+  lines.push_back("  " + states);
   if (facts && facts->ended() < facts->total) lines.push_back("  " + summary_of(*facts));
   if (lost.updates > 0) lines.push_back("  lost: " + text_of(lost));
-  const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
+  const bool unfinished = in.contains(RunState::kQueued) || !running.empty();
   if (unfinished && sweep.state != SweepState::kActive) {
     lines.push_back(fmt::format("  {}{}", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason));
   } else if (facts && !facts->reason.empty()) {
@@ -162,8 +172,9 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
 // About the process that holds the workspace.
 Lines who_works(const std::optional<ServiceFacts>& facts) {
   if (!facts) return {"Another tearless is writing to this workspace."};
-  Lines lines = {fmt::format("A tearless {} works here (process {}, since {}).", facts->stays ? "daemon" : "service",
-                             facts->pid, local_time(facts->started_at))};
+  Lines lines = {fmt::format("A tearless {} works here (process {}, since {}){}.",
+                             facts->stays ? "daemon" : "service", facts->pid, local_time(facts->started_at),
+                             facts->arguments.empty() ? "" : " with " + shell_words(facts->arguments))};
   for (const DeviceFacts& device : facts->devices) lines.push_back("  " + summary_of(device));
   for (const std::string& note : facts->notes) lines.push_back("  " + note);
   return lines;

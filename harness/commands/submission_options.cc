@@ -3,10 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/memory_size.h"
 #include "base/print.h"
+#include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/number_option.h"
@@ -24,6 +27,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kLimitsFile = "limits.json";
+
 /// Takes away the results of those of the submission's runs that `flags` ask to train again. Tells how many.
 void discard_results(const Workspace& workspace, const Submission& submission, const SubmissionFlags& flags,
                      const ServiceStart& start) {
@@ -32,11 +37,14 @@ void discard_results(const Workspace& workspace, const Submission& submission, c
   const Only again(submission.grid, all ? std::vector<std::string>() : flags.again, "--again");
   const std::unique_ptr<const Store> store = Store::open_reader(workspace);
   std::vector<std::string> ids;
+  std::set<std::string> seen;  // two rows of a grid may be one run
   for (const Run& run : submission.sweep.runs) {
-    if (!store || !store->run(run.id)) continue;
+    if (!store || !store->run(run.id) || seen.contains(run.id)) continue;
     const bool named = !flags.again.empty() && again.admits(run.coordinates, run.seed);
     const bool stale = flags.retrain_stale && !store->result_of(run.id, submission.now).stale.empty();
-    if (named || stale) ids.push_back(run.id);
+    if (!named && !stale) continue;
+    seen.insert(run.id);
+    ids.push_back(run.id);
   }
   if (ids.empty()) return notice("no run is to be trained once more: none is meant, or none has been trained");
   request(workspace, {.name = "delete", .runs = ids}, start);
@@ -126,7 +134,16 @@ std::optional<Executor> ExecutorFlags::executor() const {
   return find_executor(name, file.empty() && name != kWorkers ? default_executor_file() : fs::path(file));
 }
 
-std::string SubmissionFlags::words() const { return option_words("--part", parts) + option_words("--set", set); }
+std::string SubmissionFlags::words() const {
+  return option_words("--part", parts) + option_words("--set", set) + executor.words();
+}
+
+std::string ExecutorFlags::words() const {
+  const auto one = [](const char* option, const std::string& value) {
+    return value.empty() ? "" : option_words(option, {value});
+  };
+  return one("--executor", name) + one("--executor-file", file);
+}
 
 Workspace SubmissionFlags::workspace(const Globals& globals) const {
   const Workspace workspace(globals.workspace);
@@ -162,16 +179,45 @@ SubmissionOptions SubmissionFlags::options() const {
   return options;
 }
 
-void ServiceFlags::add_to(CLI::App& app) {
-  app.add_option("--jobs", limits.jobs,
-                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
-      ->check(whole_number_from(1));
+void ServiceFlags::add_limits_to(CLI::App& app) {
+  const auto note = [this](const std::string&) { is_typed_ = true; };
+  CLI::Option* const jobs = app.add_option("--jobs", limits.jobs,
+                 "runs at the same time on the CPU (default, and 0: as many as the cores allow for their threads); kept "
+                 "for the workspace, with --runs-per-gpu and --pin, until one of them is typed again")
+      ->check(whole_number_from(0))
+      ->each(note);
   app.add_option("--runs-per-gpu", limits.runs_per_gpu,
                  "runs at the same time on each GPU, as far as its memory allows (default: 1); results do not depend "
                  "on it")
-      ->check(whole_number_from(1));
+      ->check(whole_number_from(1))
+      ->each(note);
   app.add_flag("--pin", limits.pin,
-               "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");
+               "bind each run on the CPU to cores of its own, as many as their threads take; only where nothing else "
+               "runs on the machine")
+      ->excludes(jobs)
+      ->each(note);
+}
+
+void ServiceFlags::keep_in(const Workspace& workspace) {
+  const fs::path file = workspace.root() / kLimitsFile;
+  const nlohmann::json typed = {{"jobs", limits.jobs}, {"runs_per_gpu", limits.runs_per_gpu}, {"pin", limits.pin}};
+  const nlohmann::json kept = read_sealed(file).value_or(nlohmann::json::object());
+  if (is_typed_ && typed != kept) {
+    make_folders(workspace.root());
+    write_atomically(file, sealed(typed));
+  }
+  if (is_typed_) return;
+  try {
+    limits.jobs = kept.value("jobs", 0);
+    limits.runs_per_gpu = kept.value("runs_per_gpu", 0);
+    limits.pin = kept.value("pin", false);
+  } catch (const nlohmann::json::exception&) {
+    fail("{} is damaged; delete it", file.string());
+  }
+}
+
+void ServiceFlags::add_to(CLI::App& app) {
+  add_limits_to(app);
   app.add_option("--devices", limits.declared_devices,
                  "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
   app.add_option(
@@ -194,7 +240,7 @@ std::vector<std::string> ServiceFlags::arguments() const {
 }
 
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals) {
-  if (flags.arguments().empty() || flags.arguments() == service.arguments) return;
+  if (!flags.are_typed() || flags.arguments() == service.arguments) return;
   notice(
       fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
                   "was started with others; to change them: tearless stop{}, then this command again",
@@ -225,7 +271,17 @@ std::vector<Submission> prepare_submissions(const std::vector<std::string>& file
   }
   require_willing_cluster(flags.workspace(globals), wanted);
   std::vector<Submission> submissions;
-  for (const fs::path& grid : grids) submissions.push_back(prepare_submission(grid, globals.engine, wanted));
+  for (const fs::path& grid : grids) {
+    SubmissionOptions options = wanted;
+    fs::path engine = globals.engine;
+    options.priority = flags.priority;
+    if (const std::string taken = take_typed_before(flags.workspace(globals), grid, options, engine); !taken.empty()) {
+      notice(fmt::format("{}: {}, as it was typed for its last sweep{}", grid.string(), taken,
+                         flags.executor.name.empty() && !options.executor.empty() ? " (--executor none ends it)" : ""));
+    }
+    if (flags.priority) options.priority.reset();
+    submissions.push_back(prepare_submission(grid, engine, options));
+  }
   return submissions;
 }
 
@@ -240,6 +296,9 @@ nlohmann::json hand_over(const Workspace& workspace, const std::vector<Submissio
   for (const Submission& submission : submissions) {
     notice_other_environment(submission.sweep.policy, working);
     discard_results(workspace, submission, flags, start);
+    if (const auto& environment = submission.sweep.policy.environment) {
+      submit.secrets.merge(secrets_in(own_variables(), *environment));
+    }
     submit.sweeps.push_back(submission.sweep.id);
   }
   return request(workspace, submit, start).at("submitted");

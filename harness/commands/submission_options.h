@@ -25,6 +25,8 @@ struct ExecutorFlags {
   void add_to(CLI::App& app, const char* meaning);
   /// Unset if none is named, or kNoExecutor. UserError if there is no such executor.
   std::optional<Executor> executor() const;
+  /// " --executor a100 --executor-file f": those that were given, for a command to type next.
+  std::string words() const;
 };
 
 /// Of `run` and `submit`.
@@ -48,7 +50,8 @@ struct SubmissionFlags {
   SubmissionOptions options() const;
   /// Where the runs are: a workspace of their own with --smoke.
   Workspace workspace(const Globals& globals) const;
-  /// " --part table2 --set train.max_epochs=10": those that say which runs are meant, for a command to type next.
+  /// " --part table2 --set train.max_epochs=10 --executor a100": those that say which runs are meant and where they are
+  /// trained, for a command to type next.
   std::string words() const;
 };
 
@@ -62,14 +65,24 @@ void add_set_option(CLI::App& app, std::vector<std::string>& set);
 std::vector<Submission> prepare_submissions(const std::vector<std::string>& files, const SubmissionFlags& flags,
                                             const SubmissionOptions& wanted, const Globals& globals);
 
-/// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
+/// Of `run`, `submit`, `resume`, `wait` and `daemon`: they take effect if the command starts the service.
 struct ServiceFlags {
   LocalLimits limits;
   std::string on_end;
 
   void add_to(CLI::App& app);
+  /// --jobs, --runs-per-gpu and --pin alone.
+  void add_limits_to(CLI::App& app);
   /// The command line that gives these flags.
   std::vector<std::string> arguments() const;
+  /// Keeps --jobs, --runs-per-gpu and --pin for the workspace's next services if one of them was typed; else takes what
+  /// is kept.
+  void keep_in(const Workspace& workspace);
+  /// One of the flags was given.
+  bool are_typed() const { return is_typed_ || !on_end.empty() || !limits.declared_devices.empty(); }
+
+ private:
+  bool is_typed_ = false;
 };
 
 /// Prints a sentence if flags are given and a service that was started with others does the work.

@@ -21,7 +21,9 @@ int submit(const SubmitOptions& options, const Globals& globals) {
       prepare_submissions(options.grids, options.submission, options.submission.options(), globals);
   const Workspace workspace = options.submission.workspace(globals);
   for (Submission& submission : submissions) write_submission(workspace, submission);
-  const nlohmann::json answers = hand_over(workspace, submissions, options.submission, options.service, globals);
+  ServiceFlags service = options.service;
+  service.keep_in(workspace);
+  const nlohmann::json answers = hand_over(workspace, submissions, options.submission, service, globals);
   if (globals.json) {
     print_json({{"sweeps", answers}});
     return kOk;

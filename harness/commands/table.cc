@@ -32,6 +32,7 @@ std::vector<std::string> scores_compared(const Grid& grid) {
 int print_table(const PrintOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
+  const bool is_final = options.is_final || archive_of(globals.workspace);  // in which nothing is trained
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
     add_defined_scores(state.grid, state.results);
@@ -41,7 +42,7 @@ int print_table(const PrintOptions& options, const Globals& globals) {
       const auto* spec = std::get_if<TableSpec>(&view.spec);
       if (!spec) continue;
       tables.push_back(fill(state.grid, view.title, *spec, state.results.rows, options_again(globals), note,
-                            options.is_final ? Notes::kFinal : Notes::kAll));
+                            is_final ? Notes::kFinal : Notes::kAll));
     }
   }
   options.write(render(tables, format, options.formulas, options.width()));

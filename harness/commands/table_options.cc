@@ -1,12 +1,16 @@
 #include "harness/commands/table_options.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/csv_option.h"
 #include "harness/commands/submission_options.h"
 #include "harness/grid/paper.h"
@@ -48,12 +52,35 @@ TableFormat TableOptions::chosen_format(const Globals& globals) const {
   return chosen;
 }
 
+namespace {
+
+// In an archive nothing is trained: a grid of which it lacks runs is meant as another layout of what it has.
+void say_what_an_archive_has(const std::filesystem::path& file, const std::vector<GridState>& states,
+                             const Globals& globals) {
+  if (!archive_of(globals.workspace)) return;
+  const auto lacks_runs = [](const GridState& state) {
+    return std::ranges::any_of(state.results.rows, [](const Row& row) { return !row.result.state; });
+  };
+  const std::unique_ptr<const Store> store = require_store(globals);
+  const std::vector<Sweep> sweeps = store->sweeps();
+  if (std::ranges::none_of(states, lacks_runs) || sweeps.empty()) return;
+  std::vector<std::string> names;
+  for (const Sweep& sweep : sweeps) names.push_back(sweep.id);
+  notice(fmt::format("the archive lacks runs of {}; it has {}. To print that as the file lays it out: tearless table {} "
+                     "--layout {}{}",
+                     file.string(), fmt::join(names, ", "), shell_word(sweeps.front().id), shell_word(file.string()),
+                     options_again(globals)));
+}
+
+}  // namespace
+
 std::vector<GridState> ViewOptions::states(const Globals& globals) const {
   const std::optional<std::filesystem::path> file =
       words.size() == 1 && layout.empty() ? grid_as_it_is_now(words) : std::nullopt;
   std::vector<GridState> states;
   if (file) {
     states = look_up_all(grids_in(*file, parts), {}, globals, WithoutProgram::kUseSweep);
+    say_what_an_archive_has(*file, states, globals);
   } else {
     if (!parts.empty()) fail("--part {}: name the file that lists the grids, too", parts.front());
     states.push_back(look_up_sweep(words, globals, layout));

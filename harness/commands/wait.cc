@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/submission_options.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/start.h"
 #include "harness/store/selectors.h"
@@ -72,9 +73,10 @@ std::string sentence_of(const Left& left, const Selection& chosen, const Workspa
   return longest && chosen.runs.empty() ? fmt::format("{} · {} left", text, duration_text(longest)) : text;
 }
 
-int wait(const std::vector<std::string>& words, const Globals& globals) {
+int wait(const std::vector<std::string>& words, ServiceFlags service, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const Selection chosen = select_or_last(*require_store(globals), words);
+  if (service.are_typed()) service.keep_in(workspace);
   double said = steady_seconds();
   while (true) {
     const auto began = std::chrono::steady_clock::now();
@@ -102,7 +104,9 @@ Action command_wait(CLI::App& app, const Globals& globals) {
   const auto words = std::make_shared<std::vector<std::string>>();
   app.add_option("what", *words,
                  "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
-  return [words, &globals] { return wait(*words, globals); };
+  const auto service = std::make_shared<ServiceFlags>();
+  service->add_limits_to(app);
+  return [words, service, &globals] { return wait(*words, *service, globals); };
 }
 
 }  // namespace tearless::harness

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/sealed_json.h"
 #include "base/time.h"
+#include "base/words.h"
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/grid_state.h"
@@ -17,6 +18,7 @@
 #include "harness/results/result_set.h"
 #include "harness/runs/environment.h"
 #include "harness/store/program_copies.h"
+#include "harness/store/selectors.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
 
@@ -85,16 +87,6 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
-// Of a sweep that is new, or whose folder is damaged, it has none.
-void take_executor_before(const Workspace& workspace, Sweep& sweep) {
-  const nlohmann::json about = read_sealed(workspace.sweep(sweep.id) / "sweep.json").value_or(nlohmann::json::object());
-  const nlohmann::json policy = about.value("policy", nlohmann::json::object());
-  const nlohmann::json executor = policy.value("executor", nlohmann::json());
-  if (!executor.is_string()) return;
-  sweep.policy.executor = executor.get<std::string>();
-  sweep.policy.executor_section = policy.value("executor_section", nlohmann::json());
-}
-
 // A name that means something else already could not be typed.
 void require_free_name(const Store& store, const Sweep& sweep) {
   if (sweep.name.empty()) return;
@@ -150,6 +142,37 @@ std::unique_ptr<const Store> sound_store(const Workspace& workspace) {
 
 }  // namespace
 
+std::string take_typed_before(const Workspace& workspace, const fs::path& grid_file, SubmissionOptions& options,
+                              fs::path& engine) {
+  const std::unique_ptr<const Store> store = sound_store(workspace);
+  std::optional<Sweep> newest;
+  for (const Sweep& sweep : store ? store->sweeps() : std::vector<Sweep>()) {
+    const bool is_later = !newest || sweep.submission.newest > newest->submission.newest;
+    if (is_of_grid(sweep, grid_file) && is_later) newest = sweep;
+  }
+  if (!newest) return "";
+  std::string taken;
+  if (options.executor.empty() && !newest->policy.executor.empty()) {
+    options.executor = newest->policy.executor;
+    options.executor_section = newest->policy.executor_section;
+    taken += " --executor " + shell_word(options.executor);
+    if (const auto hours = options.executor_section.find("max_gpu_hours"); hours != options.executor_section.end()) {
+      taken += fmt::format(" --max-gpu-hours {}", hours->get<double>());
+    }
+  }
+  const std::string before = typed_engine_of(workspace, newest->id);
+  if (engine.empty() && !before.empty()) {
+    engine = before;
+    taken += " --engine " + shell_word(before);
+  }
+  options.engine = engine.empty() ? "" : fs::absolute(engine).lexically_normal().string();
+  if (!options.priority && newest->priority != 0) {
+    options.priority = newest->priority;
+    taken += fmt::format(" --priority {}", newest->priority);
+  }
+  return taken.empty() ? "" : taken.substr(1);
+}
+
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
   Submission submission{.grid = load_grid(grid_file, options.set),
                         .grid_text = submitted_text(read_file(grid_file), options.set),
@@ -187,8 +210,10 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
            .policy = policy_of(options, grid.policy),
            .scores = scores,
            .tags = all_tags(grid.tags, options.tags),
-           .note = options.note.empty() ? grid.note : options.note};
+           .note = options.note.empty() ? grid.note : options.note,
+           .engine = options.engine};
   submission.now = program.now();
+  submission.priority = options.priority;
   if (!probe.identity.empty()) sweep.stamp["identity"] = probe.identity;
   sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;
@@ -203,12 +228,16 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
-  if (sweep.policy.executor.empty()) take_executor_before(workspace, sweep);
   if (sweep.policy.executor == kNoExecutor) sweep.policy.executor.clear();
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);
+  const bool is_new = !std::filesystem::exists(workspace.sweep(sweep.id) / "sweep.json");
   freeze_sweep(workspace, sweep, submission.grid_text);
+  if (is_new && submission.priority) {
+    log_event(workspace, sweep.id, "priority",
+              {{"priority", *submission.priority}, {"text", std::to_string(*submission.priority)}});
+  }
 }
 
 }  // namespace tearless::harness

@@ -21,6 +21,7 @@ struct Submission {
   Probe program;          // its devices, too
   Sweep sweep;
   ProgramNow now = {};  // the same program, as results are compared with it
+  std::optional<int64_t> priority = {};  // as in SubmissionOptions
 };
 
 /// What is asked for besides the grid.
@@ -37,9 +38,17 @@ struct SubmissionOptions {
   std::optional<double> stall_minutes = {};
   std::optional<int> grace_seconds = {};
   std::optional<int64_t> memory_bytes = {};
-  std::string executor = {};  // of the policy; "": the one that the sweep had
+  std::string executor = {};  // of the policy
   nlohmann::json executor_section = {};
+  std::string engine = {};               // --engine, absolute; "": none was typed
+  std::optional<int64_t> priority = {};  // of a sweep that is new, for which none was typed
 };
+
+/// What a user types with `submit` and says nothing of the runs holds for the grid file's next sweeps, too: where
+/// `options` has no executor, or `engine` is empty, those of its newest sweep are taken, and its priority. Returns what
+/// was taken, as options: "--executor a100 --priority 3"; "" if nothing was.
+std::string take_typed_before(const Workspace& workspace, const std::filesystem::path& grid_file,
+                              SubmissionOptions& options, std::filesystem::path& engine);
 
 /// The word for this machine where an executor is named.
 inline constexpr const char* kNoExecutor = "none";
@@ -51,7 +60,7 @@ Submission prepare_submission(const std::filesystem::path& grid_file, const std:
 
 /// UserError if a view names a score that none of the grid's runs has, as far as those that are done show, and for a
 /// name that another sweep has or a run's id begins with.
-/// Takes the name and the executor that the sweep had if it is to have no others. Copies the training program to the
+/// Takes the name that the sweep had if it is to have no other. Copies the training program to the
 /// workspace (frozen_program.h), has the sweep use the copy, and writes the sweep's folder, from which a service reads
 /// it. Does not touch the database.
 void write_submission(const Workspace& workspace, Submission& submission);

@@ -66,6 +66,13 @@ std::optional<RunState> state_in(const std::string& word) {
   }
 }
 
+// Such as one that is to be tried again, and whose sweep was paused because several crashed alike.
+bool failed_last(const RunRecord& run) {
+  return run.state == RunState::kQueued &&
+         (run.failure == FailureClass::kCrashed || run.failure == FailureClass::kStalled ||
+          run.failure == FailureClass::kOutOfMemory);
+}
+
 // One word that narrows down sweeps.
 struct Condition {
   std::string word;
@@ -83,7 +90,9 @@ std::optional<Condition> condition_in(const std::string& word) {
     return Condition{word, "place", holds, /*has_meaning=*/false};
   }
   if (const auto state = state_in(word)) {
-    const auto holds = [state](const RunRecord& run, int64_t) { return run.state == *state; };
+    const auto holds = [state](const RunRecord& run, int64_t) {
+      return run.state == *state || (state == RunState::kFailed && failed_last(run));
+    };
     return Condition{word, "state", holds, /*has_meaning=*/true};
   }
   if (!is_label_word(word)) return std::nullopt;

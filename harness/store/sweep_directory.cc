@@ -121,6 +121,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   if (sweep.scores) about["scores"] = *sweep.scores;
   if (!sweep.tags.empty()) about["tags"] = sweep.tags;
   if (!sweep.note.empty()) about["note"] = sweep.note;
+  if (!sweep.engine.empty()) about["engine"] = sweep.engine;
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -164,9 +165,18 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .priority = 0,
             .scores = std::move(scores),
             .tags = about.value("tags", std::vector<std::string>()),
-            .note = about.value("note", "")};
+            .note = about.value("note", ""),
+            .engine = about.value("engine", "")};
   } catch (const json::exception& error) {
     fail_damaged(workspace.sweep(id), error);
+  }
+}
+
+std::string typed_engine_of(const Workspace& workspace, const std::string& sweep) {
+  try {
+    return read_sweep_head(workspace, sweep).engine;
+  } catch (const UserError&) {
+    return "";
   }
 }
 

@@ -183,6 +183,35 @@ TEST_F(DaemonTest, AnIdleServiceOfOtherOptionsGivesWayAndABusyOneSaysThatTheyHav
   ok({"wait", "all"});
 }
 
+TEST_F(DaemonTest, LimitsThatWereTypedAreKeptForLaterServicesUntilOthersAreTyped) {
+  const auto most_at_once = [&] {  // of the runs, by the times of their attempts
+    int most = 0, now = 0;
+    std::string log = service_log();
+    for (std::smatch match; std::regex_search(log, match, std::regex("  (started|done|queued again)")); log = match.suffix())
+      most = std::max(most, now += match[1] == "started" ? 1 : -1);
+    return most;
+  };
+  write_grid("\"succeed\"", 50);
+  ok({"submit", "grid.toml", "--jobs", "1"});
+  EXPECT_THAT(ok({"status"}).output, HasSubstr(" with --jobs 1."));
+  kill_service();
+  ok({"wait"});
+  EXPECT_EQ(most_at_once(), 1) << "the next service has the limit";
+  EXPECT_THAT(ok({"status"}).output, HasSubstr(" with --jobs 1."));
+  for (const char* command : {"submit", "run"}) ok({command, "other.toml"});
+  EXPECT_EQ(most_at_once(), 1) << "whichever command starts it";
+  ok({"resume", "last", "--runs-per-gpu", "3"});
+  EXPECT_THAT(ok({"status"}).output, AllOf(HasSubstr(" with --runs-per-gpu 3."), Not(HasSubstr("--jobs"))));
+  ok({"wait", "last", "--jobs", "0"});
+  ok({"submit", "grid.toml"});
+  EXPECT_THAT(ok({"status"}).output, Not(HasSubstr(" with ")));
+  const test::Finished both = tearless({"submit", "grid.toml", "--jobs", "1", "--pin"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.errors, AllOf(HasSubstr("--pin"), HasSubstr("--jobs")));
+  test::write_text(folder_ / "results/limits.json", "{\"jobs\": \"two\"}");
+  EXPECT_THAT(tearless({"submit", "grid.toml"}).errors, HasSubstr("limits.json is damaged; delete it"));
+}
+
 TEST_F(DaemonTest, AServiceThatACommandStartedBecomesADaemonWithoutLosingARun) {
   ok({"submit", "grid.toml"});
   RunDirectory some("");

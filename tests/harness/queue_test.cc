@@ -53,6 +53,67 @@ class QueueTest : public ServedRunTest {
   }
 };
 
+TEST_F(QueueTest, WhatWasTypedHoldsForTheNextSweepOfTheFileToo) {
+  fs::copy_file(test::program("fake-engine"), folder_ / "engine");
+  const auto with_seeds = [&](const char* seeds) {
+    std::string grid = test::read_text(folder_ / "grid.toml");
+    test::write_text(folder_ / "grid.toml", std::regex_replace(grid, std::regex("seeds = \\d+"), std::string("seeds = ") + seeds));
+  };
+  const auto newest = [&] { return json::parse(ok({"status", "last", "--json"}).output).at("sweeps").at(0); };
+  ok({"submit", "grid.toml", "--executor", "workers", "--engine", "engine", "--priority", "3"});
+  with_seeds("3");
+  const test::Finished second = ok({"submit", "grid.toml"});
+  EXPECT_THAT(second.errors, HasSubstr("grid.toml: --executor workers --engine " + (folder_ / "engine").string() +
+                                       " --priority 3, as it was typed for its last sweep (--executor none ends it)"));
+  EXPECT_EQ(newest().at("priority"), 3);
+  EXPECT_THAT(ok({"status", "last"}).output, HasSubstr("no worker is there"));
+  const auto typed = json::parse(test::read_text(folder_ / "results/sweeps" / newest().at("id").get<std::string>() / "sweep.json"));
+  EXPECT_EQ(typed.at("engine"), (folder_ / "engine").string());
+  EXPECT_THAT(ok({"submit", "other.toml"}).errors, Not(HasSubstr("as it was typed"))) << "another file";
+  with_seeds("4");
+  EXPECT_THAT(ok({"submit", "grid.toml", "--executor", "none", "--priority", "1"}).errors, Not(HasSubstr("--priority")));
+  EXPECT_EQ(newest().at("priority"), 1);
+  with_seeds("5");
+  EXPECT_THAT(ok({"submit", "grid.toml"}).errors, AllOf(HasSubstr("--priority 1"), Not(HasSubstr("--executor"))));
+  ok({"cancel", "all"});
+}
+
+// Two rows are one run where an axis has no effect.
+TEST_F(QueueTest, WhatIsDoneForEachRowIsDoneOnceToItsRun) {
+  test::write_text(folder_ / "twice.toml",
+                   "[set]\n\"fake.updates\" = 3\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
+                   "set = {}\n[axis]\n\"model.kind\" = [\"x\", \"y\"]\n");
+  queue("twice.toml");
+  for (const std::vector<std::string>& request :
+       {std::vector<std::string>{"cancel", "twice.toml"}, {"submit", "twice.toml"}, {"pause", "twice.toml"},
+        {"resume", "twice.toml"}, {"cancel", "twice.toml"}, {"submit", "twice.toml"}}) {
+    ok(request);
+  }
+  free_the_daemon();
+  ok({"wait", "twice.toml"});
+  EXPECT_THAT(ok({"submit", "twice.toml", "--again", "all"}).errors, HasSubstr("2 runs to be trained again"));
+  ok({"wait", "twice.toml"});
+  ok({"delete", "1-4", "twice.toml", "--yes"});
+  ok({"submit", "twice.toml"});
+  ok({"wait", "twice.toml"});
+  EXPECT_EQ(runs().size(), 2u);
+  EXPECT_EQ(ok({"submit", "other.toml"}).code, 0) << "the service is alive";
+}
+
+TEST_F(QueueTest, ARunThatCanNeverStartHereIsHeldOnceThoughTwoRowsAreThatRun) {
+  has_daemon_ = true;
+  test::write_text(folder_ / "gpu.toml",
+                   "[set]\n\"run.device\" = \"cuda\"\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
+                   "set = {}\n");
+  test::Command daemon = command({"daemon", "--background"});
+  daemon.environment["TEARLESS_NVML"] = "/nonexistent";
+  ASSERT_EQ(test::run(daemon).code, 0);
+  for (int i = 0; i < 2; ++i) {
+    ok({"submit", "gpu.toml"});
+    EXPECT_EQ(json::parse(ok({"--json", "runs", "gpu.toml"}).output).at(0).at("state"), "held");
+  }
+}
+
 TEST_F(QueueTest, ASubmissionOrARunOfAQueuedSweepKeepsItsPlaceAndPriorityAndSaysSo) {
   queue("grid.toml");
   ok({"submit", "other.toml"});
