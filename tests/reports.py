@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """reports.py [--bin FOLDER] [--only NAME]… [REPORT]: small cases of other people's files and bug reports, each a folder
-of $TEARLESS_SHARED/field4 (default: ../shared beside the checkout) with a README: command, expected, got.
+of field4 or field5 in $TEARLESS_SHARED (default: ../shared beside the checkout) with a README: command, expected, got.
 
-FOLDER: where the programs are; default: $TEARLESS_BIN, else build/bin. NAME: a folder of field4. REPORT: results as
+FOLDER: where the programs are; default: $TEARLESS_BIN, else build/bin. NAME: such a folder. REPORT: results as
 JUnit XML. Prints `ok` or `FAIL` for each case, of the latter with what was typed and seen; the exit code is 1 if any
 fails.
 """
@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools"))
 import junit_report  # noqa: E402
 
-FIELD = pathlib.Path(os.environ.get("TEARLESS_SHARED", ROOT.parent / "shared")) / "field4"
+SHARED = pathlib.Path(os.environ.get("TEARLESS_SHARED", ROOT.parent / "shared"))
+FIELDS = [SHARED / "field4", SHARED / "field5"]
 REPORTS = []
 
 
@@ -35,6 +36,11 @@ class Report(typing.NamedTuple):
     name: str  # of the folder
     claim: typing.Callable  # takes a Case
     engine: bool
+
+
+def field_of(name):
+    """The field that has the case; None if none has."""
+    return next((field for field in FIELDS if (field / name).exists()), None)
 
 
 def report(name, engine=False):
@@ -65,8 +71,10 @@ class Case:
 
     def __init__(self, name, programs, scratch):
         self.scratch, self.folder, self.typed = scratch, scratch / name, ""
-        shutil.copytree(FIELD / name, self.folder)
-        shutil.copy(FIELD / "prog.py", scratch)
+        field = field_of(name)
+        shutil.copytree(field / name, self.folder)
+        for program in field.glob("*.py"):
+            shutil.copy(program, scratch)
         for path in [self.folder, *self.folder.iterdir()]:
             path.chmod(path.stat().st_mode | 0o200)
         (self.folder / "tools").symlink_to(ROOT / "tools")
@@ -444,13 +452,133 @@ def an_overlong_line_is_named_before_the_training(case):
     case.expect_untrained()
 
 
+# --- archives -------------------------------------------------------------------------------------
+
+
+@report("copy_xz")
+def an_archive_is_a_tar_gz_whatever_its_name_promises(case):
+    case.ok("tearless run grid.toml --workspace w")
+    for ending in ("tar.xz", "tar.bz2", "tar.zst", "txz"):
+        case.expect_match(r"ends in \.tar\.gz", case.refused(f"tearless copy r.{ending} --workspace w"))
+        case.expect(not (case.folder / f"r.{ending}").exists(), f"r.{ending} was made")
+
+
+@report("repacked")
+def an_archive_that_another_tar_has_packed_is_read(case):
+    case.ok("tearless run grid.toml --workspace w")
+    case.ok("tearless copy r.tar.gz --workspace w")
+    table = case.ok("tearless table last --workspace r.tar.gz")
+    case.ok("mkdir x; tar xzf r.tar.gz -C x")
+    for form in ("gnu", "pax", "ustar", "oldgnu"):
+        case.ok(f"rm -f again.tar.gz; tar czf again.tar.gz --format={form} -C x runs sweeps")
+        case.expect(case.ok("tearless table last --workspace again.tar.gz") == table, f"{form}: another table")
+
+
+# --- the grid as a language -----------------------------------------------------------------------
+
+
+@report("head_dim")
+def a_variable_of_the_grid_is_no_setting(case):
+    grid = (case.folder / "grid.toml").read_text()
+    (case.folder / "grid.toml").write_text(grid.replace("head_dim = [", "\"$head_dim\" = [")
+                                           .replace("/ head_dim", "/ $head_dim"))
+    case.expect_match(r"^all .*4$", case.ok("tearless plan grid.toml --workspace w"))
+
+
+@report("copied_text")
+def texts_are_copied_and_joined(case):
+    case.expect_match(r"^all .*4$", case.ok("tearless plan grid.toml --workspace w"))
+    case.expect_match(r"^all .*2$", case.ok("tearless plan name.toml --workspace w"))
+    case.ok("tearless run grid.toml --workspace w")
+    case.ok("tearless run name.toml --workspace w")
+    texts = [file.read_text() for file in case.runs("run.toml")]
+    for kind in ("my_normalize", "gym_normalize"):
+        alike = [text for text in texts if f'env.obs_filter = "{kind}"' in text]
+        case.expect(len(alike) == 2 and all(f'evaluation.obs_filter = "{kind}"' in text for text in alike),
+                    f"{kind} is not copied")
+    for name in ("batch-of-1", "batch-of-3"):
+        case.expect(sum(f'name = "{name}"' in text for text in texts) == 1, f"no run has the name {name}")
+
+
+@report("random_search")
+def a_sample_of_a_large_product_is_drawn(case):
+    text = case.ok("tearless plan grid.toml --workspace w")
+    case.expect_match(r"30 of 17,?810,?400", text)
+    case.expect(case.ok("tearless plan grid.toml --workspace w") == text, "another sample each time")
+
+
+@report("too_many_heads")
+def conditions_compare(case):
+    case.expect_match(r"left out .*too many heads", case.ok("tearless plan grid.toml --workspace w"))
+
+
+@report("seml_override")
+def a_sub_grids_own_values_of_a_common_axis_are_a_condition(case):
+    case.expect_match(r"when = \{ subgrid = ", case.refused("tearless plan grid.toml --workspace w"))
+
+
+@report("names_1e_3")
+def a_number_in_another_spelling_is_the_same_label(case):
+    case.ok("tearless run grid.toml --workspace w")
+    text = case.ok("tearless table grid.toml --workspace w")
+    case.expect("small" in text and "large" in text, "the names are not in the table")
+
+
+# --- corpora of other tools -----------------------------------------------------------------------
+
+
+@report("numbers_for_bytes", engine=True)
+def numbers_that_stand_for_bytes_are_noticed(case):
+    case.ok("python3 make.py")
+    looks = r"numbers"
+    case.expect_match(looks, case.run("tearless-engine prepare base.toml").text)
+    case.expect_match(looks, case.run("tearless plan grid.toml --workspace w").text)
+    (case.folder / "raw.toml").write_text((case.folder / "base.toml").read_text().replace('.txt"', '.txt.raw"'))
+    raw = case.run("tearless-engine prepare raw.toml")
+    case.expect(raw.code == 0 and "numbers" not in raw.text, "the bytes themselves are no list of numbers")
+
+
+@report("missing_blank", engine=True)
+def a_missing_empty_line_is_named(case):
+    case.ok("python3 gen.py")
+    case.expect_match(r"missing_blank\.conllu:9: .*empty line", case.run("tearless-engine prepare missing_blank.toml").text)
+
+
+@report("test_without_xpos", engine=True)
+def a_test_set_without_the_tags_is_refused(case):
+    case.ok("python3 gen.py")
+    done = case.run("tearless-engine prepare xpos_missing.toml")
+    case.expect(done.code == 2, "it is taken")
+    case.expect_match(r'data\.tags = "coarse"', done.text)
+
+
+# --- workers --------------------------------------------------------------------------------------
+
+
+@report("until_1m")
+def a_worker_without_time_says_so(case):
+    case.ok("tearless submit grid.toml --executor workers --workspace w")
+    case.expect_match(r"--until 1m leaves no time", case.refused("tearless worker --workspace w --until 1m"))
+    case.ok("tearless cancel last --workspace w")
+
+
+@report("worker_hup")
+def a_closed_terminal_stops_a_workers_runs(case):
+    case.ok("tearless submit grid.toml --executor workers --workspace w")
+    done = case.run("tearless worker --workspace w --until 1h & p=$!; "
+                    "while ! ls w/runs/*/attempts/*/start.json >/dev/null 2>&1; do sleep 0.2; done; "
+                    "kill -HUP $p; wait $p; echo $?")
+    case.expect_match(r"ends: asked\n0$", done.out)
+    case.ok("tearless cancel last --workspace w")
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 
 def tried(each, programs):
     """A kind of result as JUnit has it ("": passed), and what was seen."""
-    if not (FIELD / each.name).exists():
-        return "skipped", f"needs field4/{each.name} in $TEARLESS_SHARED or ../shared"
+    if not field_of(each.name):
+        return "skipped", f"needs the folder {each.name} of field4 or field5 in $TEARLESS_SHARED or ../shared"
     if each.engine and not (programs / "tearless-engine").exists():
         return "skipped", "needs tearless-engine beside tearless"
     with tempfile.TemporaryDirectory(prefix="reports-", ignore_cleanup_errors=True) as scratch:
@@ -479,8 +607,8 @@ def main():
     reports = [each for each in REPORTS if not chosen.only or each.name in chosen.only]
     reports.sort(key=lambda each: not each.engine)  # the longest first
     results = []
-    if not FIELD.exists():
-        reason = "needs field4 in $TEARLESS_SHARED or ../shared"
+    if not any(field.exists() for field in FIELDS):
+        reason = "needs field4 and field5 in $TEARLESS_SHARED or ../shared"
         print(f"reports: nothing was tried: {reason}")
         results = [(each.name, each.claim.__name__, "skipped", reason) for each in reports]
         reports = []

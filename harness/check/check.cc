@@ -395,7 +395,10 @@ Finding finding_of(const Cell& cell, const PublishedNumber& published) {
     finding.verdict = failures < cell.expected ? ClaimVerdict::kCannotTell : ClaimVerdict::kContradicted;
     finding.reason = fmt::format("{}/{} failed", failures, cell.expected);
   } else {
-    finding.verdict = std::abs(*finding.estimate) <= tolerance ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+    // 50.00 − 49.9 is no more than 0.1, though not in binary fractions.
+    const double rounding = 1e-12 * std::max(std::abs(*mean), std::abs(published.value.get<double>()));
+    const bool is_inside = std::abs(*finding.estimate) <= tolerance + rounding;
+    finding.verdict = is_inside ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
   }
   return finding;
 }

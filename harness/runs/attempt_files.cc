@@ -103,14 +103,15 @@ std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
   return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "cuda_device", "");
 }
 
-Variables environment_of(const RunDirectory& run, int64_t attempt) {
+SubmittedEnvironment environment_of(const RunDirectory& run, int64_t attempt) {
   const json record = record_in(run.attempt(attempt) / "start.json");
-  const json recorded = record.value("environment", json::object());
-  Variables variables;
-  for (const auto& [name, value] : recorded.items()) {
-    if (value.is_string()) variables[name] = value.get<std::string>();
+  try {
+    return json{{"names", json::array()},
+                {"variables", record.value("environment", json::object())},
+                {"secrets", record.value("secrets", json::array())}};
+  } catch (const json::exception&) {  // another program's
+    return {};
   }
-  return variables;
 }
 
 std::vector<int> cores_of(const RunDirectory& run, int64_t attempt) {
@@ -160,6 +161,33 @@ std::string machine_of(const AttemptRecord& attempt) {
   std::string machine = attempt.device + ", " + attempt.processor;
   if (!attempt.arithmetic.empty()) machine += ", " + attempt.arithmetic;
   return machine;
+}
+
+size_t kinds_in(const std::set<std::string>& machines) {
+  constexpr std::string_view kBetween = ", ";
+  const auto parts_of = [&](const std::string& machine) {
+    std::vector<std::string> parts;
+    for (size_t begin = 0; begin < machine.size();) {
+      const size_t end = std::min(machine.find(kBetween, begin), machine.size());
+      if (end > begin) parts.push_back(machine.substr(begin, end - begin));
+      begin = end + kBetween.size();
+    }
+    return parts;
+  };
+  // They are some of the other's, in its order.
+  const auto lacks_parts_of = [&](const std::string& one, const std::string& other) {
+    const std::vector<std::string> known = parts_of(one), all = parts_of(other);
+    auto at = all.begin();
+    for (const std::string& part : known) {
+      at = std::find(at, all.end(), part);
+      if (at == all.end()) return false;
+      ++at;
+    }
+    return known.size() < all.size();
+  };
+  return std::ranges::count_if(machines, [&](const std::string& one) {
+    return std::ranges::none_of(machines, [&](const std::string& other) { return lacks_parts_of(one, other); });
+  });
 }
 
 std::string program_file_of(const RunDirectory& run, int64_t attempt) {

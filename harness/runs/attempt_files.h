@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +75,7 @@ GrantEnd grant_end_of(const RunDirectory& run, int64_t attempt);
 /// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);
 /// The variables that an attempt has from its submission (runs/environment.h).
-Variables environment_of(const RunDirectory& run, int64_t attempt);
+SubmittedEnvironment environment_of(const RunDirectory& run, int64_t attempt);
 /// The cores that the attempt is bound to; empty if it is not.
 std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 
@@ -87,6 +88,10 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
 
 /// What the last bits of an attempt's numbers depend on besides settings and build: device, processor and arithmetic.
 std::string machine_of(const AttemptRecord& attempt);
+
+/// The number of kinds in a set of machine_of(). A text of which a part is not known (an attempt was killed before it had
+/// written it) is no kind beside another that may be the same.
+size_t kinds_in(const std::set<std::string>& machines);
 
 /// file_hash() of the training program when the attempt began, by its start.json; "": unknown.
 std::string program_file_of(const RunDirectory& run, int64_t attempt);

@@ -10,6 +10,13 @@
 
 namespace tearless::harness {
 
+/// What an attempt that has begun for the service is doing.
+enum class Phase {
+  kRunning,
+  kGranted,  // no worker has taken it yet
+  kSilent,   // its worker gives no sign of life
+};
+
 struct Progress {
   std::string id;
   std::string label;                        // coordinates and seed, label_of()
@@ -22,7 +29,8 @@ struct Progress {
   double updates_per_second = 0;            // of this attempt; 0: not known yet
   std::optional<double> tokens_per_second;  // from measured.json
   bool stopping = false;                    // it was asked to stop
-  std::string waits_for = {};               // Launcher::waits_for()
+  Phase phase = Phase::kRunning;
+  std::string waits_for = {};  // what keeps it from getting on, or from ending, one sentence; ""
 
   /// Updates the fields with metrics that were read at time `now` (seconds of a steady clock). Call it with none, too,
   /// from the start of an attempt on: the first report then has a speed.

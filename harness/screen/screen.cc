@@ -212,7 +212,10 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
     loss.cells.push_back(run.loss ? fmt::format("{:.4g}", *run.loss) : "");
     dev.cells.push_back(run.dev_score && run.dev_name == dev_name ? fmt::format("{:.4g}", *run.dev_score) : "");
     speed.cells.push_back(speed_text({run}));
-    left.cells.push_back(run.stopping ? "stopping" : duration_text(run.seconds_left()));
+    left.cells.push_back(run.phase == Phase::kGranted  ? "granted"
+                         : run.phase == Phase::kSilent ? "silent"
+                         : run.stopping                ? "stopping"
+                                                       : duration_text(run.seconds_left()));
   }
   const std::vector<Part> parts = differing_parts(running);
   const size_t wanted = std::min(widest(joined(parts, running.size())), kMinLabel);

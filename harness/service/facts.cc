@@ -22,6 +22,7 @@ void to_json(nlohmann::json& j, const Progress& progress) {
        {"tokens_per_second", progress.tokens_per_second},
        {"seconds_left", progress.seconds_left()},
        {"stopping", progress.stopping},
+       {"phase", progress.phase},
        {"waits_for", progress.waits_for}};
 }
 
@@ -37,6 +38,7 @@ void from_json(const nlohmann::json& j, Progress& progress) {
   j.at("updates_per_second").get_to(progress.updates_per_second);
   j.at("tokens_per_second").get_to(progress.tokens_per_second);
   j.at("stopping").get_to(progress.stopping);
+  j.at("phase").get_to(progress.phase);
   j.at("waits_for").get_to(progress.waits_for);
 }
 
@@ -85,14 +87,15 @@ std::string summary_of(const SubmissionFacts& facts) {
 }
 
 std::string summary_of(const SweepFacts& facts) {
-  std::string text =
-      fmt::format("{} of {} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
+  std::string text = fmt::format("{} of {} ended, {} running", facts.ended(), facts.total, facts.running);
+  if (facts.granted > 0) text += fmt::format(", {} granted", facts.granted);
+  if (facts.silent > 0) text += fmt::format(", {} silent", facts.silent);
+  text += fmt::format(", {} waiting", facts.waiting);
   if (facts.held > 0) text += fmt::format(", {} held", facts.held);
-  if (const std::string speed = speed_text(facts.attempts); !speed.empty()) text += " · " + speed;
   if (facts.seconds_left && facts.running > 0) {
-    text += fmt::format(" · {} left", duration_text(facts.seconds_left));
-    if (facts.untimed > 0) text += fmt::format(", without {} not timed yet", counted(facts.untimed, "run"));
+    text += fmt::format(" · {}{} left", facts.untimed > 0 ? "over " : "", duration_text(facts.seconds_left));
   }
+  if (const std::string speed = speed_text(facts.attempts); !speed.empty()) text += " · " + speed;
   return text;
 }
 

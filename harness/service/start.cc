@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/output.h"
+#include "base/print.h"
 #include "base/sys.h"
 #include "base/utf8.h"
 #include "harness/children/child.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr int kBetweenWaits = 50;  // milliseconds
 constexpr int kMaxWaits = 40;      // tries until a service that is starting or ending answers or is gone
+constexpr int kLooksInSilence = 20;  // at a service that ends, before a sentence says so
 constexpr int kMaxStarts = 10;     // of services that were killed before they answered
 
 std::string everything_from(int fd) {
@@ -110,9 +112,12 @@ std::optional<ServiceFacts> facts_of_own_service(const Workspace& workspace) {
 
 ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how) {
   require_own(workspace);
-  for (int starts = 0, waits = 0; starts < kMaxStarts;) {
+  for (int starts = 0, waits = 0, looks = 0; starts < kMaxStarts;) {
     if (const auto facts = facts_of_service(workspace)) {
       if (!facts->ends && !must_give_way(*facts, how)) return *facts;
+      if (++looks == kLooksInSilence) {
+        notice(fmt::format("waits for the service (process {}) to end: it was asked to, and its runs stop first", facts->pid));
+      }
       if (!facts->ends) ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
       waits = 0;
     } else if (!has_writer(workspace) || ++waits > kMaxWaits) {

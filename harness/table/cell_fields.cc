@@ -1,6 +1,7 @@
 // The fields of a cell in CSV and JSON, and what they say of it.
 #include <algorithm>
 
+#include "harness/runs/attempt_files.h"
 #include "harness/statistics/stats.h"
 #include "harness/table/table.h"
 
@@ -59,8 +60,8 @@ constexpr CellField kFields[] = {
 }  // namespace
 
 int Cell::mixed() const {
-  size_t kinds = std::max({trained_on.size(), trained_by.size(), measured_on.size()});
-  for (const auto& [derivation, machines] : derived_on) kinds = std::max(kinds, machines.size());
+  size_t kinds = std::max({kinds_in(trained_on), trained_by.size(), kinds_in(measured_on)});
+  for (const auto& [derivation, machines] : derived_on) kinds = std::max(kinds, kinds_in(machines));
   return kinds > 1 ? static_cast<int>(kinds) : 0;
 }
 

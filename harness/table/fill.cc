@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "harness/grid/layout.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/runs/measured.h"
 #include "harness/statistics/stats.h"
 #include "harness/table/by_score.h"
@@ -165,7 +166,7 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     if (spec.fail_below && compared && *compared < *spec.fail_below) {
       cell.below += !diverged;  // one that diverged is not counted twice
       end_as(diverged ? Cell::End::kDiverged : Cell::End::kBelow);
-    } else if (!value || cell.measured_on.size() > 1) {
+    } else if (!value || kinds_in(cell.measured_on) > 1) {
       end_as(diverged ? Cell::End::kDiverged : Cell::End::kScoreless);
       if (diverged) continue;
       ++cell.scoreless;

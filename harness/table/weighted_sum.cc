@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "harness/runs/attempt_files.h"
 #include "harness/statistics/rounding.h"
 
 namespace tearless::harness {
@@ -96,7 +97,7 @@ Cell weighted_sum(const Terms& terms) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);
     }
   }
-  if (sum.measured_on.size() <= 1) {
+  if (kinds_in(sum.measured_on) <= 1) {
     add_values(terms, sum);
     add_ends(terms, sum);
   } else {

@@ -56,6 +56,17 @@ TEST_F(Selectors, RunsByTheBeginningOfTheirIds) {
   EXPECT_THAT(refusal({"aa"}), HasSubstr("could be any of 2 runs: aa01, aa02"));
 }
 
+TEST_F(Selectors, FailedIsAlsoARunWhoseLastAttemptCrashedAndThatWaits) {
+  EXPECT_THAT(runs({"failed", "norm"}), ElementsAre("ab03"));
+  for (const auto& [run, failure] : {std::pair("aa01", FailureClass::kCrashed), {"ac04", FailureClass::kStopped}}) {
+    store_->move(run, RunState::kQueued, RunState::kRunning);
+    store_->move(run, RunState::kRunning, RunState::kQueued, failure, "why");
+  }
+  store_->set_sweep_state("norm-11111111", SweepState::kPaused, "3 runs crashed alike");
+  EXPECT_THAT(runs({"failed", "norm"}), ElementsAre("aa01", "ab03"));
+  EXPECT_THAT(runs({"queued", "norm"}), ElementsAre("aa01", "aa02", "ac04"));
+}
+
 TEST_F(Selectors, RunsByPlaceStateAndAxisOfTheNamedSweepOrTheNewest) {
   EXPECT_THAT(runs({"1"}), ElementsAre("bb01"));
   EXPECT_THAT(runs({"norm", "2-3"}), ElementsAre("aa02", "ab03"));

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -304,6 +305,16 @@ TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
   const Figure binned = drawn(only + "bins = 2\n");  // 10 … 20, 20 … 30
   EXPECT_THAT(texts_of(binned.panels[0].lines[0].points), ElementsAre("15: 25 26 27 n=3", "25: 55 56 57 n=3"));
   EXPECT_THAT(binned.notes, Contains("Of each run, a point is the mean in one of 2 equal parts of x."));
+}
+
+TEST(Smoothed, BesideAValueThatIsNotFiniteAPointIsTheMeanOfTheOthers) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Curve curve = {{1, 1}, {2, 3}, {3, kInfinity}, {4, 8}, {5, 10}, {6, 12}};
+  const Curve smooth = smoothed(curve, 3);
+  for (const auto& [i, mean] : {std::pair(0, 2.0), {1, (1 + 3) / 2.0}, {3, (8 + 10) / 2.0}, {4, 10.0}, {5, 11.0}}) {
+    EXPECT_EQ(smooth[i].y, mean) << i;
+  }
+  EXPECT_TRUE(std::isinf(smooth[2].y)) << "the gap stays";
 }
 
 TEST(Binned, PartsAreEqualByTheirLogarithmsOnALogarithmicAxis) {

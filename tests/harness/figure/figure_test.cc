@@ -119,6 +119,12 @@ std::vector<std::string> texts_of(const std::vector<BandPoint>& points) {
   return texts;
 }
 
+TEST(LogScale, ThatBeginsAboveItsPowerOfTenHasTheTicksBetween) {
+  EXPECT_THAT(log_scale(3, 40, 8).ticks, ElementsAre(5, 10, 20));
+  EXPECT_THAT(log_scale(0.3, 4000, 5).ticks, ElementsAre(1, 10, 100, 1000));
+  EXPECT_NEAR(log_scale(3, 40, 8).low, std::log10(3), 1e-12);
+}
+
 TEST(Band, IsMeanLeastAndGreatestValueOfTheSeedsAtEachStep) {
   EXPECT_THAT(texts_of(range_of({curve_of({1, 4}, 10), curve_of({2, 0}, 10), curve_of({6, 5}, 10)})),
               ElementsAre("0: 1 3 6 n=3", "10: 0 3 5 n=3"));

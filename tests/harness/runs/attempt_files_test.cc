@@ -80,6 +80,18 @@ TEST(ReadAttempt, ItsLastCheckpointIsWhatTheNextOneFoundNotWhatIsThereNow) {
   EXPECT_EQ(read_attempt(run, 3).checkpoint, 9);
 }
 
+TEST(KindsOfMachines, APartThatIsNotKnownIsNoOtherKind) {
+  EXPECT_EQ(kinds_in({}), 0u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC, OpenBLAS 0.3"}), 1u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC, OpenBLAS 0.3", "cpu, EPYC"}), 1u) << "an attempt that was killed before it said so";
+  EXPECT_EQ(kinds_in({"cpu, EPYC, OpenBLAS 0.3", "cpu, , OpenBLAS 0.3", "cpu, "}), 1u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC, 2 threads", "cpu, EPYC, OpenBLAS 0.3, 2 threads"}), 1u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC, OpenBLAS 0.3", "cpu, EPYC, MKL 2024"}), 2u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC, OpenBLAS 0.3", "cpu, Xeon"}), 2u);
+  EXPECT_EQ(kinds_in({"cpu, EPYC 7763, OpenBLAS 0.3", "cpu, EPYC"}), 2u) << "the beginning of a part is another part";
+  EXPECT_EQ(kinds_in({"cpu, EPYC, 2 threads", "cpu, EPYC, 3 threads"}), 2u);
+}
+
 TEST(ReadMetrics, RecordsAtWhichByteEachLineBegins) {
   const test::TempFolder folder;
   const RunDirectory run(folder / "0123");

@@ -1,11 +1,14 @@
 // Tables of grids that are no plain product: what stands where a grid has no run, where runs repeat, and beside a
 // sample or settings of the command line.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "harness/grid/expand.h"
+#include "harness/statistics/power.h"
 #include "harness/table/table.h"
 #include "tests/support/paths.h"
 
@@ -19,7 +22,7 @@ using testing::Not;
 
 class GridForms : public testing::Test {
  protected:
-  /// Every run has the score 7; `id_of` says which runs are one.
+  /// Every run has the score 7, or that of score_of_; `id_of` says which runs are one.
   Table table_of(
       const std::string& text, const std::vector<std::string>& set = {},
       const std::function<std::string(const std::string& cell)>& id_of = [](const std::string& cell) { return cell; },
@@ -33,7 +36,7 @@ class GridForms : public testing::Test {
       row.run.seed = point.seed;
       row.run.local = local;
       row.result.state = RunState::kDone;
-      row.result.scores = {{"test.bleu", 7}};
+      row.result.scores = {{"test.bleu", score_of_(row.run.id, point.seed)}};
       for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
         row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
       }
@@ -51,6 +54,7 @@ class GridForms : public testing::Test {
   }
 
   test::TempFolder folder_;
+  std::function<double(const std::string& id, int64_t seed)> score_of_ = [](const std::string&, int64_t) { return 7; };
 };
 
 TEST_F(GridForms, APlaceWithoutRunsIsEmptyAndOneThatIsExcludedSaysSo) {
@@ -96,13 +100,26 @@ axis.d = [64]
   EXPECT_THAT(cells(table), ElementsAre("|7.00", "|7.00", "|7.00"));
 }
 
+constexpr const char* kTwoKinds =
+    "seeds = 2\n[axis]\nkind = [\"x\", \"y\"]\nlr = [0.1, 0.2]\n[table]\nrows = [\"kind\", \"lr\"]\n";
+// On runs of the kind x lr has no effect.
+std::string without_lr(const std::string& cell) {
+  const size_t lr = cell.find(", lr=");
+  return cell.starts_with("kind=x") ? cell.substr(0, lr) + cell.substr(cell.rfind(',')) : cell;
+}
+
+TEST_F(GridForms, TheNoteOfPowerCountsARepeatedCellOnce) {
+  score_of_ = [](const std::string& id, int64_t seed) { return seed == 1 ? 0 : id.starts_with("kind=x") ? 2 : 4; };
+  const Table table = table_of(kTwoKinds, {}, without_lr);
+  // Variances of the cells: 2, once, and 8, twice.
+  const double once = *detectable_difference(std::sqrt((2 + 8 + 8) / 3.0), 2),
+               twice = *detectable_difference(std::sqrt((2 + 2 + 8 + 8) / 4.0), 2);
+  EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("(two-sided, 5 %): {:.2f}", once))));
+  EXPECT_NE(fmt::format("{:.2f}", once), fmt::format("{:.2f}", twice));
+}
+
 TEST_F(GridForms, CellsWithTheRunsOfAnotherAreMarked) {
-  const auto without_lr = [](const std::string& cell) {
-    const size_t lr = cell.find(", lr=");
-    return cell.starts_with("kind=x") ? cell.substr(0, lr) + cell.substr(cell.rfind(',')) : cell;
-  };
-  const std::string text =
-      "seeds = 2\n[axis]\nkind = [\"x\", \"y\"]\nlr = [0.1, 0.2]\n[table]\nrows = [\"kind\", \"lr\"]\n";
+  const std::string text = kTwoKinds;
   const Table table = table_of(text, {}, without_lr);
   EXPECT_THAT(cells(table), ElementsAre("|7.00 ± 0.00", "|7.00 ± 0.00 ≡", "|7.00 ± 0.00", "|7.00 ± 0.00"));
   EXPECT_THAT(table.notes, Contains(HasSubstr("≡: the same runs")));
