@@ -560,7 +560,7 @@ TEST_F(Language, ASampleOfALargeGridIsDrawnWithoutAListing) {
   for (const Combination& run : runs_of(grid)) order.push_back(run.index);
   EXPECT_TRUE(std::ranges::is_sorted(order)) << "in the grid's order";
   std::string grown = kLarge;
-  grown.replace(grown.find("\"c\""), 3, "\"c\", \"d\"");
+  grown.replace(grown.find("\"a\""), 3, "\"d\", \"a\"");
   int kept = 0;
   for (const std::string& point : sample("count = 30", grown)) kept += few.contains(point);
   EXPECT_GE(kept, 15) << "a value that is added takes a quarter of them";
@@ -569,11 +569,14 @@ TEST_F(Language, ASampleOfALargeGridIsDrawnWithoutAListing) {
 
 TEST_F(Language, ASampleOfALargeGridFavoursNoValue) {
   std::map<std::string, int> times;
+  std::map<std::pair<uint32_t, uint32_t>, int> pairs;
   const Grid grid = load(std::string("sample = { count = 2400 }\n") + kLarge);
   for (const Combination& run : runs_of(grid)) {
     for (const size_t axis : {0, 1, 5}) ++times[grid.axes[axis].points[run.index[axis]].label];
+    ++pairs[{run.index[0], run.index[5]}];
   }
   EXPECT_EQ(times.size(), 9u);
+  for (const auto& [pair, count] : pairs) EXPECT_NEAR(count, 200, 5 * std::sqrt(200)) << "one axis by another";
   for (const auto& [label, count] : times) {
     const double expected = label.size() == 1 ? 800 : label.starts_with('m') ? 1200 : 600;
     EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << label;
