@@ -130,6 +130,22 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
   }
 }
 
+constexpr char kNoOption = '\x01';  // before a word that stands behind "--"
+
+// As CLI11 parses them, the last one first. It would forget the "--" behind a first word of the command.
+std::vector<std::string> reversed_words(int argc, char** argv, bool supervises) {
+  std::vector<std::string> words;
+  bool is_option = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (is_option && !supervises && word == "--")
+      is_option = false;
+    else
+      words.insert(words.begin(), is_option || !word.starts_with('-') ? word : kNoOption + word);
+  }
+  return words;
+}
+
 // The one sentence about a command line that could not be parsed. `command`: the innermost parser that took part.
 std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
   const std::string name = &command == &app ? "tearless" : "tearless " + command.get_name();
@@ -187,10 +203,12 @@ int run(int argc, char** argv) {
     subcommand->footer(
         CLI::Formatter().make_group("Options of every command", /*is_positional=*/false, of_all).substr(1));
     commands[subcommand] = {&command, command.define(*subcommand, globals)};
+    for (CLI::Option* option : subcommand->get_options([](const CLI::Option* one) { return one->get_positional(); }))
+      option->transform([](const std::string& word) { return word.starts_with(kNoOption) ? word.substr(1) : word; });
   }
   refuse_unknown_command(std::vector<std::string>(argv + 1, argv + argc));
   try {
-    app.parse(argc, argv);
+    app.parse(reversed_words(argc, argv, supervises));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const std::vector<CLI::App*> parsed = app.get_subcommands();

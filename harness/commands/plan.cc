@@ -239,7 +239,9 @@ json plan_json(const GridState& state, const Tally& tally) {
     plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
   }
   if (grid.sample)
-    plan["sample"] = {{"count", grid.sample->count}, {"seed", grid.sample->seed}, {"of", grid.sample->of}};
+    plan["sample"] = {{"count", grid.sample->count},
+                      {"seed", grid.sample->seed},
+                      {"of", grid.sample->of > 0 ? json(grid.sample->of) : json()}};
   plan["runs"] = json::array();
   for (const Row& row : state.results.rows) {
     json entry = {

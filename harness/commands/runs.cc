@@ -81,7 +81,10 @@ Columns chosen_scores(const RunList& list, const RunsOptions& options, bool all)
   }
   Columns chosen;
   if (!options.scores && names.empty()) return chosen;
-  for (const std::string& score : names_matching(names_in_list(options.scores.value_or(all ? "*" : "test.*")), names)) {
+  const bool has_default =
+      std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("test."); });
+  const std::string shown = options.scores.value_or(all || !has_default ? "*" : "test.*");
+  for (const std::string& score : names_matching(names_in_list(shown), names)) {
     const auto known = present.find(score);
     chosen.push_back(known == present.end() ? score_column(score) : known->second);
   }
@@ -237,9 +240,9 @@ Action command_runs(CLI::App& app, const Globals& globals) {
   app.add_option("--sort", options->sort, "sort by this score, setting, label or other column; -NAME: descending");
   app.add_option("--columns", options->columns,
                  "print these scores, settings, labels and other columns, separated by commas; * stands for any text");
-  app.add_option(
-      "--scores", options->scores,
-      "names, separated by commas, in which * stands for any text (default: test.*; with --csv and --json all)");
+  app.add_option("--scores", options->scores,
+                 "names, separated by commas, in which * stands for any text (default: test.*, or all where there is "
+                 "none; with --csv and --json all)");
   app.add_flag("--settings", options->settings, "print each setting in which the runs differ, too");
   app.add_flag("--derived", options->derived,
                "list derived runs beside their trained runs, too; their scores are shown with those anyway");

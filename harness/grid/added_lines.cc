@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/spelling.h"
 #include "base/words.h"
 #include "harness/grid/sections.h"
 
@@ -32,7 +33,11 @@ struct Lines {
   /// The line with these labels: one text with one axis, a list with several.
   size_t find(const toml::node& node, const std::string& key, const TableReader& reader) const {
     const std::vector<std::string> wanted = labels_in(node, key, reader.file());
-    const auto found = std::ranges::find(labels, wanted);
+    auto found = std::ranges::find(labels, wanted);
+    if (found == labels.end()) {
+      found = std::ranges::find_if(labels,
+                                   [&](const auto& line) { return std::ranges::equal(line, wanted, is_same_value); });
+    }
     if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
     std::vector<std::string> known;
     for (const auto& line : labels)

@@ -217,8 +217,20 @@ struct AxisLoader {
       return !point.when.empty() && point.when.front().key == kSubgridAxis && !point.when.front().has(*subgrid);
     };
     if (!subgrid || !std::ranges::all_of(found->points, is_of_others))
-      fail("{}: the axis {} is defined twice (first at {})", location, name, found->location);
+      fail("{}: the axis {} is defined twice (first at {}){}", location, name, found->location, advice_on(*found));
     return static_cast<size_t>(found - grid.axes.begin());
+  }
+
+  /// How an axis that all sub-grids have is restricted to the others.
+  std::string advice_on(const Axis& axis) const {
+    const std::vector<PointCondition>& when = axis.points.front().when;
+    if (!subgrid || grid.axes.front().points.size() == 1 || (!when.empty() && when.front().key == kSubgridAxis))
+      return "";
+    json others = json::array();
+    for (const AxisPoint& point : grid.axes.front().points) others.push_back(point.label);
+    others.erase(*subgrid);
+    return fmt::format("; for other values in this sub-grid, give the first when = {{ subgrid = {} }}",
+                       toml_value(others.size() == 1 ? others.front() : others));
   }
 
   void add(const std::string& name, size_t place, std::vector<AxisPoint> points, const std::string& location) {

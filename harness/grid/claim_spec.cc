@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/spelling.h"
 #include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/layout.h"
@@ -162,10 +163,7 @@ class CellReader {
       require_axis(axis, value);
       const std::vector<std::string> labels = labels_in(value, axis, reader_.file());
       if (labels.empty()) fail("{}: {} names no label; write one or more, or leave it out", at(value), axis);
-      for (const std::string& label : labels) {
-        require_label(axis, label, value);
-        filter.labels[axis].insert(label);
-      }
+      for (const std::string& label : labels) filter.labels[axis].insert(known_label(axis, label, value));
     }
     return filter;
   }
@@ -181,9 +179,10 @@ class CellReader {
 
   std::string at(const toml::node& node) const { return fmt::format("{}: {}", reader_.location(node), key_); }
 
-  void require_label(const std::string& axis, const std::string& label, const toml::node& node) const {
+  /// As the table has it.
+  std::string known_label(const std::string& axis, const std::string& label, const toml::node& node) const {
     const std::vector<std::string> known = lines_.labels_on(axis);
-    if (std::ranges::find(known, label) != known.end()) return;
+    if (const auto found = find_spelled(known, label); found != known.end()) return *found;
     fail("{}: the table has no \"{}\" on its axis {}{}; it has: {}", at(node), label, axis, did_you_mean(label, known),
          some_of(known, kMaxWords));
   }
@@ -192,8 +191,7 @@ class CellReader {
     require_axis(axis, node);
     const std::vector<std::string> labels = labels_in(node, axis, reader_.file());
     if (labels.size() != 1) fail("{}: {} needs one label here, and has {}", at(node), axis, labels.size());
-    require_label(axis, labels.front(), node);
-    return {axis, labels.front()};
+    return {axis, known_label(axis, labels.front(), node)};
   }
 
   /// By its label or its name in print, whichever axis it is of.
@@ -203,7 +201,7 @@ class CellReader {
     for (const std::string& axis : lines_.axes) {
       for (const std::string& label : lines_.labels_on(axis)) {
         const std::string in_print = name_of(lines_.grid.names, axis, label).text;
-        if (label == word || in_print == word) found.emplace_back(axis, label);
+        if (is_same_value(label, word) || in_print == word) found.emplace_back(axis, label);
         known.push_back(label);
         if (in_print != label) known.push_back(in_print);
       }

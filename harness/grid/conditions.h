@@ -17,9 +17,10 @@ namespace tearless::harness {
 /// Axis → index of its point: Combination::index, or the beginning of one.
 using PointIndex = std::span<const uint32_t>;
 
-/// Reads the key `when` of a section, { axis = label or value, setting = value }, where a list is alternatives; and the
-/// key `on_labels` of Grid::merged, axis → labels, which a person does not write. `earlier_axes`: of an axis, how many
-/// of the grid's first axes come before it; its conditions are on these. UserError for what is no value of an axis.
+/// Reads the key `when` of a section, { axis = label or value, setting = value or "> 8" }, where a list is
+/// alternatives, and the key `on_labels` of Grid::merged, axis → labels, which a person does not write. `earlier_axes`:
+/// of an axis, how many of the grid's first axes come before it; its conditions are on these. UserError for what is no
+/// value of an axis.
 std::vector<PointCondition> read_conditions(TableReader& reader, const Grid& grid,
                                             std::optional<size_t> earlier_axes = std::nullopt);
 

@@ -37,6 +37,12 @@ uint32_t standing_from(const Grid& grid, const std::vector<uint32_t>& index, siz
   return point;
 }
 
+std::vector<uint32_t> first_index(const Grid& grid) {
+  std::vector<uint32_t> index(grid.axes.size());
+  for (size_t axis = 0; axis < index.size(); ++axis) index[axis] = standing_from(grid, index, axis, 0);
+  return index;
+}
+
 /// Advances to the next combination, the last axis fastest. False after the last combination.
 bool advance(const Grid& grid, std::vector<uint32_t>& index) {
   for (size_t axis = index.size(); axis-- > 0;) {
@@ -81,19 +87,29 @@ std::set<std::string> words_of(const std::string& sentence) {
 
 }  // namespace
 
+bool can_be_listed(const Grid& grid) {
+  double most = 1;
+  for (const Axis& axis : grid.axes) most *= static_cast<double>(axis.points.size());
+  if (most <= static_cast<double>(kMaxCombinations)) return true;
+  if (std::ranges::none_of(grid.axes, &Axis::is_conditional)) return false;
+  std::vector<uint32_t> index = first_index(grid);
+  int64_t points = 1;
+  while (points <= kMaxCombinations && advance(grid, index)) ++points;
+  return points <= kMaxCombinations;
+}
+
 void for_each_point(const Grid& grid, const CombinationVisitor& visit) {
-  Combination combination;
-  combination.index.assign(grid.axes.size(), 0);
-  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    combination.index[axis] = standing_from(grid, combination.index, axis, 0);
-  }
-  combination.seed = grid.seeds.front();
+  Combination combination{.index = first_index(grid), .seed = grid.seeds.front()};
   do {
     visit(combination, exclusion_of(grid, combination));
   } while (advance(grid, combination.index));
 }
 
 void for_each_cell(const Grid& grid, const CombinationVisitor& visit) {
+  if (grid.sample && !grid.sample->drawn.empty()) {
+    for (const std::vector<uint32_t>& index : grid.sample->drawn) visit({index, grid.seeds.front()}, nullptr);
+    return;
+  }
   const PointHash hash(grid);
   for_each_point(grid, [&](const Combination& cell, const Exclusion* excluded) {
     if (excluded || !grid.sample || hash(cell.index) <= grid.sample->highest) visit(cell, excluded);
@@ -112,6 +128,10 @@ void for_each_combination(const Grid& grid, const CombinationVisitor& visit) {
 }
 
 std::string drawn_text(const Sample& sample) {
+  if (sample.of == 0) {
+    return fmt::format("{} of more than {} points, drawn at random with seed {}", sample.count, kMaxCombinations,
+                       sample.seed);
+  }
   return fmt::format("{} of {} points, drawn at random with seed {}", std::min(sample.count, sample.of), sample.of,
                      sample.seed);
 }
@@ -143,9 +163,7 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts, const std::s
     }
     const size_t axis = grid.axis_index(name, option);
     const std::vector<std::string> labels = labels_of(grid.axes[axis]);
-    auto it = std::find(labels.begin(), labels.end(), label);
-    if (it == labels.end())
-      it = std::ranges::find_if(labels, [&](const auto& one) { return is_same_value(one, label); });
+    auto it = find_spelled(labels, label);
     if (it == labels.end() && label == "-") it = std::ranges::find(labels, kAbsentLabel);
     if (it == labels.end()) {
       fail("{}: the axis {} has no value \"{}\"{}; it has: {}", option, name, label, did_you_mean(label, labels),
@@ -200,9 +218,13 @@ RunSpec materialise(const Grid& grid, const Combination& combination, const Deri
   spec.settings[grid.seed_key] = combination.seed;
   spec.folders.erase(grid.seed_key);
   try {
-    add_computed(grid, spec.settings);
+    add_computed(grid, spec.settings, spec.folders);
   } catch (const UserError& error) {
     fail("{} (in the run {})", error.what(), describe_combination(grid, combination));
+  }
+  for (const std::string& variable : grid.variables) {
+    spec.settings.erase(variable);
+    spec.folders.erase(variable);
   }
   const auto derive = [&](const Derivation& one) {
     auto& settings = spec.derived.emplace_back();
@@ -225,22 +247,27 @@ std::string describe_combination(const Grid& grid, const Combination& combinatio
   return fmt::format("{}, seed {}", describe_cell(grid, combination), combination.seed);
 }
 
-const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
-                               const std::string& sentence) {
+const std::string* refused_location(const Grid& grid, const Combination& combination, const std::string& key,
+                                    const std::string& sentence) {
   const std::set<std::string> named = words_of(sentence);
   for (const Computed& one : grid.computed) {
-    if (one.key == key) return &one.written;
+    if (one.key == key) return &one.written.location;
   }
-  const Setting* varied = nullptr;
+  const std::string* varied = nullptr;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    for (const auto& [name, setting] : grid.axes[axis].points[combination.index[axis]].set) {
-      if (name == key) return &setting;
-      if (!varied && named.contains(name)) varied = &setting;
+    const AxisPoint& point = grid.axes[axis].points[combination.index[axis]];
+    for (const auto& [name, setting] : point.set) {
+      if (name == key) return &setting.location;
+      if (!varied && named.contains(name)) varied = &setting.location;
+    }
+    for (const std::string& name : point.unset) {
+      if (name == key) return &point.location;
+      if (!varied && named.contains(name)) varied = &point.location;
     }
   }
   if (varied) return varied;
   const auto it = grid.base.find(key);
-  return it == grid.base.end() || key == grid.seed_key ? nullptr : &it->second;
+  return it == grid.base.end() || key == grid.seed_key ? nullptr : &it->second.location;
 }
 
 }  // namespace tearless::harness

@@ -15,6 +15,8 @@
 
 namespace tearless::harness {
 
+inline constexpr int64_t kMaxCombinations = 10'000'000;  // that are listed
+
 /// One element of the product of axes and seeds: a point of each axis that stands beside those of the axes before it.
 struct Combination {
   std::vector<uint32_t> index;  // axis → index into Axis::points
@@ -50,14 +52,18 @@ bool derives(const Grid& grid, const Derivation& derivation, const Combination& 
 /// only.
 using CombinationVisitor = std::function<void(const Combination& combination, const Exclusion* excluded)>;
 
-/// Calls `visit` for each combination that is drawn or excluded, in a fixed order: axes as in Grid::axes, the last axis
-/// varies faster, seeds fastest.
+/// Calls `visit` for each combination that is drawn or, where all were listed, excluded, in a fixed order: axes as in
+/// Grid::axes, the last axis varies faster, seeds fastest.
 void for_each_combination(const Grid& grid, const CombinationVisitor& visit);
 
 /// As for_each_combination(), with one call for all seeds; combination.seed is the grid's first seed.
 void for_each_cell(const Grid& grid, const CombinationVisitor& visit);
 
-/// As for_each_cell(), before a sample is drawn: those that are not drawn are visited, too.
+/// Whether it has at most kMaxCombinations points, without their seeds: so more seeds leave a sample as it is.
+bool can_be_listed(const Grid& grid);
+
+/// As for_each_cell() of a grid that can be listed, before a sample is drawn: those that are not drawn are visited,
+/// too.
 void for_each_point(const Grid& grid, const CombinationVisitor& visit);
 
 /// "5 of 24 points, drawn at random with seed 3".
@@ -85,9 +91,10 @@ std::string describe_cell(const Grid& grid, const Combination& combination);
 /// As describe_cell(), with ", seed 2" appended.
 std::string describe_combination(const Grid& grid, const Combination& combination);
 
-/// Which setting to blame for a refusal: the setting that an axis varies and that the program's `sentence` names, else
-/// `key`, the setting that the program names. Null if nothing in the grid sets `key`. Borrows from `grid`.
-const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
-                               const std::string& sentence);
+/// Where the setting is that is to blame for a refusal: the one that an axis varies, or leaves out, and that the
+/// program's `sentence` names, else `key`, the setting that the program names. Null if nothing in the grid sets `key`.
+/// Borrows from `grid`.
+const std::string* refused_location(const Grid& grid, const Combination& combination, const std::string& key,
+                                    const std::string& sentence);
 
 }  // namespace tearless::harness

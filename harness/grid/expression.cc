@@ -11,26 +11,28 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/settings.h"
 #include "base/utf8.h"
+#include "harness/grid/sections.h"
 
 namespace tearless::harness {
 namespace {
 
+using nlohmann::json;
+
 constexpr int kMaxDepth = 100;  // of parentheses: the parser is recursive
 
-double real(const Number& number) {
-  return std::visit([](auto value) { return static_cast<double>(value); }, number);
-}
-const int64_t* whole(const Number& number) { return std::get_if<int64_t>(&number); }
+double real(const json& number) { return number.get<double>(); }
+const int64_t* whole(const json& number) { return number.get_ptr<const int64_t*>(); }
 
-Number require_finite(double value, const char* what) {
+json require_finite(double value, const char* what) {
   if (!std::isfinite(value)) fail("{} has no finite value", what);
   return value;
 }
 
 /// `on_whole` is one of the compiler's functions that say whether the result does not fit.
 template <class OnWhole, class OnReal>
-Number combine(const Number& a, const Number& b, const char* sign, OnWhole on_whole, OnReal on_real) {
+json combine(const json& a, const json& b, const char* sign, OnWhole on_whole, OnReal on_real) {
   if (whole(a) && whole(b)) {
     int64_t result = 0;
     if (on_whole(*whole(a), *whole(b), &result)) fail("{} {} {} is too large", *whole(a), sign, *whole(b));
@@ -39,82 +41,86 @@ Number combine(const Number& a, const Number& b, const char* sign, OnWhole on_wh
   return require_finite(on_real(real(a), real(b)), sign);
 }
 
-Number add(const Number& a, const Number& b) {
+/// Numbers are added; of anything else the texts are joined, as tables call them.
+json add(const json& a, const json& b) {
+  if (!a.is_number() || !b.is_number()) return label_of(a) + label_of(b);
   return combine(
       a, b, "+", [](int64_t x, int64_t y, int64_t* z) { return __builtin_add_overflow(x, y, z); }, std::plus<>());
 }
-Number subtract(const Number& a, const Number& b) {
+json subtract(const json& a, const json& b) {
   return combine(
       a, b, "-", [](int64_t x, int64_t y, int64_t* z) { return __builtin_sub_overflow(x, y, z); }, std::minus<>());
 }
-Number multiply(const Number& a, const Number& b) {
+json multiply(const json& a, const json& b) {
   return combine(
       a, b, "*", [](int64_t x, int64_t y, int64_t* z) { return __builtin_mul_overflow(x, y, z); }, std::multiplies<>());
 }
-Number divide(const Number& a, const Number& b) {
+json divide(const json& a, const json& b) {
   if (real(b) == 0) fail("it divides by zero");
   const bool fits = whole(a) && whole(b) && !(*whole(a) == std::numeric_limits<int64_t>::min() && *whole(b) == -1);
   if (fits && *whole(a) % *whole(b) == 0) return *whole(a) / *whole(b);
   return require_finite(real(a) / real(b), "/");
 }
-Number negative(const Number& a) { return subtract(int64_t{0}, a); }
+json negative(const json& a) { return subtract(int64_t{0}, a); }
 
-Number rounded(double value) {
+json rounded(double value) {
   constexpr double kMaxExact = 9007199254740992;  // 2^53: above it not every whole number has a double
   if (std::abs(value) > kMaxExact) fail("{:.6g} is too large to be rounded to a whole number", value);
   return static_cast<int64_t>(value);
 }
 template <double (*round)(double)>
-Number to_whole(const Number& a) {
+json to_whole(const json& a) {
   return whole(a) ? a : rounded(round(real(a)));
 }
 
-Number square_root(const Number& a) {
+json square_root(const json& a) {
   if (real(a) < 0) fail("sqrt({:.6g}) is not a real number", real(a));
   return std::sqrt(real(a));
 }
-Number logarithm(const Number& a) {
+json logarithm(const json& a) {
   if (real(a) <= 0) fail("log({:.6g}) is not a finite number", real(a));
   return std::log(real(a));
 }
 
 template <class Before>
-Number first_of(std::span<const Number> operands, Before before) {
-  const bool all_whole = std::ranges::all_of(operands, [](const Number& one) { return whole(one) != nullptr; });
-  const Number& first = *std::min_element(operands.begin(), operands.end(), [&](const Number& a, const Number& b) {
+json first_of(std::span<const json> operands, Before before) {
+  const bool all_whole = std::ranges::all_of(operands, [](const json& one) { return whole(one) != nullptr; });
+  const json& first = *std::min_element(operands.begin(), operands.end(), [&](const json& a, const json& b) {
     return whole(a) && whole(b) ? before(*whole(a), *whole(b)) : before(real(a), real(b));
   });
-  return all_whole ? first : Number(real(first));
+  return all_whole ? first : json(real(first));
 }
 
 struct Operation {
-  const char* name;
+  std::string_view name;
   size_t least, most;  // operands
-  Number (*apply)(std::span<const Number>);
+  json (*apply)(std::span<const json>);
 };
 constexpr size_t kAny = 100;
 
 // clang-format off
 constexpr Operation kOperations[] = {
-    {"+", 2, 2, [](std::span<const Number> x) { return add(x[0], x[1]); }},
-    {"-", 2, 2, [](std::span<const Number> x) { return subtract(x[0], x[1]); }},
-    {"*", 2, 2, [](std::span<const Number> x) { return multiply(x[0], x[1]); }},
-    {"/", 2, 2, [](std::span<const Number> x) { return divide(x[0], x[1]); }},
-    {"- ", 1, 1, [](std::span<const Number> x) { return negative(x[0]); }},
-    {"min",   1, kAny, [](std::span<const Number> x) { return first_of(x, std::less<>()); }},
-    {"max",   1, kAny, [](std::span<const Number> x) { return first_of(x, std::greater<>()); }},
-    {"round", 1, 1, [](std::span<const Number> x) { return to_whole<std::round>(x[0]); }},
-    {"floor", 1, 1, [](std::span<const Number> x) { return to_whole<std::floor>(x[0]); }},
-    {"ceil",  1, 1, [](std::span<const Number> x) { return to_whole<std::ceil>(x[0]); }},
-    {"sqrt",  1, 1, [](std::span<const Number> x) { return square_root(x[0]); }},
-    {"log",   1, 1, [](std::span<const Number> x) { return logarithm(x[0]); }},
+    {"+", 2, 2, [](std::span<const json> x) { return add(x[0], x[1]); }},
+    {"-", 2, 2, [](std::span<const json> x) { return subtract(x[0], x[1]); }},
+    {"*", 2, 2, [](std::span<const json> x) { return multiply(x[0], x[1]); }},
+    {"/", 2, 2, [](std::span<const json> x) { return divide(x[0], x[1]); }},
+    {"- ", 1, 1, [](std::span<const json> x) { return negative(x[0]); }},
+    {"min",   1, kAny, [](std::span<const json> x) { return first_of(x, std::less<>()); }},
+    {"max",   1, kAny, [](std::span<const json> x) { return first_of(x, std::greater<>()); }},
+    {"round", 1, 1, [](std::span<const json> x) { return to_whole<std::round>(x[0]); }},
+    {"floor", 1, 1, [](std::span<const json> x) { return to_whole<std::floor>(x[0]); }},
+    {"ceil",  1, 1, [](std::span<const json> x) { return to_whole<std::ceil>(x[0]); }},
+    {"sqrt",  1, 1, [](std::span<const json> x) { return square_root(x[0]); }},
+    {"log",   1, 1, [](std::span<const json> x) { return logarithm(x[0]); }},
+    {"<",  2, 2, [](std::span<const json> x) { return json(x[0] < x[1]); }},
+    {">",  2, 2, [](std::span<const json> x) { return json(x[0] > x[1]); }},
+    {"<=", 2, 2, [](std::span<const json> x) { return json(x[0] <= x[1]); }},
+    {">=", 2, 2, [](std::span<const json> x) { return json(x[0] >= x[1]); }},
 };
 // clang-format on
 
 size_t operation(std::string_view name) {
-  const auto* found =
-      std::ranges::find(kOperations, name, [](const Operation& one) { return std::string_view(one.name); });
-  return static_cast<size_t>(found - std::begin(kOperations));
+  return static_cast<size_t>(std::ranges::find(kOperations, name, &Operation::name) - std::begin(kOperations));
 }
 
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
@@ -133,10 +139,17 @@ std::vector<std::string> function_names() {
 
 class ExpressionParser {
  public:
-  ExpressionParser(std::string_view text, Expression& out) : text_(text), out_(out) {}
+  ExpressionParser(std::string_view text, const Expression::IsName& is_name, Expression& out)
+      : text_(text), is_name_(is_name), out_(out) {}
 
   void parse() {
     sum();
+    skip_spaces();
+    if (const std::string_view sign = comparison_at(text_.substr(at_)); !sign.empty()) {
+      at_ += sign.size();
+      sum();
+      apply(operation(sign == "≤" ? "<=" : sign == "≥" ? ">=" : sign), 2);
+    }
     if (!at_end()) fail("\"{}\" is not expected after \"{}\"", rest(), printable(before()));
   }
 
@@ -177,13 +190,13 @@ class ExpressionParser {
     } else if (is_digit(first) || first == '.') {
       number();
     } else if (first == '\'' || first == '"') {
-      quoted_name(first);
+      quoted(first);
     } else if (starts_name(first)) {
       name_or_call();
     } else if (at_end()) {
       fail("a number or a setting is missing at its end");
     } else {
-      fail("\"{}\" is neither a number nor a setting; + - * /, parentheses and {} are known", rest(),
+      fail("\"{}\" is neither a number nor a setting; + - * /, one < ≤ > or ≥, parentheses and {} are known", rest(),
            fmt::join(function_names(), ", "));
     }
   }
@@ -196,18 +209,20 @@ class ExpressionParser {
     const auto as_real = std::from_chars(begin, end, real_number);
     if (as_real.ec != std::errc()) fail("\"{}\" is not a number", rest());
     if (as_whole.ec == std::errc() && as_whole.ptr == as_real.ptr) {
-      out_.steps_.push_back({.kind = Step::Kind::kNumber, .number = whole_number});
+      out_.steps_.push_back({.kind = Step::Kind::kConstant, .constant = whole_number});
     } else {
-      out_.steps_.push_back({.kind = Step::Kind::kNumber, .number = real_number});
+      out_.steps_.push_back({.kind = Step::Kind::kConstant, .constant = real_number});
     }
     at_ = static_cast<size_t>(as_real.ptr - text_.data());
   }
 
-  void quoted_name(char quote) {
+  void quoted(char quote) {
     const size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("the quotation mark before \"{}\" is not closed", rest());
-    add_name(std::string(text_.substr(at_ + 1, end - at_ - 1)));
+    std::string word(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
+    if (is_name_(word)) return add_name(std::move(word));
+    out_.steps_.push_back({.kind = Step::Kind::kConstant, .constant = std::move(word)});
   }
 
   void name_or_call() {
@@ -270,26 +285,49 @@ class ExpressionParser {
   std::string before() const { return std::string(text_.substr(0, at_)); }
 
   std::string_view text_;
+  const Expression::IsName& is_name_;
   Expression& out_;
   size_t at_ = 0;
   int depth_ = 0;
 };
 
-Expression::Expression(std::string_view text) { ExpressionParser(text, *this).parse(); }
+std::string_view comparison_at(std::string_view text) {
+  for (const std::string_view sign : {"<=", ">=", "≤", "≥", "<", ">"}) {
+    if (text.starts_with(sign)) return text.substr(0, sign.size());
+  }
+  return "";
+}
 
-Number Expression::value(const std::function<Number(const std::string& name)>& value_of) const {
-  std::vector<Number> stack;
+Expression::Expression(std::string_view text, const IsName& is_name) { ExpressionParser(text, is_name, *this).parse(); }
+
+const std::string* Expression::first_name() const {
+  return steps_.front().kind == Step::Kind::kName ? &names_[steps_.front().index] : nullptr;
+}
+
+json Expression::value(const std::function<json(const std::string& name)>& value_of) const {
+  std::vector<json> stack;
+  std::vector<const std::string*> said;  // the name that a value of the stack has
   for (const Step& step : steps_) {
-    if (step.kind == Step::Kind::kNumber) {
-      stack.push_back(step.number);
-    } else if (step.kind == Step::Kind::kName) {
-      stack.push_back(value_of(names_[step.index]));
-    } else {
-      const std::span<const Number> operands(stack.end() - static_cast<ptrdiff_t>(step.operands), stack.end());
-      const Number result = kOperations[step.index].apply(operands);
-      stack.resize(stack.size() - step.operands);
-      stack.push_back(result);
+    if (step.kind != Step::Kind::kApply) {
+      said.push_back(step.kind == Step::Kind::kName ? &names_[step.index] : nullptr);
+      stack.push_back(said.back() ? value_of(*said.back()) : step.constant);
+      continue;
     }
+    const size_t first = stack.size() - step.operands;
+    const std::span<const json> operands(stack.begin() + static_cast<ptrdiff_t>(first), stack.end());
+    const Operation& operation = kOperations[step.index];
+    const bool may_join = operation.name == "+" && std::ranges::any_of(operands, &json::is_string);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const json& one = operands[i];
+      if (one.is_number() || (may_join && !one.is_array())) continue;
+      if (said[first + i]) fail("{} is no number but {}", *said[first + i], toml_value(one));
+      fail("{} is no number{}", toml_value(one), one.is_string() ? ", nor a setting of the grid; + joins texts" : "");
+    }
+    json result = operation.apply(operands);
+    stack.resize(first);
+    said.resize(first);
+    stack.push_back(std::move(result));
+    said.push_back(nullptr);
   }
   return stack.back();
 }

@@ -4,7 +4,7 @@
 // The settings of a run come about in this order, later ones win:
 //   1. base files, `unset`, [set], --set
 //   2. the axes, in the order of Grid::axes; sub-grids are the first
-//   3. [computed]
+//   3. [computed]; then the variables are taken away
 // Then exclusions are compared with the result, and a sample is drawn of what they leave.
 //
 // The harness merges settings by their dotted keys and does not interpret them; it knows the key of the seed and the
@@ -16,6 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,8 @@ struct PointCondition {
   std::optional<size_t> axis;          // index into Grid::axes
   std::vector<bool> points;            // with an axis: one flag for each of its points
   std::string key;                     // the word that names the axis or the setting in `when`
-  std::vector<nlohmann::json> values;  // without an axis: the values of the setting for which the condition holds
+  std::vector<nlohmann::json> values;  // without an axis: those of the setting for which the condition holds, or "> 8"
+  std::vector<Expression> comparisons = {};  // the latter among `values`
   bool where_absent = false;  // with an axis: the condition holds at its point "–", where that is not in `points`
 
   /// With an axis: true if the condition holds at its point.
@@ -90,12 +92,14 @@ struct Exclusion {
 };
 
 /// A part of the grid that is drawn at random, the same points whenever they are drawn: those whose hash, of `seed` and
-/// their labels, is not above `highest`. A larger count keeps the points of a smaller one.
+/// their labels, is not above `highest`. Of a grid that is too large to be listed they are drawn axis by axis. A larger
+/// count keeps the points of a smaller one.
 struct Sample {
   int64_t count = 0;  // points to draw, without replicates
   int64_t seed = 0;
   uint64_t highest = 0;
-  int64_t of = 0;  // points there are, without the excluded ones
+  int64_t of = 0;  // points there are, without the excluded ones; 0: too many to be counted
+  std::vector<std::vector<uint32_t>> drawn = {};  // those of a grid that is too large, as Combination::index, sorted
 };
 
 /// The label of derived runs beside those of the axes: the name of their derivation.
@@ -130,14 +134,15 @@ struct Grid {
   std::vector<int64_t> seeds;            // the replicates; tables take mean and spread over them. Never empty
   std::string seed_key = "train.seed";   // the setting that receives the seed
   std::vector<Computed> computed;        // each after those that it needs
+  std::set<std::string> variables;       // keys that are no settings of the runs
   std::vector<Exclusion> excludes;
   std::optional<Sample> sample;
-  int64_t cells = 0;                             // combinations of points, excluded ones and those not drawn included
-  std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
-  std::vector<DefinedScore> defined_scores;      // in the order of the file
-  std::vector<View> views;                       // in the order of the file. Never empty
-  Names names;                                   // in print
-  std::vector<TableSpec::NamedScore> named;      // entries of the file's [names] that are neither axis nor label
+  int64_t cells = 0;                         // combinations of points, excluded and not drawn ones included; as `of`
+  std::vector<Derivation> derivations;       // in the order of the file, but those with `outputs` last
+  std::vector<DefinedScore> defined_scores;  // in the order of the file
+  std::vector<View> views;                   // in the order of the file. Never empty
+  Names names;                               // in print
+  std::vector<TableSpec::NamedScore> named;  // entries of the file's [names] that are neither axis nor label
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
   std::vector<std::string> tags;  // words of the user's own, by which sweeps are selected

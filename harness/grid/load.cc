@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/spelling.h"
 #include "base/table_reader.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -161,12 +162,26 @@ bool is_count_or_counts(const toml::node& node) {
 }
 bool is_sample(const toml::node& node) { return node.is_table() && node.as_table()->contains("count"); }
 
+/// Reads `variables`. REQUIRES: grid.computed is complete.
+void load_variables(TableReader& reader, Grid& grid) {
+  const std::set<std::string> keys = keys_of(grid);
+  for (const std::string& name : reader.texts("variables")) {
+    if (name == grid.seed_key) fail("{}: {} is the seed, which every run has", reader.location("variables"), name);
+    if (!keys.contains(name)) {
+      fail("{}: variables: nothing sets {}{}; it is given values in [axis], [set] or [computed]",
+           reader.location("variables"), name, did_you_mean(name, std::vector<std::string>(keys.begin(), keys.end())));
+    }
+    grid.variables.insert(name);
+  }
+}
+
 /// In TOML a key belongs to the section above it: keys of the whole grid that stand below one would be its settings or
 /// axes. What has another form is one.
 void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
   static const std::map<const char*, bool (*)(const toml::node&)> forms = {
-      {"seeds", is_count_or_counts}, {"seed_key", is_text_or_texts}, {"base", is_text_or_texts},
-      {"unset", is_text_or_texts},   {"grids", is_text_or_texts},    {"sample", is_sample}};
+      {"seeds", is_count_or_counts},  {"seed_key", is_text_or_texts}, {"base", is_text_or_texts},
+      {"unset", is_text_or_texts},    {"grids", is_text_or_texts},    {"sample", is_sample},
+      {"variables", is_text_or_texts}};
   for (const char* section : {"set", "axis"}) {
     const toml::table* table = root[section].as_table();
     for (const auto& [key, has_form] : forms) {
@@ -177,17 +192,40 @@ void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
   }
 }
 
+/// Gives the labels that `word` means in another spelling of their number, of one axis ("lr=1e-3") or of any, the name
+/// that it has in `names`, if these have none for them. False if it means none.
+bool name_labels(const std::string& word, const Names& names, Grid& grid) {
+  bool is_label = false;
+  for (const Axis& axis : grid.axes) {
+    const std::string begin = axis.name + "=";
+    for (const AxisPoint& point : axis.points) {
+      const bool is_of_axis = word.starts_with(begin) && is_same_value(word.substr(begin.size()), point.label);
+      if (!is_of_axis && !is_same_value(word, point.label)) continue;
+      const std::string label = is_of_axis ? begin + point.label : point.label;
+      if (!names.contains(label)) grid.names[label] = names.at(word);
+      is_label = true;
+    }
+  }
+  return is_label;
+}
+
 /// Reads [names]. What is neither an axis nor a label must be a score, which a grid alone cannot tell.
 void load_names(const toml::table* table, const std::string& file, Grid& grid) {
-  add_names(table, file, grid.names);
   std::set<std::string> known;
   for (const Axis& axis : grid.axes) {
     known.insert(axis.name);
     for (const AxisPoint& point : axis.points) known.insert({point.label, axis.name + "=" + point.label});
   }
-  for (const auto& [word, name] : table ? *table : toml::table()) {
-    const std::string key(word.str());
-    if (!known.contains(key)) grid.named.push_back({key, "names", TableReader(*table, "", file).location(key)});
+  const Names of_bases = grid.names;
+  for (const auto& [word, name] : of_bases) {
+    if (!known.contains(word)) name_labels(word, of_bases, grid);
+  }
+  Names own;
+  add_names(table, file, own);
+  for (const auto& [word, name] : own) grid.names[word] = name;
+  for (const auto& [word, name] : own) {
+    if (!known.contains(word) && !name_labels(word, own, grid))
+      grid.named.push_back({word, "names", TableReader(*table, "", file).location(word)});
   }
 }
 
@@ -260,6 +298,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   const toml::table *axes = reader.table("axis"), *computed = reader.table("computed");
   const std::vector<const toml::table*> subgrids = reader.tables("subgrid"), excludes = reader.tables("exclude");
   const toml::table* sample = reader.table("sample");
+  reader.texts("variables");
   const ViewSections views = view_sections(reader);
   const toml::table *names = reader.table("names"), *scores = reader.table("score");
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
@@ -284,6 +323,7 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   load_axes_of_subgrids(subgrids, grid);
   complete_axes(grid, reader.has("seeds"));
   load_computed(computed, file.string(), grid);
+  load_variables(reader, grid);
   refuse_keys_below_keys(grid);
   load_derivations(derivations, tests, file.string(), grid);
   if (!reader.has("submitted")) refuse_infinite(grid);  // earlier builds took it for null

@@ -13,10 +13,15 @@ namespace tearless::harness {
 /// axes. A point keeps its hash when others are added to the grid.
 class PointHash {
  public:
-  explicit PointHash(const Grid& grid);
+  explicit PointHash(const Grid& grid);  ///< borrows it
   uint64_t operator()(PointIndex index) const;
 
+  /// The `number`-th of an endless list of points: of each axis one of those that stand beside those of the axes
+  /// before.
+  std::vector<uint32_t> draw(uint64_t number) const;
+
  private:
+  const Grid& grid_;
   uint64_t seed_ = 0;
   std::vector<std::vector<uint64_t>> points_;  // [axis][point]
 };

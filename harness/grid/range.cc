@@ -73,7 +73,8 @@ std::vector<json> with_step(const json& from, const json& to, const json& step, 
   return values;
 }
 
-std::vector<json> with_count(const json& from, const json& to, int64_t count, bool is_log, const std::string& what) {
+std::vector<json> with_count(const json& from, const json& to, int64_t count, bool is_log, bool has_whole,
+                             const std::string& what) {
   const double first = from.get<double>(), last = to.get<double>();
   if (count < 1 || count > kMaxValues) fail("{}: count must be from 1 to {}", what, kMaxValues);
   if (count == 1) fail("{}: a range of one value; write [{}]", what, toml_value(from));
@@ -86,7 +87,8 @@ std::vector<json> with_count(const json& from, const json& to, int64_t count, bo
         is_log ? std::exp(std::log(first) + part * (std::log(last) - std::log(first))) : first + part * (last - first);
     value = i == 0 ? first : i == count - 1 ? last : value;
     const double nearest = std::round(value);
-    const bool is_near = std::abs(value - nearest) <= 1e-12 * std::abs(value);  // of a logarithmic range, by rounding
+    // Of a logarithmic range by rounding alone.
+    const bool is_near = has_whole || std::abs(value - nearest) <= 1e-12 * std::abs(value);
     all_whole &= is_near;
     const bool is_end = i == 0 || i == count - 1;
     values.emplace_back(is_end ? value : is_near ? nearest : rounded(value, 6));
@@ -109,7 +111,7 @@ std::vector<json> range_of(const std::string& axis, const toml::table& table, co
   const std::string what = fmt::format("{}:{}: the range of {}", file, table.source().begin.line, axis);
   std::optional<json> from, to, step;
   std::optional<int64_t> count;
-  bool is_log = false;
+  bool is_log = false, has_whole = false;
   const std::string type = table["type"].value<std::string>().value_or("");
   const bool is_of_seml = type == "uniform" || type == "loguniform";
   for (const auto& [key, node] : in_written_order(table)) {
@@ -133,6 +135,9 @@ std::vector<json> range_of(const std::string& axis, const toml::table& table, co
       const std::string scale = node->value<std::string>().value_or("");
       if (scale != "log" && scale != "linear") fail("{}: scale must be \"linear\" or \"log\"", what);
       is_log = scale == "log";
+    } else if (key == "whole") {
+      if (!node->is_boolean()) fail("{}: whole must be true: all values are whole numbers", what);
+      has_whole = node->as_boolean()->get();
     } else if (key == "value") {
       fail("{}: it has one value; a setting that does not vary is written below [set]", what);
     } else {
@@ -142,7 +147,10 @@ std::vector<json> range_of(const std::string& axis, const toml::table& table, co
   }
   if (!from || !to || (step.has_value() == count.has_value()) || (step && is_log))
     fail("{} needs from, to and either count or step, as in {}", what, suggestion(table));
-  std::vector<json> values = step ? with_step(*from, *to, *step, what) : with_count(*from, *to, *count, is_log, what);
+  if (has_whole && !(count && is_whole(*from) && is_whole(*to)))
+    fail("{}: whole = true rounds what is between two whole numbers, from and to, of which there are count", what);
+  std::vector<json> values =
+      step ? with_step(*from, *to, *step, what) : with_count(*from, *to, *count, is_log, has_whole, what);
   for (size_t i = 1; i < values.size(); ++i) {
     if (values[i] != values[i - 1]) continue;
     fail("{}: it has {} twice; from and to are too near for {} values", what, toml_value(values[i]), values.size());

@@ -17,7 +17,8 @@ bool is_range(const toml::table& table);
 ///   - `step`: from, from + step …, as far as `to`, which is among them if a step reaches it. Whole if from and step
 ///     are.
 ///   - `count`: that many, from and to among them, at equal distances, or at equal ratios with scale = "log". Whole if
-///     from and to are and all distances; others are rounded to 6 significant digits, so that labels stay short.
+///     from and to are and all distances, or with whole = true, which rounds; others are rounded to 6 significant
+///     digits, so that labels stay short.
 /// SEML's { type = "loguniform", min = 1e-4, max = 1e-2, num = 5 }, or "uniform", is the same with `count`.
 /// UserError for a range with a mistake, one of other tools' keys, and one that has a value twice.
 std::vector<nlohmann::json> range_of(const std::string& axis, const toml::table& table, const std::string& file);

@@ -1,6 +1,8 @@
 // Counts a grid's combinations and draws its sample.
 #include <algorithm>
+#include <optional>
 #include <queue>
+#include <set>
 
 #include "base/error.h"
 #include "harness/grid/conditions.h"
@@ -11,21 +13,27 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int64_t kMaxCombinations = 10'000'000;  // a larger grid is a mistake
+constexpr int64_t kMaxDrawn = 1'000'000;  // of a grid that is not listed; more than can be planned
 
-std::string many(const Grid& grid) {
-  double combinations = static_cast<double>(grid.seeds.size());
+/// Without seeds; nullopt if conditions leave out some.
+std::optional<double> product_of(const Grid& grid) {
+  double combinations = 1;
   for (const Axis& axis : grid.axes) {
-    if (axis.is_conditional) return fmt::format("more than {}", kMaxCombinations);
+    if (axis.is_conditional) return std::nullopt;
     combinations *= static_cast<double>(axis.points.size());
   }
-  return fmt::format("{:.3g}", combinations);
+  return combinations;
 }
 
-void refuse_senseless_size(const Grid& grid, int64_t cells) {
-  if (cells * static_cast<int64_t>(grid.seeds.size()) <= kMaxCombinations) return;
-  fail("{}: the grid has {} combinations; {} is the most: remove values from its axes, or split it", grid.file.string(),
-       many(grid), kMaxCombinations);
+[[noreturn]] void refuse_size(const Grid& grid) {
+  const std::optional<double> product = product_of(grid);
+  fail(
+      "{}: the grid has {} combinations; {} is the most: remove values from its axes, split it, or draw some of them: "
+      "sample = {{ count = 20, seed = 1 }}",
+      grid.file.string(),
+      product ? fmt::format("{:.3g}", *product * static_cast<double>(grid.seeds.size()))
+              : fmt::format("more than {}", kMaxCombinations),
+      kMaxCombinations);
 }
 
 /// A setting that cannot be computed here is no match: another exclusion may leave the combination out.
@@ -71,6 +79,54 @@ class SeenPoints {
   std::vector<std::vector<bool>> seen_;
 };
 
+void count_and_draw_from_list(Grid& grid) {
+  std::vector<const Exclusion*> unmatched;
+  for (const Exclusion& one : grid.excludes) unmatched.push_back(&one);
+  const PointHash hash(grid);
+  std::priority_queue<uint64_t> lowest;  // of the points that are not excluded; the highest on top
+  int64_t left = 0;
+  SeenPoints seen(grid);
+  for_each_point(grid, [&](const Combination& cell, const Exclusion* excluded) {
+    seen.add(cell);
+    ++grid.cells;
+    if (!grid.sample && grid.size() > kMaxCombinations) refuse_size(grid);
+    mark_matching(grid, cell, unmatched);
+    if (excluded) return;
+    ++left;
+    if (!grid.sample) return;
+    lowest.push(hash(cell.index));
+    if (std::ssize(lowest) > grid.sample->count) lowest.pop();
+  });
+  seen.refuse_unseen();
+  if (!unmatched.empty()) fail("{}: this exclusion matches no run", unmatched.front()->location);
+  if (left == 0) fail("{}: the grid is empty: its exclusions leave out every run", grid.file.string());
+  if (!grid.sample) return;
+  grid.sample->of = left;
+  grid.sample->highest = lowest.top();
+}
+
+void draw_axis_by_axis(Grid& grid) {
+  Sample& sample = *grid.sample;
+  if (sample.count > kMaxDrawn)
+    fail("{}: a sample of more than {} combinations has at most {} points", grid.file.string(), kMaxCombinations,
+         kMaxDrawn);
+  const PointHash hash(grid);
+  std::set<std::vector<uint32_t>> drawn;
+  for (uint64_t number = 0; std::ssize(drawn) < sample.count; ++number) {
+    if (number == kMaxCombinations) {
+      fail("{}: of {} points that were drawn the exclusions leave {}; remove the values that they leave out",
+           grid.file.string(), number, drawn.size());
+    }
+    std::vector<uint32_t> index = hash.draw(number);
+    const auto excludes = [&](const Exclusion& one) { return all_hold(grid, index, one.when); };
+    if (std::ranges::none_of(grid.excludes, excludes)) drawn.insert(std::move(index));
+  }
+  sample.drawn.assign(drawn.begin(), drawn.end());
+  constexpr double kMaxExact = 9007199254740992;  // 2^53
+  const std::optional<double> product = grid.excludes.empty() ? product_of(grid) : std::nullopt;
+  sample.of = grid.cells = product && *product <= kMaxExact ? static_cast<int64_t>(*product) : 0;
+}
+
 }  // namespace
 
 void load_sample(const toml::table* table, const std::string& file, Grid& grid) {
@@ -89,28 +145,10 @@ void load_sample(const toml::table* table, const std::string& file, Grid& grid) 
 }
 
 void count_and_draw(Grid& grid) {
-  std::vector<const Exclusion*> unmatched;
-  for (const Exclusion& one : grid.excludes) unmatched.push_back(&one);
-  const PointHash hash(grid);
-  std::priority_queue<uint64_t> lowest;  // of the points that are not excluded; the highest on top
-  int64_t left = 0;
-  SeenPoints seen(grid);
-  for_each_point(grid, [&](const Combination& cell, const Exclusion* excluded) {
-    seen.add(cell);
-    refuse_senseless_size(grid, ++grid.cells);
-    mark_matching(grid, cell, unmatched);
-    if (excluded) return;
-    ++left;
-    if (!grid.sample) return;
-    lowest.push(hash(cell.index));
-    if (std::ssize(lowest) > grid.sample->count) lowest.pop();
-  });
-  seen.refuse_unseen();
-  if (!unmatched.empty()) fail("{}: this exclusion matches no run", unmatched.front()->location);
-  if (left == 0) fail("{}: the grid is empty: its exclusions leave out every run", grid.file.string());
-  if (!grid.sample) return;
-  grid.sample->of = left;
-  grid.sample->highest = lowest.top();
+  if (grid.sample && !can_be_listed(grid)) return draw_axis_by_axis(grid);
+  const double all = product_of(grid).value_or(0) * static_cast<double>(grid.seeds.size());
+  if (!grid.sample && all > static_cast<double>(kMaxCombinations)) refuse_size(grid);
+  count_and_draw_from_list(grid);
 }
 
 }  // namespace tearless::harness

@@ -169,9 +169,9 @@ void add_set_options(const std::vector<std::string>& options, const std::string&
     }
     const std::string key = option.substr(0, equals), location = "--set " + key;
     if (key == seed_key) fail("{}: the seeds are those of the grid file; --only seed=N chooses some of them", location);
-    for (const char* word :
-         {"title", "grids",   "tag",      "note",    "program", "base",    "unset", "set",   "seeds", "seed_key",
-          "axis",  "subgrid", "computed", "exclude", "sample",  "derived", "table", "claim", "names", "policy"}) {
+    for (const char* word : {"title",   "grids",  "tag",      "note",      "program", "base",    "unset",
+                             "set",     "seeds",  "seed_key", "variables", "axis",    "subgrid", "computed",
+                             "exclude", "sample", "derived",  "table",     "claim",   "names",   "policy"}) {
       if (key == word || (key.starts_with(word) && key[std::strlen(word)] == '.' && is_section(word)))
         fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
     }

@@ -23,6 +23,14 @@ void load_subgrids(const std::vector<const toml::table*>& tables, Grid& grid) {
     read_settings(reader, grid, &grid.base, point.set, &point.unset);
     reader.table("axis");
     reader.tables("exclude");
+    for (const char* of_all : {"seeds", "sample"}) {
+      if (!reader.has(of_all)) continue;
+      fail(
+          "{}: {} is of the whole grid: a sub-grid that needs its own is a grid file of its own; what it alone varies "
+          "is "
+          "an axis below it, or one with when = {{ subgrid = {} }}",
+          reader.location(of_all), of_all, toml_value(*label));
+    }
     reader.refuse_leftovers();
     axis.points.push_back(std::move(point));
   }

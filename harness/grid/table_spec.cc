@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/pattern.h"
+#include "base/spelling.h"
 #include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/added_lines.h"
@@ -141,12 +142,14 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const toml::table& by_label = *table->begin()->second.as_table();
   spec.scores_axis = grid.axis_index(name, reader.location(by_label) + ": scores");
   TableReader labels(by_label, "scores." + name, reader.file());
+  const std::vector<std::string> written = labels_of(by_label);
   for (const AxisPoint& point : grid.axes[*spec.scores_axis].points) {
-    std::vector<std::string>& scores = spec.scores_of_label[point.label] = labels.texts(point.label);
+    const auto entry = find_spelled(written, point.label);
+    const std::string& word = entry == written.end() ? point.label : *entry;
+    std::vector<std::string>& scores = spec.scores_of_label[point.label] = labels.texts(word);
     const auto index = static_cast<size_t>(&point - grid.axes[*spec.scores_axis].points.data());
     for (const std::string& score : scores) {
-      spec.named.push_back(
-          {score, "scores." + name, labels.location(point.label), std::pair(*spec.scores_axis, index)});
+      spec.named.push_back({score, "scores." + name, labels.location(word), std::pair(*spec.scores_axis, index)});
       if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
     }
     const auto where = spec.where.find(*spec.scores_axis);
@@ -284,11 +287,12 @@ void load_header(const toml::table& table, const std::string& file, const Grid& 
   if (!name || !texts || texts->empty())
     fail("{}: a line of the header needs its name and texts = {{ label = text, … }}", reader.location());
   reader.refuse_leftovers();
+  const auto called = [&](size_t axis, std::string_view label) {
+    return find_spelled(grid.axes[axis].points, label, &AxisPoint::label);
+  };
   const auto has_all = [&](size_t axis) {
-    return std::ranges::all_of(*texts, [&](const auto& entry) {
-      return std::ranges::find(grid.axes[axis].points, entry.first.str(), &AxisPoint::label) !=
-             grid.axes[axis].points.end();
-    });
+    return std::ranges::all_of(
+        *texts, [&](const auto& entry) { return called(axis, entry.first.str()) != grid.axes[axis].points.end(); });
   };
   const auto axis = std::ranges::find_if(spec.columns, has_all);
   if (axis == spec.columns.end()) {
@@ -298,9 +302,9 @@ void load_header(const toml::table& table, const std::string& file, const Grid& 
   TableSpec::HeaderLine line{.name = read_name(*name, "name", reader.location("name")), .axis = *axis, .texts = {}};
   for (const auto& [label, text] : *texts) {
     const std::string key = fmt::format("texts.{}", label.str());
-    line.texts[std::string(label.str())] = text.is_number() || text.is_boolean()
-                                               ? Name{label_of(toml_to_json(text, key, file))}
-                                               : read_name(text, key, reader.location(text));
+    line.texts[called(*axis, label.str())->label] = text.is_number() || text.is_boolean()
+                                                        ? Name{label_of(toml_to_json(text, key, file))}
+                                                        : read_name(text, key, reader.location(text));
   }
   spec.header.push_back(std::move(line));
 }

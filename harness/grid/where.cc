@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/spelling.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/sections.h"
@@ -23,7 +24,7 @@ std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>&
   std::vector<std::string> known;
   for (const AxisPoint& point : axis.points) known.push_back(point.label);
   for (const std::string& label : labels) {
-    const auto found = std::ranges::find(known, label);
+    const auto found = find_spelled(known, label);
     if (found == known.end()) {
       fail("{}: the axis {} has no label \"{}\"{}; it has: {}", location, axis.name, label, did_you_mean(label, known),
            some_of(known, kMaxLabels));

@@ -82,6 +82,7 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   if (layout) state.grid = lay_over(*std::move(layout), state.grid, head->id, rows);
   read_results(state.results.store.get(), rows);
   if (have_all_labels(state.grid, rows)) state.errors = errors_of_scores(state.grid, head->scores, rows);
+  show_all_without_default(state.grid, head->scores, rows);
   report_unrecorded(state, globals);
   return state;
 }
@@ -165,6 +166,7 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
       if (state.errors.empty()) state.errors = errors_of_names(state.grid, plans[k], state.results.rows);
+      show_all_without_default(state.grid, scores_of(plans[k]), state.results.rows);
       report_unrecorded(state, globals);
       report_earlier_results_of(state, globals);
     }

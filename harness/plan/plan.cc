@@ -16,22 +16,32 @@
 namespace tearless::harness {
 namespace {
 
-// The setting of a derivation that a refusal is about; null if it is about a setting of the run.
-const Setting* refused_in(const Grid& grid, const std::string& derivation, const std::string& key) {
+// Where the setting of a derivation is that a refusal is about; null if it is about a setting of the run.
+const std::string* refused_in(const Grid& grid, const std::string& derivation, const std::string& key) {
   if (derivation.empty()) return nullptr;
   const Derivation& own = grid.derivation(derivation);
-  if (const auto found = own.set.find(key); found != own.set.end()) return &found->second;
+  if (const auto found = own.set.find(key); found != own.set.end()) return &found->second.location;
   return own.outputs.empty() ? nullptr : refused_in(grid, own.outputs, key);
 }
 
 std::string location_of_refusal(const Grid& grid, const PlannedRun& run) {
   const auto& [error, key] = std::tie(run.answer.error, run.answer.key);
-  const Setting* setting = refused_in(grid, run.derivation, key);
-  if (!setting) setting = refused_setting(grid, run.combination, key, error);
-  if (setting) return setting->location;
+  const std::string* location = refused_in(grid, run.derivation, key);
+  if (!location) location = refused_location(grid, run.combination, key, error);
+  if (location) return *location;
   return error.find("derived.") != std::string::npos && !run.derivation.empty()
              ? grid.derivation(run.derivation).location
              : grid.file.string();
+}
+
+// For a key that the program does not know and settings are computed from.
+std::string advice_on(const Grid& grid, const CheckAnswer& answer) {
+  const auto needs_it = [&](const Computed& one) {
+    return std::ranges::find(one.expression.names(), answer.key) != one.expression.names().end();
+  };
+  if (answer.error.find("unknown") == std::string::npos || std::ranges::none_of(grid.computed, needs_it)) return "";
+  return fmt::format("; if it is none of the program: variables = \"{}\" above the first section of {}", answer.key,
+                     grid.file.string());
 }
 
 // The seed in the canonical text, where that has one: an answer with another question's is of another run, as when the
@@ -106,7 +116,8 @@ std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRu
   std::vector<std::string> errors;
   for (const PlannedRun& run : plan) {
     if (run.answer.error.empty()) continue;
-    std::string sentence = fmt::format("{}: {}", location_of_refusal(grid, run), run.answer.error);
+    std::string sentence =
+        fmt::format("{}: {}{}", location_of_refusal(grid, run), run.answer.error, advice_on(grid, run.answer));
     if (std::find(errors.begin(), errors.end(), sentence) == errors.end()) errors.push_back(std::move(sentence));
   }
   return errors;

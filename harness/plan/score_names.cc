@@ -113,6 +113,20 @@ std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>&
   return names_in(plan, &CheckAnswer::scores);
 }
 
+void show_all_without_default(Grid& grid, const std::optional<std::vector<std::string>>& known,
+                              const std::vector<Row>& rows) {
+  std::set<std::string> all;
+  if (known) all.insert(known->begin(), known->end());
+  for (const auto& [derivation, seen] : scores_by_derivation(rows)) all.insert(seen.begin(), seen.end());
+  std::set<std::string> with_own = all;
+  for (const DefinedScore& score : grid.defined_scores) with_own.insert(score.name);
+  if (std::ranges::any_of(with_own, [](const auto& name) { return patterns_meet("test.*", name); })) return;
+  for (View& view : grid.views) {
+    auto* table = std::get_if<TableSpec>(&view.spec);
+    if (table && table->scores.empty()) table->scores.assign(all.begin(), all.end());
+  }
+}
+
 std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan) {
   std::vector<std::string> errors;
   for (const View& view : grid.views) {

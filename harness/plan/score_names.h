@@ -16,6 +16,11 @@ namespace tearless::harness {
 /// answered; unset if it did not say them of every run.
 std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan);
 
+/// Tables that name no scores show all, where none that the runs can have, or those that are done have, is one of
+/// "test.*".
+void show_all_without_default(Grid& grid, const std::optional<std::vector<std::string>>& known,
+                              const std::vector<Row>& rows);
+
 /// A sentence for each score that a table names for one label, with `scores.AXIS`, and that no run with this label can
 /// have. None where the scores of these runs are not known.
 std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan);

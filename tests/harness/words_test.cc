@@ -84,6 +84,20 @@ TEST_F(WordsTest, EveryCommandTakesARunByItsPlaceStateAndAxis) {
   EXPECT_EQ(json::parse(ok({"explain", "model.kind=b", "--json"}).output).size(), 2u);
 }
 
+// An axis may be called as the option that it is of another tool.
+TEST_F(WordsTest, WhatStandsBehindTwoHyphensIsNoOption) {
+  test::write_text(folder_ / "grid.toml",
+                   "[[axis.\"--lr\"]]\nlabel = \"0.1\"\nset = { \"model.lr\" = 0.1 }\n[[axis.\"--lr\"]]\n"
+                   "label = \"0.2\"\nset = { \"model.lr\" = 0.2 }\n");
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(ok({"explain", "grid.toml", "--", "--lr=0.1"}).output,
+              AllOf(HasSubstr("--lr=0.1"), Not(HasSubstr("--lr=0.2"))));
+  EXPECT_THAT(ok({"explain", "--json", "--", "--lr=0.2", "last"}).output, HasSubstr("--lr=0.2"));
+  EXPECT_EQ(ok({"log", "last", "--", "--lr=1e-1"}).output, ok({"log", "1"}).output);
+  EXPECT_THAT(tearless({"explain", "grid.toml", "--lr=0.1"}).errors,
+              HasSubstr("tearless explain has no option \"--lr\""));
+}
+
 TEST_F(WordsTest, WordsWithoutASweepMeanTheNewestOnly) {
   ok({"run", "grid.toml"});
   edit_grid();

@@ -68,8 +68,8 @@ TEST(Expand, ARefusalIsAboutTheSettingThatAnAxisSets) {
   write_text(folder / "grid.toml", "[set]\nm.d = 6\nm.e = 1\ntrain.seed = 1\n[axis]\nm.h = [\n  3,\n  4]\nm.f = [1]\n");
   const Grid grid = load_grid(folder / "grid.toml");
   const auto line = [&](const std::string& key, const std::string& sentence) -> std::string {
-    const Setting* setting = refused_setting(grid, runs_of(grid)[1], key, sentence);
-    return setting ? setting->location.substr(setting->location.rfind(':') + 1) : "none";
+    const std::string* location = refused_location(grid, runs_of(grid)[1], key, sentence);
+    return location ? location->substr(location->rfind(':') + 1) : "none";
   };
   EXPECT_EQ(line("m.h", "m.h = 4 does not divide m.d = 6"), "8");
   EXPECT_EQ(line("m.d", "m.d = 6 is no multiple of m.h = 4"), "8") << "of the setting that varies";
@@ -82,6 +82,21 @@ TEST(Expand, ARefusalIsAboutTheSettingThatAnAxisSets) {
   EXPECT_EQ(line("", "something is wrong"), "none");
   EXPECT_EQ(line("m.x", "m.x is missing"), "none");
   EXPECT_EQ(line("train.seed", "train.seed = 1 is too small"), "none") << "the seed is of `seeds`";
+}
+
+TEST(Expand, ARefusalIsAboutThePointThatLeavesTheSettingOut) {
+  const TempFolder folder;
+  write_text(folder / "base.toml", "m.d = 6\nm.e = 1\n");
+  write_text(folder / "grid.toml",
+             "base = \"base.toml\"\n[[axis.s]]\nlabel = \"full\"\n[[axis.s]]\nlabel = \"- d\"\nunset = \"m.d\"\n");
+  const Grid grid = load_grid(folder / "grid.toml");
+  const auto location = [&](size_t run, const std::string& key, const std::string& sentence) {
+    const std::string text = *refused_location(grid, runs_of(grid)[run], key, sentence);
+    return text.substr(text.rfind('/') + 1);
+  };
+  EXPECT_EQ(location(1, "m.d", "m.d is missing"), "grid.toml:4");
+  EXPECT_EQ(location(1, "m.e", "m.e = 1 needs m.d"), "grid.toml:4");
+  EXPECT_EQ(location(0, "m.d", "m.d is too large"), "base.toml:1") << "a point that has it";
 }
 
 TEST(Expand, OnlyAdmitsAlternativesOfAnAxisAndAllOfTheOthers) {

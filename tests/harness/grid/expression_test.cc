@@ -1,4 +1,4 @@
-// Arithmetic over settings: values against the same expressions in C++, and what is no expression.
+// Expressions over settings: values against the same expressions in C++, texts, comparisons, and what is no expression.
 #include "harness/grid/expression.h"
 
 #include <gmock/gmock.h>
@@ -15,13 +15,24 @@ namespace {
 using test::error_of;
 using testing::HasSubstr;
 
-Number value(const std::string& text) {
-  const std::map<std::string, Number> settings = {
-      {"n", int64_t{7}}, {"x", 0.5}, {"model.d_model", int64_t{512}}, {"warm-up", int64_t{100}}};
-  return Expression(text).value([&](const std::string& name) { return settings.at(name); });
+using nlohmann::json;
+
+json value(const std::string& text) {
+  const std::map<std::string, json> settings = {{"n", 7},       {"x", 0.5},   {"model.d_model", 512}, {"warm-up", 100},
+                                                {"lang", "de"}, {"on", true}, {"sizes", {1, 2}}};
+  const auto is_name = [&](const std::string& name) { return settings.contains(name); };
+  return Expression(text, is_name).value([&](const std::string& name) { return settings.at(name); });
 }
-int64_t whole(const std::string& text) { return std::get<int64_t>(value(text)); }
-double real(const std::string& text) { return std::get<double>(value(text)); }
+int64_t whole(const std::string& text) {
+  const json number = value(text);
+  EXPECT_TRUE(number.is_number_integer()) << text;
+  return number.get<int64_t>();
+}
+double real(const std::string& text) {
+  const json number = value(text);
+  EXPECT_TRUE(number.is_number_float()) << text;
+  return number.get<double>();
+}
 
 TEST(Expression, KeepsWholeNumbersWhole) {
   EXPECT_EQ(whole("2 + 3 * 4"), 14);
@@ -60,7 +71,36 @@ TEST(Expression, RoundsToWholeNumbers) {
 }
 
 TEST(Expression, NamesItsSettingsOnceInTheOrderOfTheText) {
-  EXPECT_THAT(Expression("b * (a.c + b) / min(d, 2)").names(), testing::ElementsAre("b", "a.c", "d"));
+  const Expression expression("b * (a.c + b) / min(d, 2)", [](const std::string&) { return true; });
+  EXPECT_THAT(expression.names(), testing::ElementsAre("b", "a.c", "d"));
+}
+
+TEST(Expression, JoinsTextsAndCopiesWhateverASettingIs) {
+  EXPECT_EQ(value("'data/train.' + lang"), "data/train.de");
+  EXPECT_EQ(value("lang + '-' + n + \"-\" + x + on"), "de-7-0.5true");
+  EXPECT_EQ(value("n + n + 'k'"), "14k") << "from the left";
+  EXPECT_EQ(value("'warm-up'"), 100) << "a setting in quotes";
+  EXPECT_EQ(value("'warm up'"), "warm up");
+  EXPECT_EQ(value("lang"), "de");
+  EXPECT_EQ(value("on"), true);
+  EXPECT_EQ(value("sizes"), json({1, 2}));
+  EXPECT_EQ(error_of([] { value("2 * lang"); }), "lang is no number but \"de\"");
+  EXPECT_EQ(error_of([] { value("max(n, on)"); }), "on is no number but true");
+  EXPECT_EQ(error_of([] { value("lang + sizes"); }), "sizes is no number but [1,2]");
+  EXPECT_EQ(error_of([] { value("0.06 * 'warm_up'"); }),
+            "\"warm_up\" is no number, nor a setting of the grid; + joins texts");
+}
+
+TEST(Expression, ComparesOnce) {
+  EXPECT_EQ(value("n > 6"), true);
+  EXPECT_EQ(value("n > 7"), false);
+  EXPECT_EQ(value("n >= 7"), true);
+  EXPECT_EQ(value("n < 7.5"), true);
+  EXPECT_EQ(value("n ≤ 2 * x + 6"), true);
+  EXPECT_EQ(value("n<=6"), false);
+  EXPECT_EQ(value("n ≥ 8"), false);
+  EXPECT_EQ(error_of([] { value("lang > 2"); }), "lang is no number but \"de\"");
+  EXPECT_EQ(error_of([] { value("1 < n < 9"); }), "\"< 9\" is not expected after \"1 < n \"");
 }
 
 TEST(Expression, OfNoFiniteValueIsAnError) {
@@ -73,7 +113,9 @@ TEST(Expression, OfNoFiniteValueIsAnError) {
 }
 
 TEST(Expression, WithAMistakeSaysWhatIsExpected) {
-  const auto error = [](const std::string& text) { return error_of([&] { Expression{text}; }); };
+  const auto error = [](const std::string& text) {
+    return error_of([&] { Expression(text, [](const std::string&) { return true; }); });
+  };
   EXPECT_EQ(error(""), "a number or a setting is missing at its end");
   EXPECT_EQ(error("2 *"), "a number or a setting is missing at its end");
   EXPECT_EQ(error("2 3"), "\"3\" is not expected after \"2 \"");

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "harness/grid/expand.h"
@@ -82,6 +84,25 @@ TEST_F(Language, ARangeWithACountHasItsEndsAndEqualDistancesOrRatios) {
               ElementsAre("a=0.0001", "a=0.000316228", "a=0.001", "a=0.00316228", "a=0.01"));
   EXPECT_THAT(runs("[axis]\na = { from = 1, to = 1000, count = 4, scale = \"log\" }\n"),
               ElementsAre("a=1", "a=10", "a=100", "a=1000"));
+}
+
+TEST_F(Language, TheEndsOfARangeKeepAllTheirDigits) {
+  EXPECT_THAT(runs("[axis]\na = { from = 1.2345678, to = 2.3456789, count = 3 }\n"),
+              ElementsAre("a=1.2345678", "a=1.79012", "a=2.3456789"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1.2345678e-4, to = 0.98765432, count = 3, scale = \"log\" }\n"),
+              ElementsAre("a=0.00012345678", "a=0.0110423", "a=0.98765432"));
+  EXPECT_THAT(runs("[axis]\na = { from = 2.3456789, to = 1.2345678, count = 2 }\n"),
+              ElementsAre("a=2.3456789", "a=1.2345678"))
+      << "downwards";
+}
+
+TEST_F(Language, ARangeMayBeOfWholeNumbers) {
+  EXPECT_THAT(runs("[axis]\na = { from = 16, to = 1024, count = 5, scale = \"log\", whole = true }\n"),
+              ElementsAre("a=16", "a=45", "a=128", "a=362", "a=1024"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1, to = 4, count = 3, whole = true }\n"), ElementsAre("a=1", "a=3", "a=4"));
+  EXPECT_THAT(runs("[axis]\na = { from = 1000001, to = 20000003, count = 3, scale = \"log\", whole = true }\n"),
+              ElementsAre("a=1000001", "a=4472139", "a=20000003"))
+      << "more than six digits";
 }
 
 TEST_F(Language, ARangeMayBeWrittenAsSemlDoes) {
@@ -311,6 +332,119 @@ TEST_F(Language, AComputedValueThatHasNoneIsNamedWithItsExpression) {
               HasSubstr("this run has no c"));
 }
 
+TEST_F(Language, AComputedValueMayBeATextOrACopy) {
+  EXPECT_THAT(runs("[set]\nname = \"\"\n[axis]\nlang = [\"de\", \"fi\"]\nn = [1]\n[computed]\n"
+                   "name = \"lang + '-batch-of-' + n\"\ndev = \"'data/dev.' + lang\"\ntwin = \"name\"\n"),
+              ElementsAre(R"(dev="data/dev.de" lang="de" n=1 name="de-batch-of-1" twin="de-batch-of-1")",
+                          R"(dev="data/dev.fi" lang="fi" n=1 name="fi-batch-of-1" twin="fi-batch-of-1")"));
+  EXPECT_THAT(runs("[axis]\na = [true, [1, 2]]\n[computed]\nb = \"a\"\n"),
+              ElementsAre("a=true b=true", "a=[1,2] b=[1,2]"));
+  EXPECT_THAT(
+      cells("[axis]\nx = [\"a\", \"b\"]\n[computed]\ny = \"x + x\"\n[[exclude]]\nwhen = { y = \"aa\" }\nwhy = \"w\"\n"),
+      ElementsAre("x=b"));
+  const auto error = [&](const std::string& text) { return error_of([&] { runs(text); }); };
+  EXPECT_THAT(error("[set]\nb = \"x\"\n[axis]\na = [1]\n[computed]\nb = \"4 * a\"\n"),
+              HasSubstr("b = \"4 * a\": it is 4, and the setting is \"x\" (at "));
+  EXPECT_THAT(error("[set]\nb = 1\n[axis]\na = [\"x\"]\n[computed]\nb = \"a\"\n"),
+              HasSubstr("it is \"x\", and the setting is 1 (at "));
+  EXPECT_THAT(error("[set]\nm.kind = \"x\"\n[axis]\na = [1]\n[computed]\nb = \"4 * m.kind\"\n"),
+              HasSubstr("b = \"4 * m.kind\": m.kind is no number but \"x\""));
+}
+
+TEST_F(Language, AComputedPathStartsWhereTheSettingDoesThatItBeginsWith) {
+  std::filesystem::create_directory(folder_ / "base");
+  test::write_text(folder_ / "base/data.toml", "root = \"../corpora\"\ntrain = \"x\"\n");
+  const Grid grid = load(
+      "base = \"base/data.toml\"\n[axis]\nlang = [\"de\"]\n[computed]\ntrain = \"'data/' + lang\"\n"
+      "dev = \"root + '/dev.' + lang\"\ntest = \"dev\"\n");
+  const RunSpec run = materialise(grid, runs_of(grid).front());
+  const auto start = [&](const std::string& key) {
+    const auto own = run.folders.find(key);
+    return own == run.folders.end() ? run.folder : own->second;
+  };
+  EXPECT_EQ(start("train"), folder_.path().string()) << "of the grid file, not of the base file that had the setting";
+  EXPECT_EQ(start("dev"), (folder_ / "base").string());
+  EXPECT_EQ(start("test"), (folder_ / "base").string());
+}
+
+// --- variables -------------------------------------------------------------------------------------------------------
+
+TEST_F(Language, AVariableIsAnAxisButNoSettingOfTheRuns) {
+  const Grid grid = load(
+      "variables = \"head_dim\"\n[axis]\nwidth = [64, 128]\nhead_dim = [16, 32]\n[computed]\n"
+      "heads = \"width / head_dim\"\n[[exclude]]\nwhen = { head_dim = 32, width = 64 }\nwhy = \"w\"\n");
+  EXPECT_THAT(cells(grid), ElementsAre("width=64, head_dim=16", "width=128, head_dim=16", "width=128, head_dim=32"));
+  EXPECT_THAT(runs(grid), ElementsAre("heads=4 width=64", "heads=8 width=128", "heads=4 width=128"));
+  EXPECT_THAT(runs(load("variables = \"m\"\n[set]\nm = 2\n[axis]\na = [1]\n[computed]\nb = \"m * a\"\n", {"m=3"})),
+              ElementsAre("a=1 b=3"))
+      << "of [set], and --set";
+}
+
+TEST_F(Language, AVariableMayBeComputedOrOfABundleAndDecideConditions) {
+  const std::string text = R"toml(
+variables = ["lang", "per_head"]
+[set]
+heads = 4
+[[axis.task]]
+label = "de"
+set = { lang = "de", width = 64 }
+[[axis.task]]
+label = "fi"
+set = { lang = "fi", width = 512 }
+[axis.dropout]
+values = [0.1, 0.3]
+when = { lang = "fi" }
+[computed]
+train = "'data/train.' + lang"
+per_head = "width / heads"
+scale = "sqrt(per_head)"
+)toml";
+  EXPECT_THAT(runs(text),
+              ElementsAre(R"(heads=4 scale=4.0 train="data/train.de" width=64)",
+                          R"(dropout=0.1 heads=4 scale=11.313708498984761 train="data/train.fi" width=512)",
+                          R"(dropout=0.3 heads=4 scale=11.313708498984761 train="data/train.fi" width=512)"));
+}
+
+// --- comparisons -----------------------------------------------------------------------------------------------------
+
+TEST_F(Language, AConditionMayCompareASetting) {
+  const auto left = [&](const std::string& when, const std::string& axes = "d = [2, 4, 6, 8]") {
+    return cells("[axis]\n" + axes + "\n[computed]\nh = \"d / 2\"\n[[exclude]]\nwhen = { " + when +
+                 " }\nwhy = \"w\"\n");
+  };
+  EXPECT_THAT(left("d = \"> 4\""), ElementsAre("d=2", "d=4"));
+  EXPECT_THAT(left("d = \"≥ 4\""), ElementsAre("d=2"));
+  EXPECT_THAT(left("h = \"<= 2\""), ElementsAre("d=6", "d=8")) << "a computed one";
+  EXPECT_THAT(left("h = [\"< 2\", 4]"), ElementsAre("d=4", "d=6")) << "alternatives";
+  EXPECT_THAT(left("d = \"< 8 - 2 * h\""), ElementsAre("d=4", "d=6", "d=8")) << "an expression";
+  EXPECT_THAT(left("d = \"< 5\", e = \"> d\"", "d = [4, 8]\ne = [4, 5]"),
+              ElementsAre("d=4, e=4", "d=8, e=4", "d=8, e=5"));
+  EXPECT_THAT(left("d = \"< 3\"", "d = [2, { value = 4, label = \"< 3\" }]"), ElementsAre("d=2"))
+      << "a word that is a label is meant as one";
+  EXPECT_THAT(left("e = \"> 1\"", "d = [2]\ne = [1, 2, \"auto\"]"), ElementsAre("d=2, e=1", "d=2, e=auto"))
+      << "a text is not greater";
+}
+
+TEST_F(Language, ComparisonsKeepAxesApartAndSeeTheBaseWhereAnAxisIsAbsent) {
+  EXPECT_THAT(
+      runs("[axis]\ndepth = [2, 12]\n[axis.init]\nvalues = [1]\nwhen = { depth = \"> 6\" }\n[[axis.s]]\nlabel = \"x\"\n"
+           "when = { depth = \"<= 6\" }\nset = { init = 2 }\n"),
+      ElementsAre("depth=2 init=2", "depth=12 init=1"))
+      << "two axes that set one setting";
+  EXPECT_THAT(cells("[set]\nm = 5\n[axis]\na = [1, 2]\n[axis.m]\nvalues = [1]\nwhen = { a = 1 }\n[axis.z]\nvalues = "
+                    "[7]\nwhen = { m = \"> 3\" }\n"),
+              ElementsAre("a=1, m=1, z=–", "a=2, m=–, z=7"));
+}
+
+TEST_F(Language, ANumberMayBeWrittenInAnotherSpelling) {
+  const std::string axis = "[axis]\nlr = [1e-3, 5e-4, 1.0]\n";
+  EXPECT_THAT(cells(axis + "[[exclude]]\nwhen = { lr = [\"1e-3\", \"1\"] }\nwhy = \"w\"\n"), ElementsAre("lr=0.0005"));
+  EXPECT_THAT(cells(axis + "[axis.b]\nvalues = [7]\nwhen = { lr = \"5e-4\" }\n"),
+              ElementsAre("lr=0.001, b=–", "lr=0.0005, b=7", "lr=1.0, b=–"));
+  EXPECT_THAT(cells(axis + "[computed]\nc = \"2 * lr\"\n[[exclude]]\nwhen = { c = \"2e-3\" }\nwhy = \"w\"\n"),
+              ElementsAre("lr=0.0005", "lr=1.0"));
+}
+
 TEST_F(Language, ExclusionsSeeComputedValues) {
   EXPECT_THAT(
       cells("[axis]\na = [1, 2, 3]\n[computed]\nb = \"2 * a\"\n[[exclude]]\nwhen = { b = [2, 6] }\nwhy = \"w\"\n"),
@@ -395,6 +529,86 @@ TEST_F(Language, ASampleFavoursNoPoint) {
     EXPECT_GT(count, 50 - 5 * 6.1) << cell;  // five standard deviations
     EXPECT_LT(count, 50 + 5 * 6.1) << cell;
   }
+}
+
+// 17,810,400 points, of which a listing would have to hash each.
+constexpr const char* kLarge = R"(
+[axis]
+hidden = [256, 512, 768, 1024]
+pooling = ["max", "mean"]
+dropout = { from = 0.1, to = 0.5, count = 41 }
+lr = { from = 1e-5, to = 1e-2, count = 100, scale = "log" }
+epochs = { from = 20, to = 200, step = 1 }
+model = ["a", "b", "c"]
+)";
+
+TEST_F(Language, ASampleOfALargeGridIsDrawnWithoutAListing) {
+  const auto sample = [&](const std::string& options, std::string text = kLarge) {
+    const auto all = cells("sample = { " + options + " }\n" + text);
+    return std::set<std::string>(all.begin(), all.end());
+  };
+  const std::set<std::string> few = sample("count = 30"), more = sample("count = 200");
+  EXPECT_EQ(few.size(), 30u);
+  EXPECT_EQ(more.size(), 200u);
+  EXPECT_TRUE(std::ranges::includes(more, few));
+  EXPECT_EQ(few, sample("count = 30"));
+  EXPECT_NE(few, sample("count = 30, seed = 2"));
+  const Grid grid = load(std::string("seeds = 2\nsample = { count = 30 }\n") + kLarge);
+  EXPECT_EQ(drawn_text(*grid.sample), "30 of 17810400 points, drawn at random with seed 1");
+  EXPECT_EQ(runs_of(grid).size(), 60u);
+  std::vector<std::vector<uint32_t>> order;
+  for (const Combination& run : runs_of(grid)) order.push_back(run.index);
+  EXPECT_TRUE(std::ranges::is_sorted(order)) << "in the grid's order";
+  std::string grown = kLarge;
+  grown.replace(grown.find("\"a\""), 3, "\"d\", \"a\"");
+  int kept = 0;
+  for (const std::string& point : sample("count = 30", grown)) kept += few.contains(point);
+  EXPECT_GE(kept, 15) << "a value that is added takes a quarter of them";
+  EXPECT_LT(kept, 30);
+}
+
+TEST_F(Language, ASampleOfALargeGridFavoursNoValue) {
+  std::map<std::string, int> times;
+  std::map<std::pair<uint32_t, uint32_t>, int> pairs;
+  const Grid grid = load(std::string("sample = { count = 2400 }\n") + kLarge);
+  for (const Combination& run : runs_of(grid)) {
+    for (const size_t axis : {0, 1, 5}) ++times[grid.axes[axis].points[run.index[axis]].label];
+    ++pairs[{run.index[0], run.index[5]}];
+  }
+  EXPECT_EQ(times.size(), 9u);
+  for (const auto& [pair, count] : pairs) EXPECT_NEAR(count, 200, 5 * std::sqrt(200)) << "one axis by another";
+  for (const auto& [label, count] : times) {
+    const double expected = label.size() == 1 ? 800 : label.starts_with('m') ? 1200 : 600;
+    EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << label;
+  }
+}
+
+TEST_F(Language, ASampleOfALargeGridHasTheConditionsAndExclusionsOfTheGrid) {
+  const Grid grid = load(std::string("sample = { count = 50 }\n") + kLarge +
+                         "[axis.beta]\nvalues = [1, 2, 3]\nwhen = { model = \"a\" }\n"
+                         "[[exclude]]\nwhen = { pooling = \"max\", hidden = \"> 512\" }\nwhy = \"w\"\n");
+  EXPECT_EQ(drawn_text(*grid.sample), "50 of more than 10000000 points, drawn at random with seed 1");
+  const std::vector<std::string> all = cells(grid);
+  EXPECT_EQ(all.size(), 50u);
+  for (const std::string& cell : all) {
+    EXPECT_EQ(cell.find("model=a") == cell.npos, cell.ends_with("beta=–")) << cell;
+    EXPECT_TRUE(cell.find("pooling=max") == cell.npos || cell.starts_with("hidden=256") ||
+                cell.starts_with("hidden=512"))
+        << cell;
+  }
+  EXPECT_THAT(error_of([&] { load(std::string("sample = { count = 2000000 }\n") + kLarge); }),
+              testing::EndsWith("a sample of more than 10000000 combinations has at most 1000000 points"));
+  EXPECT_THAT(
+      error_of([&] { load(kLarge); }),
+      testing::EndsWith("the grid has 1.78e+07 combinations; 10000000 is the most: remove values from its axes, "
+                        "split it, or draw some of them: sample = { count = 20, seed = 1 }"));
+}
+
+// The points that builds of before have drawn, whose runs are trained.
+TEST_F(Language, ASampleOfAGridThatCanBeListedIsTheOneOfBefore) {
+  EXPECT_THAT(
+      cells("sample = { count = 5, seed = 3 }\n[axis]\nlr = { from = 1, to = 50, step = 1 }\nb = [\"x\", \"y\"]\n"),
+      ElementsAre("lr=1, b=x", "lr=4, b=y", "lr=17, b=y", "lr=30, b=y", "lr=36, b=y"));
 }
 
 TEST_F(Language, SettingsOfTheCommandLineWinOverTheFileAndAreTypedAsInIt) {

@@ -243,6 +243,8 @@ constexpr Mistake kMistakes[] = {
     {"range with a value twice", "[axis]\na = { from = 1, to = 1.000001, count = 5 }\n"},
     {"range of too many values", "[axis]\na = { from = 0, to = 1, step = 1e-9 }\n"},
     {"unknown scale of a range", "[axis]\na = { from = 1, to = 5, count = 3, scale = \"ln\" }\n"},
+    {"whole range of a fraction", "[axis]\na = { from = 1, to = 5.5, count = 3, whole = true }\n"},
+    {"whole range with a value twice", "[axis]\na = { from = 1, to = 4, count = 8, scale = \"log\", whole = true }\n"},
     {"constant as an axis", "[axis]\na = { value = 3 }\n"},
     {"zip of unequal lengths", "[axis.s]\nzip = { a = [1, 2], b = [1, 2, 3] }\n"},
     {"inline table in two lines", "[axis.s]\nzip = { a = [1, 2],\n b = [1, 2] }\n"},
@@ -255,6 +257,18 @@ constexpr Mistake kMistakes[] = {
     {"condition on an axis that is not there", "[axis]\nopt = [1]\n[axis.b]\nvalues = [1]\nwhen = { op = 1 }\n"},
     {"condition on a value that is not there",
      "[axis]\nopt = [\"sgd\"]\n[axis.b]\nvalues = [1]\nwhen = { opt = \"sdg\" }\n"},
+    {"condition of an unknown sign", "[axis]\na = [1, 2]\n[[exclude]]\nwhy = \"w\"\nwhen = { a = \"=> 1\" }\n"},
+    {"condition that is not equal", "[axis]\na = [1, 2]\n[axis.b]\nvalues = [1]\nwhen = { a = \"!= 1\" }\n"},
+    {"comparison with nothing", "[axis]\na = [1, 2]\n[[exclude]]\nwhy = \"w\"\nwhen = { a = \">\" }\n"},
+    {"comparison with an unknown setting",
+     "[axis]\nheads = [1, 2]\n[[exclude]]\nwhy = \"w\"\nwhen = { heads = \"> head\" }\n"},
+    {"comparison of texts", "[axis]\na = [\"x\", \"y\"]\n[[exclude]]\nwhy = \"w\"\nwhen = { a = \"> 1\" }\n"},
+    {"comparison with the seed", "[axis]\na = [1, 2]\n[[exclude]]\nwhy = \"w\"\nwhen = { a = \"< train.seed\" }\n"},
+    {"condition of an axis that compares two settings",
+     "[axis]\na = [1, 2]\nb = [1, 2]\n[axis.c]\nvalues = [1]\nwhen = { a = \"> b\" }\n"},
+    {"condition on a mistyped key that a point leaves out",
+     "base = \"right.toml\"\n[[axis.s]]\nlabel = \"x\"\nunset = \"m.d\"\n[[axis.s]]\nlabel = \"y\"\n[[exclude]]\nwhy = "
+     "\"w\"\nwhen = { m.dd = 2 }\n"},
     {"condition with no alternatives", "[axis]\na = [1]\n[axis.b]\nvalues = [1]\nwhen = { a = [] }\n"},
     {"conditions that never hold together",
      "[axis]\na = [1, 2]\n[axis.b]\nvalues = [1]\nwhen = { a = 1 }\n[[axis.c]]\nlabel = \"x\"\nwhen = { a = 2, b = 1 "
@@ -263,6 +277,10 @@ constexpr Mistake kMistakes[] = {
     {"sub-grid without a label", "[[subgrid]]\naxis.a = [1]\n"},
     {"sub-grid twice", "[[subgrid]]\nlabel = \"x\"\naxis.a = [1]\n[[subgrid]]\nlabel = \"x\"\naxis.a = [2]\n"},
     {"unknown key of a sub-grid", "[[subgrid]]\nlabel = \"x\"\nseeds = 3\n"},
+    {"sample of a sub-grid", "[[subgrid]]\nlabel = \"x\"\naxis.a = [1]\nsample = { count = 1 }\n"},
+    {"axis of all and of one of three sub-grids",
+     "[axis]\na = [1]\n[[subgrid]]\nlabel = \"x\"\naxis.a = [2]\n[[subgrid]]\nlabel = \"y\"\n[[subgrid]]\nlabel = "
+     "\"z\"\n"},
     {"axis of all and of a sub-grid", "[axis]\na = [1]\n[[subgrid]]\nlabel = \"x\"\naxis.a = [1]\n"},
     {"axis twice in a sub-grid", "[[subgrid]]\nlabel = \"x\"\n[subgrid.axis]\na.b = [1]\n\"a.b\" = [2]\n"},
     {"label of two sub-grids with other settings",
@@ -290,8 +308,8 @@ constexpr Mistake kMistakes[] = {
     {"computed with an unknown function", "[axis]\na = [1]\n[computed]\nb = \"sqr(a)\"\n"},
     {"computed with a function of too many values", "[axis]\na = [1]\n[computed]\nb = \"sqrt(a, 2)\"\n"},
     {"computed from what is not set", "[axis]\nm.width = [1]\n[computed]\nb = \"4 * m.width_\"\n"},
-    {"computed from a text", "[set]\nm.kind = \"x\"\n[axis]\na = [1]\n[computed]\nb = \"4 * m.kind\"\n"},
-    {"computed in place of a text", "[set]\nb = \"x\"\n[axis]\na = [1]\n[computed]\nb = \"4 * a\"\n"},
+    {"computed from a mistyped name in quotes",
+     "[set]\nmax-update = 9\n[axis]\na = [1]\n[computed]\nb = \"a + 'max-updte'\"\n"},
     {"computed from each other", "[axis]\na = [1]\n[computed]\nb = \"c + 1\"\nc = \"d + 1\"\nd = \"2 * b\"\n"},
     {"computed from itself", "[axis]\na = [1]\n[computed]\nb = \"b + 1\"\n"},
     {"computed and set by an axis", "[axis]\na = [1]\nb = [1]\n[computed]\nb = \"2 * a\"\n"},
@@ -304,6 +322,9 @@ constexpr Mistake kMistakes[] = {
     {"draws in another tool's words", "run_cap = 20\n[axis]\na = [1]\n"},
     {"list of grids in place of a grid", "grids = [\"a.toml\"]\n"},
     {"seeds below a section", "[axis]\na = [1]\nseeds = [1, 2]\n"},
+    {"variable that nothing sets", "variables = \"head_dims\"\n[axis]\nhead_dim = [1]\n"},
+    {"seed as a variable", "variables = \"train.seed\"\n[axis]\na = [1]\n"},
+    {"variables below a section", "[set]\nx = 1\nvariables = [\"x\"]\n[axis]\na = [1]\n"},
     {"unset below a section", "[set]\nx = 1\nunset = [\"y\"]\n[axis]\na = [1]\n"},
     {"seed_key below a section", "[set]\nx = 1\nseed_key = \"rng\"\n[axis]\na = [1]\n"},
     {"sample below a section", "[axis]\na = [1]\nsample = { count = 2 }\n"},
@@ -562,7 +583,7 @@ m.e = "set"
   EXPECT_EQ(run.settings.at("train.seed"), 7);
   EXPECT_EQ(run.folders.at("m.a"), (folder / "base").string());
   EXPECT_EQ(run.folders.at("m.e"), folder.path().string());
-  EXPECT_EQ(refused_setting(grid, first, "m.b", "")->location, (folder / "base/one.toml").string() + ":2");
+  EXPECT_EQ(*refused_location(grid, first, "m.b", ""), (folder / "base/one.toml").string() + ":2");
 }
 
 TEST(LoadGrid, ABundleMayTakeItsSettingsFromABaseFile) {

@@ -157,6 +157,31 @@ why = "v"
 )"));
 }
 
+TEST_F(Merged, IsTheSameGridWithComparisonsVariablesTextsAndALargeSample) {
+  const std::string axes =
+      "[axis]\na = { from = 1, to = 100, step = 1 }\nb = { from = 1, to = 90, step = 1 }\nc = [4, 1e-3, \"> 2\"]\n";
+  const std::string rest = R"(
+[axis.d]
+values = [1, 2]
+when = { a = "> 95", c = "> 2" }
+[computed]
+e = "a + b"
+f = "'x-' + c"
+[names]
+"1e-3" = "small"
+[[subgrid]]
+label = "one"
+[[subgrid.exclude]]
+when = { e = ["> 20 - b", 3], a = "<= 50" }
+why = "w"
+[[subgrid]]
+label = "two"
+axis.g = { from = 1, to = 400, step = 1 }
+)";
+  expect_the_same_grid(load("variables = [\"b\", \"e\"]\n" + axes + rest.substr(0, rest.find("axis.g"))));
+  expect_the_same_grid(load("sample = { count = 40 }\nvariables = [\"b\", \"e\"]\n" + axes + rest));
+}
+
 TEST_F(Merged, IsTheSameGridForEveryGridOfTheRepository) {
   int grids = 0;
   for (const char* folder : {"grids", "tests/fuzz/corpus/grid", "tests/golden/harness/workspace"}) {

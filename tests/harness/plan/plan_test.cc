@@ -75,6 +75,29 @@ seeds = 3
   EXPECT_THAT(errors_of(grid, plan), testing::ElementsAre(HasSubstr("this behaviour is refused")));
 }
 
+// The fake program knows keys with a dot alone.
+TEST(Plan, PointsThatDifferInAVariableAloneAreOneRun) {
+  const test::TempFolder folder;
+  const auto plan = [&](const std::string& variables) {
+    test::write_text(folder / "g.toml", variables +
+                                            "[axis]\nwidth = [1, 2, 4]\nhead = [1, 2]\n[computed]\n"
+                                            "\"model.heads\" = \"width / head\"\n");
+    const Grid grid = load_grid(folder / "g.toml");
+    const std::vector<PlannedRun> runs = plan_runs(grid, Only(), Program(test::program("fake-engine")));
+    return std::pair(runs, errors_of(grid, runs));
+  };
+  const auto [runs, errors] = plan("variables = [\"width\", \"head\"]\n");
+  EXPECT_THAT(errors, testing::IsEmpty());
+  ASSERT_EQ(runs.size(), 6u);
+  EXPECT_EQ(runs[0].answer.run.id, runs[3].answer.run.id) << "1 / 1 and 2 / 2";
+  EXPECT_NE(runs[0].answer.run.id, runs[2].answer.run.id);
+  EXPECT_EQ(runs[3].answer.run.coordinates.front(), std::pair(std::string("width"), std::string("2")));
+  EXPECT_THAT(plan("variables = \"width\"\n").second,
+              testing::ElementsAre(testing::AllOf(
+                  HasSubstr("g.toml:4: unknown setting \"head\"; if it is none of the program: variables = \"head\" "),
+                  testing::EndsWith("g.toml"))));
+}
+
 constexpr const char* kPlain = R"(
 seeds = [5, 7]
 [axis]

@@ -57,6 +57,25 @@ TEST(ScoreNames, ThatNoRunCanHaveAreMistakesInEveryKeyThatNamesThem) {
       ElementsAre(HasSubstr("published.score: no run of this grid has a score test.acc")));
 }
 
+// A default is checked as a written name is, and where it means nothing all scores are shown.
+TEST(ScoreNames, ThatNoTableNamesAreThoseOfTheTestSetOrElseAll) {
+  const auto shown = [](const std::string& rest, const std::optional<std::vector<std::string>>& known,
+                        const std::vector<Row>& rows = {}) {
+    Grid grid = grid_of(rest);
+    show_all_without_default(grid, known, rows);
+    return grid.views.at(0).table().scores;
+  };
+  EXPECT_THAT(shown("", kKnown), IsEmpty()) << "test.*";
+  EXPECT_THAT(shown("", {{"final.err", "eval.*"}}), ElementsAre("eval.*", "final.err"));
+  EXPECT_THAT(shown("", {{"*"}}), IsEmpty()) << "which may be one of the test set";
+  EXPECT_THAT(shown("", std::nullopt), IsEmpty()) << "nothing is known";
+  EXPECT_THAT(shown("", std::nullopt, {done("", {{"err", 1}, {"acc", 2}})}), ElementsAre("acc", "err"));
+  EXPECT_THAT(shown("", std::nullopt, {done("", {{"err", 1}}), done("", {{"test.acc", 2}})}), IsEmpty());
+  EXPECT_THAT(shown("scores = \"dev.err\"\n", {{"final.err"}}), ElementsAre("dev.err")) << "written";
+  EXPECT_THAT(shown("[score.\"test.mean\"]\nof = [\"a\", \"b\"]\ntake = \"mean\"\n", {{"a", "b"}}), IsEmpty())
+      << "a score that the grid defines";
+}
+
 TEST(ScoreNames, ThatATableTakesOfALabelMustBeOfRunsWithThatLabel) {
   const test::TempFolder folder;
   test::write_text(

@@ -164,6 +164,68 @@ TEST(Names, OfBaseFilesHoldUnlessTheGridHasItsOwn) {
   EXPECT_EQ(grid.base.size(), 1u) << "a name is no setting";
 }
 
+// "1e-3" in a grid file is the label that tables print as 0.001, wherever it stands.
+TEST(Names, AndEveryKeyThatNamesALabelTakeItsNumberInAnotherSpelling) {
+  const Grid grid = load_text(R"--(
+seeds = 1
+[axis]
+norm = ["ln", "sn"]
+lr = [1e-3, 0.5, 2.0]
+[names]
+"1e-3" = "small"
+"lr=.5" = "large"
+2 = "huge"
+[[table]]
+rows = "lr"
+columns = "norm"
+where = { lr = ["1e-3", "5e-1"] }
+baseline = "1e-3"
+show = "{delta}"
+[[table.row]]
+label = "gain"
+difference = ["5e-1", "1e-3"]
+before = ".5"
+[[table]]
+caption = "turned"
+rows = "norm"
+columns = "lr"
+scores.lr = { "1e-3" = "a", "5e-1" = "b", 2 = "a" }
+[[table.header]]
+name = "Layers"
+texts = { "1e-3" = "four", 2 = "six" }
+[[claim]]
+text = "t"
+table = "turned"
+better = [{ lr = "1e-3" }, "2"]
+)--");
+  EXPECT_EQ(name_of(grid.names, "lr", "0.001").text, "small");
+  EXPECT_EQ(name_of(grid.names, "lr", "0.5").text, "large");
+  EXPECT_EQ(name_of(grid.names, "lr", "2.0").text, "huge");
+  EXPECT_THAT(grid.named, testing::IsEmpty()) << "none is a score";
+  const TableSpec &first = grid.views.at(0).table(), &turned = grid.views.at(1).table();
+  EXPECT_THAT(first.where.at(1), ElementsAre(true, true, false));
+  EXPECT_THAT(first.baselines, ElementsAre(0));
+  EXPECT_THAT(first.added_rows.at(0).sum, ElementsAre(std::pair(1, 1), std::pair(0, -1)));
+  EXPECT_EQ(first.added_rows.at(0).before, 1u);
+  EXPECT_THAT(turned.scores_of_label.at("0.001"), ElementsAre("a"));
+  EXPECT_THAT(turned.scores_of_label.at("0.5"), ElementsAre("b"));
+  EXPECT_EQ(turned.header.at(0).texts.at("0.001").text, "four");
+  EXPECT_EQ(turned.header.at(0).texts.at("2.0").text, "six");
+  const auto& claim = std::get<ClaimSpec>(grid.views.at(2).spec);
+  EXPECT_EQ(claim.cells.at(0).at("lr"), "0.001");
+  EXPECT_EQ(claim.cells.at(1).at("lr"), "2.0");
+}
+
+TEST(Names, OfABaseFileYieldToThoseOfTheGridInWhateverSpelling) {
+  const test::TempFolder folder;
+  test::write_text(folder / "base.toml", "[names]\n\"1e-3\" = \"base\"\n\"5e-1\" = \"base\"\n");
+  test::write_text(folder / "grid.toml",
+                   "base = \"base.toml\"\n[axis]\nlr = [0.001, 0.5]\n[names]\n\"0.0010\" = \"own\"\n");
+  const Grid grid = load_grid(folder / "grid.toml");
+  EXPECT_EQ(name_of(grid.names, "lr", "0.001").text, "own");
+  EXPECT_EQ(name_of(grid.names, "lr", "0.5").text, "base");
+}
+
 TEST(Names, AndViewsAreTheSameInWhatASweepKeeps) {
   const std::string text = std::string(kNamed) + R"--(
 [table]
