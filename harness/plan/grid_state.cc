@@ -65,6 +65,10 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   const std::vector<Run> runs = std::exchange(sweep.runs, {});
   const auto head = std::make_shared<const Sweep>(std::move(sweep));
   GridState state{.grid = std::move(grid), .results = {.store = std::move(store)}, .errors = {}};
+  // The commands of notes are typed here, which need not be where it was submitted.
+  std::error_code absent;
+  const bool is_seen = fs::equivalent(state.grid.file, head->grid_file, absent);
+  if (!is_seen && fs::exists(head->grid_file, absent)) state.grid.file = head->grid_file;
   std::vector<Row>& rows = state.results.rows;
   for (const Run& run : runs) {
     Row& row = rows.emplace_back(Row{.run = run, .sweep = head, .place = std::ssize(rows) + 1});

@@ -60,6 +60,17 @@ class NextCommands : public RunTest {
   mutable std::set<std::string> seen_;
 };
 
+TEST_F(NextCommands, NameTheGridSoThatTheyWorkFromAnotherFolder) {
+  write("\"fake.updates\" = 3\n", "\"succeed\"");
+  of("submit 'my grids/a grid.toml'");
+  of("cancel last");
+  const auto commands_from = [&](const std::string& folder) {
+    return next_commands_in(typed("cd " + folder + " && tearless table last --workspace '" + (folder_ / "a workspace").string() + "'").output);
+  };
+  EXPECT_THAT(commands_from("."), Contains(HasSubstr("tearless run 'my grids/a grid.toml' ")));
+  EXPECT_THAT(commands_from("'my grids'"), Contains(HasSubstr("tearless run '" + (folder_ / "my grids/a grid.toml").string() + "' ")));
+}
+
 TEST_F(NextCommands, OfEveryScreenWorkAsTyped) {
   const std::string grid = "'my grids/a grid.toml'";
   write("\"fake.updates\" = 3\n", "\"succeed\", \"diverge\", \"crash\"");

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/files.h"
 #include "harness/grants/board.h"
@@ -157,7 +158,7 @@ TEST_F(WorkerTest, EndsWithCheckpointsByEachSignalThatASchedulerOrATerminalSends
     EXPECT_TRUE(test::eventually([&] {
       return std::ranges::any_of(runs(), [](const RunDirectory& run) {
         const fs::path exit = run.attempt(1) / "exit.json";
-        return fs::exists(exit) && test::read_text(exit).find("\"code\":75") != std::string::npos;
+        return fs::exists(exit) && json::parse(test::read_text(exit)).at("code") == kExitStopped;
       });
     })) << signal;
     ok({"cancel", "last"});
@@ -238,9 +239,12 @@ TEST_F(WorkerTest, WhateverTheUmaskIsNobodyElseMayWriteWhatAWorkerTrusts) {
   EXPECT_EQ(test::run(with_umask_0(worker_command())).code, 0);
   ok({"wait", "last"});
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results")) {
-    const fs::path name = entry.path().filename(), above = entry.path().parent_path().filename();
-    const bool is_programs = above == "outputs" || above == "checkpoints" || name == "outputs" || name == "checkpoints" ||
-                             (entry.is_regular_file() && entry.path().parent_path().parent_path().filename() == "runs");
+    static const std::set<std::string> kFiles = {"board",     "grant.json", "claimed",    "start.json",
+                                                 "exit.json", "ended.json", "sweep.json", "fake-engine"};
+    static const std::set<std::string> kFoldersOfPrograms = {"outputs", "checkpoints"};
+    const std::string name = entry.path().filename(), above = entry.path().parent_path().filename();
+    const bool is_programs = entry.is_directory() ? kFoldersOfPrograms.contains(name) || kFoldersOfPrograms.contains(above)
+                                                  : !kFiles.contains(name);
     const fs::perms others = fs::perms::group_write | fs::perms::others_write;
     if (is_programs || entry.is_symlink()) continue;
     EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry;
