@@ -61,7 +61,7 @@ class NextCommands : public RunTest {
 };
 
 TEST_F(NextCommands, NameTheGridSoThatTheyWorkFromAnotherFolder) {
-  write("\"fake.updates\" = 3\n", "\"succeed\"");
+  write("\"fake.updates\" = 300\n\"fake.sleep_ms\" = 100\n", "\"succeed\"");
   of("submit 'my grids/a grid.toml'");
   of("cancel last");
   const auto commands_from = [&](const std::string& folder) {
