@@ -1,4 +1,5 @@
-// Unique names of processes, and facts of the calling one. The kernel reuses pids, but never a pid with the same start time and boot id.
+// Unique names of processes, and facts of the calling one. The kernel reuses pids, but never a pid with the same start
+// time and boot id.
 #pragma once
 
 #include <cstdint>

@@ -492,9 +492,9 @@ def texts_are_copied_and_joined(case):
     case.ok("tearless run grid.toml --workspace w")
     case.ok("tearless run name.toml --workspace w")
     texts = [file.read_text() for file in case.runs("run.toml")]
-    for kind in ("my_normalize", "gym_normalize"):
-        alike = [text for text in texts if f'env.obs_filter = "{kind}"' in text]
-        case.expect(len(alike) == 2 and all(f'evaluation.obs_filter = "{kind}"' in text for text in alike),
+    for kind in ("my_", "gym_"):
+        alike = [text for text in texts if f'env.obs_filter = "{kind}' in text]
+        case.expect(len(alike) == 2 and all(f'evaluation.obs_filter = "{kind}' in text for text in alike),
                     f"{kind} is not copied")
     for name in ("batch-of-1", "batch-of-3"):
         case.expect(sum(f'name = "{name}"' in text for text in texts) == 1, f"no run has the name {name}")

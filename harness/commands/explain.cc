@@ -69,7 +69,8 @@ std::string state_text(const Explained& run) {
   if (!result.reason.empty()) text += ": " + result.reason;
   if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
   if (!result.stale.empty()) text += "; stale: " + result.stale;
-  if (kinds_in(result.trained_on) > 1) text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
+  if (kinds_in(result.trained_on) > 1)
+    text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
   if (result.trained_by.size() > 1) text += fmt::format("; mixed: trained by {}", fmt::join(result.trained_by, "; "));
   return text;
 }

@@ -135,9 +135,10 @@ std::string derived_text(const Derivation& derivation, const DerivedTally& tally
 
 void print_next(const Counts& counts, int64_t to_derive, const std::string& target, const ExecutorFlags& executor) {
   const bool runs = counts[kToRun] + to_derive > 0;
-  const char* const next = runs                    ? "Next: tearless run"
-                           : counts[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
-                                                  : "Nothing to run. Next: tearless table";
+  const char* const next = runs ? "Next: tearless run"
+                           : counts[kWaiting] > 0
+                               ? "Nothing can run yet. Next: add the missing files, then tearless plan"
+                               : "Nothing to run. Next: tearless table";
   print("{} {}{}\n", next, target, runs ? executor.words() : "");
 }
 

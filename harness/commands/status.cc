@@ -172,8 +172,8 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
 // About the process that holds the workspace.
 Lines who_works(const std::optional<ServiceFacts>& facts) {
   if (!facts) return {"Another tearless is writing to this workspace."};
-  Lines lines = {fmt::format("A tearless {} works here (process {}, since {}){}.",
-                             facts->stays ? "daemon" : "service", facts->pid, local_time(facts->started_at),
+  Lines lines = {fmt::format("A tearless {} works here (process {}, since {}){}.", facts->stays ? "daemon" : "service",
+                             facts->pid, local_time(facts->started_at),
                              facts->arguments.empty() ? "" : " with " + shell_words(facts->arguments))};
   for (const DeviceFacts& device : facts->devices) lines.push_back("  " + summary_of(device));
   for (const std::string& note : facts->notes) lines.push_back("  " + note);

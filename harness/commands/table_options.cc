@@ -66,10 +66,11 @@ void say_what_an_archive_has(const std::filesystem::path& file, const std::vecto
   if (std::ranges::none_of(states, lacks_runs) || sweeps.empty()) return;
   std::vector<std::string> names;
   for (const Sweep& sweep : sweeps) names.push_back(sweep.id);
-  notice(fmt::format("the archive lacks runs of {}; it has {}. To print that as the file lays it out: tearless table {} "
-                     "--layout {}{}",
-                     file.string(), fmt::join(names, ", "), shell_word(sweeps.front().id), shell_word(file.string()),
-                     options_again(globals)));
+  notice(
+      fmt::format("the archive lacks runs of {}; it has {}. To print that as the file lays it out: tearless table {} "
+                  "--layout {}{}",
+                  file.string(), fmt::join(names, ", "), shell_word(sweeps.front().id), shell_word(file.string()),
+                  options_again(globals)));
 }
 
 }  // namespace

@@ -55,9 +55,8 @@ int train(const Options& options, const Globals& globals) {
   if (!std::filesystem::is_directory(workspace.root())) {
     fail("there is no workspace {} on this machine; name one with --workspace", workspace.root().string());
   }
-  const std::optional<double> until =
-      options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until));
-  if (until && *until < kLeastSeconds) {
+  const std::optional<double> until = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until));
+  if (until && *until < kMinSeconds) {
     fail("--until {} leaves no time to train: a worker ends a minute and the grace time of its runs before",
          options.until);
   }
@@ -75,9 +74,10 @@ int train(const Options& options, const Globals& globals) {
 
 Action command_worker(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<Options>();
-  app.add_option("--until", options->until,
-                 "end after this time, such as 3h, 90m or 1:30:00: what is trained then stops a minute and its grace time "
-                 "earlier, with checkpoints (default: when nothing is left)");
+  app.add_option(
+      "--until", options->until,
+      "end after this time, such as 3h, 90m or 1:30:00: what is trained then stops a minute and its grace time "
+      "earlier, with checkpoints (default: when nothing is left)");
   app.add_option("--idle", options->idle_seconds, "seconds without a run after which it ends (default: 60)")
       ->check(number_from(0));
   app.add_option("--jobs", options->limits.jobs,

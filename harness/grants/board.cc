@@ -44,8 +44,7 @@ json json_of(const Board& board) {
 }
 
 Board board_from(const json& body) {
-  Board board{
-      .beat = body.at("beat"), .seen = body.at("seen"), .stay = body.value("stay", std::set<std::string>())};
+  Board board{.beat = body.at("beat"), .seen = body.at("seen"), .stay = body.value("stay", std::set<std::string>())};
   for (const json& grant : body.at("grants")) {
     board.grants.push_back(
         {.id = grant.at("id"), .attempt = grant.at("attempt"), .needs = needs_from(grant.at("needs"))});

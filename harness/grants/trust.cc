@@ -32,7 +32,8 @@ std::string fault_of(const fs::path& path) {
   const bool by_group = (info.st_mode & S_IWGRP) != 0 && !is_alone_in(info.st_gid, ::geteuid());
   if (replaces_nothing || (!by_group && (info.st_mode & S_IWOTH) == 0)) return "";
   return fmt::format("{} can be written by {}, who could have your user run anything: chmod {} {}", path.string(),
-                     by_group ? "others of its group" : "anybody", by_group ? "go-w" : "o-w", shell_word(path.string()));
+                     by_group ? "others of its group" : "anybody", by_group ? "go-w" : "o-w",
+                     shell_word(path.string()));
 }
 
 }  // namespace

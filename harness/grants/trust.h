@@ -8,7 +8,7 @@
 
 namespace tearless::harness {
 
-/// Why the first of `paths` that is there is not to be trusted, one sentence with the command that mends it; "" if all
+/// Why the first of `paths` that is there is not to be trusted, one sentence with the command that fixes it; "" if all
 /// are. Each must be the user's or root's, and neither anybody nor a group with other members may write it (a folder
 /// like /tmp, where nobody can replace the files of others, is as good).
 std::string distrust(std::initializer_list<std::filesystem::path> paths);

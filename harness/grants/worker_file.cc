@@ -26,16 +26,11 @@ json json_of(const WorkerFacts& facts) {
   for (const WorkerDevice& device : facts.devices) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
   }
-  return {{"worker", facts.name},
-          {"host", facts.host},
-          {"executor", facts.executor},
-          {"job", facts.job},
-          {"cores", facts.cores},
-          {"memory_bytes", facts.memory_bytes},
-          {"processor", facts.processor},
-          {"devices", std::move(devices)},
-          {"secrets", facts.secrets},
-          {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
+  return {{"worker", facts.name},         {"host", facts.host},
+          {"executor", facts.executor},   {"job", facts.job},
+          {"cores", facts.cores},         {"memory_bytes", facts.memory_bytes},
+          {"processor", facts.processor}, {"devices", std::move(devices)},
+          {"secrets", facts.secrets},     {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
 }
 
 WorkerFacts facts_from(const json& line) {

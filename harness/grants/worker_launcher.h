@@ -80,7 +80,8 @@ class WorkerLauncher : public Launcher {
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
   int64_t memory_above(const Needs& needs) const;
-  /// Of its secrets those that the newest worker of its executor had not. The next job of a cluster would lack them too.
+  /// Of its secrets those that the newest worker of its executor had not. The next job of a cluster would lack them
+  /// too.
   std::set<std::string> lacked_secrets(const Needs& needs) const;
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
   /// True if a worker that is alive may claim it.
@@ -117,10 +118,10 @@ class WorkerLauncher : public Launcher {
   std::map<std::string, std::set<std::string>> newest_secrets_;            // those of the newest worker, by executor
   std::map<std::string, Blame> blame_;                                     // by executor
   std::map<std::string, std::map<std::string, Blame::LeftOut>> left_out_;  // likewise, then by host; at the last poll
-  bool is_blame_new_ = false;  // it is to be kept for a later service
+  bool is_blame_new_ = false;                                              // it is to be kept for a later service
   int64_t beat_ = 0;
   std::set<std::string> seen_, needed_;  // the workers that the last board names
-  bool changed_ = true;         // the board is to be written
+  bool changed_ = true;                  // the board is to be written
   double written_at_ = 0, looked_at_ = 0;
 };
 

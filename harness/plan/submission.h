@@ -20,7 +20,7 @@ struct Submission {
   std::string grid_text;  // of the file, and a line for each setting of --set
   Probe program;          // its devices, too
   Sweep sweep;
-  ProgramNow now = {};  // the same program, as results are compared with it
+  ProgramNow now = {};                   // the same program, as results are compared with it
   std::optional<int64_t> priority = {};  // as in SubmissionOptions
 };
 

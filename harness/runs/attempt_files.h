@@ -89,8 +89,8 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
 /// What the last bits of an attempt's numbers depend on besides settings and build: device, processor and arithmetic.
 std::string machine_of(const AttemptRecord& attempt);
 
-/// The number of kinds in a set of machine_of(). A text of which a part is not known (an attempt was killed before it had
-/// written it) is no kind beside another that may be the same.
+/// The number of kinds in a set of machine_of(). A text of which a part is not known (an attempt was killed before it
+/// had written it) is no kind beside another that may be the same.
 size_t kinds_in(const std::set<std::string>& machines);
 
 /// file_hash() of the training program when the attempt began, by its start.json; "": unknown.

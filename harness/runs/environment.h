@@ -54,7 +54,8 @@ std::vector<std::string> not_taken(const SubmittedEnvironment& environment, cons
                                    const Variables& service);
 
 void to_json(nlohmann::json& json, const SubmittedEnvironment& environment);
-/// Of a sweep of an older build, which kept the values of secrets, the names alone. nlohmann::json::exception if a member is missing or of another type.
+/// Of a sweep of an older build, which kept the values of secrets, the names alone. nlohmann::json::exception if a
+/// member is missing or of another type.
 void from_json(const nlohmann::json& json, SubmittedEnvironment& environment);
 
 }  // namespace tearless::harness

@@ -157,7 +157,7 @@ class Scheduler {
 
   struct TimeLeft {
     std::optional<double> seconds = {};  // unset: not known of any
-    int64_t untimed = 0;  // jobs that it does not count: nothing tells how long they take
+    int64_t untimed = 0;                 // jobs that it does not count: nothing tells how long they take
   };
   /// Until all jobs of the sweep have ended, if as many are in work all the time as now. Each takes as long as ended
   /// runs of its resource class did, or as its calibration suggests; of a class without either, as long as the present

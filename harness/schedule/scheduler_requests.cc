@@ -47,8 +47,9 @@ void Scheduler::add_jobs_or_pause(const std::string& id, Add how) {
   try {
     add_jobs(id, how);
   } catch (const std::logic_error& error) {
-    pause(id, fmt::format("{} (this is a bug in tearless); to make its index anew: {}", error.what(),
-                          rebuild_command(workspace_.root())),
+    pause(id,
+          fmt::format("{} (this is a bug in tearless); to rebuild the index: {}", error.what(),
+                      rebuild_command(workspace_.root())),
           OnPause::kContinue);
   }
 }

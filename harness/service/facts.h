@@ -32,10 +32,10 @@ struct SweepFacts {
   std::string state;   // name_of(SweepState)
   std::string reason;  // why it is paused, or, if it is active, why nothing of it runs; ""
   int64_t priority = 0;
-  int64_t total = 0, waiting = 0, held = 0;          // runs, as SweepCounts
-  int64_t running = 0, granted = 0, silent = 0;      // attempts, by their phases
+  int64_t total = 0, waiting = 0, held = 0;      // runs, as SweepCounts
+  int64_t running = 0, granted = 0, silent = 0;  // attempts, by their phases
   std::optional<double> seconds_left;
-  int64_t untimed = 0;             // runs that seconds_left does not count
+  int64_t untimed = 0;  // runs that seconds_left does not count
   std::vector<Progress> attempts;
 
   int64_t ended() const { return total - waiting - std::ssize(attempts) - held; }
@@ -71,16 +71,15 @@ struct ServiceFacts {
   const SweepFacts* sweep(const std::string& id) const;
 };
 
-NLOHMANN_JSON_SERIALIZE_ENUM(Phase, {{Phase::kRunning, "running"},
-                                     {Phase::kGranted, "granted"},
-                                     {Phase::kSilent, "silent"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Phase,
+                             {{Phase::kRunning, "running"}, {Phase::kGranted, "granted"}, {Phase::kSilent, "silent"}})
 
 // The JSON forms. Reading one is nlohmann::json::exception if a field is missing or is of another type.
 void to_json(nlohmann::json& json, const Progress& progress);
 void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, held, running, granted,
-                                   silent, seconds_left, untimed, attempts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, held, running,
+                                   granted, silent, seconds_left, untimed, attempts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced,
                                    beside)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, notes,

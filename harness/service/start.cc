@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
 
-constexpr int kBetweenWaits = 50;  // milliseconds
-constexpr int kMaxWaits = 40;      // tries until a service that is starting or ending answers or is gone
+constexpr int kBetweenWaits = 50;    // milliseconds
+constexpr int kMaxWaits = 40;        // tries until a service that is starting or ending answers or is gone
 constexpr int kLooksInSilence = 20;  // at a service that ends, before a sentence says so
-constexpr int kMaxStarts = 10;     // of services that were killed before they answered
+constexpr int kMaxStarts = 10;       // of services that were killed before they answered
 
 std::string everything_from(int fd) {
   std::string text;
@@ -116,7 +116,8 @@ ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how
     if (const auto facts = facts_of_service(workspace)) {
       if (!facts->ends && !must_give_way(*facts, how)) return *facts;
       if (++looks == kLooksInSilence) {
-        notice(fmt::format("waits for the service (process {}) to end: it was asked to, and its runs stop first", facts->pid));
+        notice(fmt::format("waits for the service (process {}) to end: it was asked to, and its runs stop first",
+                           facts->pid));
       }
       if (!facts->ends) ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
       waits = 0;

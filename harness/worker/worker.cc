@@ -305,8 +305,8 @@ class Worker {
     const RunDirectory work = make_work_folder(options_.workspace, *grant, facts_.name, mine.lock);
     const fs::path program = grant->program.path = fs::absolute(options_.workspace.root() / grant->program.path);
     const RunDirectory run = options_.workspace.run(id);
-    const std::string fault = distrusted({run.root(), run.attempt(mine.attempt),
-                                          run.attempt(mine.attempt) / kGrantFile, program.parent_path(), program});
+    const std::string fault = distrusted({run.root(), run.attempt(mine.attempt), run.attempt(mine.attempt) / kGrantFile,
+                                          program.parent_path(), program});
     if (!fault.empty()) fail("{} (on {}; or start workers with --shared)", fault, facts_.host);
     launcher_.start({.id = id,
                      .folder = fs::absolute(work.root()),

@@ -31,8 +31,8 @@ struct WorkerOptions {
   bool is_shared = false;           // it trusts whoever may write the workspace (grants/trust.h)
 };
 
-/// Returns when it has ended as above. UserError if others may write the board; if it sees no board for two minutes, or the service does not see its
-/// file for ten.
+/// Returns when it has ended as above. UserError if others may write the board; if it sees no board for two minutes, or
+/// the service does not see its file for ten.
 void work(const WorkerOptions& options);
 
 }  // namespace tearless::harness

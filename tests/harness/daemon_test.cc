@@ -187,7 +187,8 @@ TEST_F(DaemonTest, LimitsThatWereTypedAreKeptForLaterServicesUntilOthersAreTyped
   const auto most_at_once = [&] {  // of the runs, by the times of their attempts
     int most = 0, now = 0;
     std::string log = service_log();
-    for (std::smatch match; std::regex_search(log, match, std::regex("  (started|done|queued again)")); log = match.suffix())
+    for (std::smatch match; std::regex_search(log, match, std::regex("  (started|done|queued again)"));
+         log = match.suffix())
       most = std::max(most, now += match[1] == "started" ? 1 : -1);
     return most;
   };

@@ -65,10 +65,13 @@ TEST_F(NextCommands, NameTheGridSoThatTheyWorkFromAnotherFolder) {
   of("submit 'my grids/a grid.toml'");
   of("cancel last");
   const auto commands_from = [&](const std::string& folder) {
-    return next_commands_in(typed("cd " + folder + " && tearless table last --workspace '" + (folder_ / "a workspace").string() + "'").output);
+    return next_commands_in(
+        typed("cd " + folder + " && tearless table last --workspace '" + (folder_ / "a workspace").string() + "'")
+            .output);
   };
   EXPECT_THAT(commands_from("."), Contains(HasSubstr("tearless run 'my grids/a grid.toml' ")));
-  EXPECT_THAT(commands_from("'my grids'"), Contains(HasSubstr("tearless run '" + (folder_ / "my grids/a grid.toml").string() + "' ")));
+  EXPECT_THAT(commands_from("'my grids'"),
+              Contains(HasSubstr("tearless run '" + (folder_ / "my grids/a grid.toml").string() + "' ")));
 }
 
 TEST_F(NextCommands, OfEveryScreenWorkAsTyped) {

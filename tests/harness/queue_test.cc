@@ -57,7 +57,8 @@ TEST_F(QueueTest, WhatWasTypedHoldsForTheNextSweepOfTheFileToo) {
   fs::copy_file(test::program("fake-engine"), folder_ / "engine");
   const auto with_seeds = [&](const char* seeds) {
     std::string grid = test::read_text(folder_ / "grid.toml");
-    test::write_text(folder_ / "grid.toml", std::regex_replace(grid, std::regex("seeds = \\d+"), std::string("seeds = ") + seeds));
+    test::write_text(folder_ / "grid.toml",
+                     std::regex_replace(grid, std::regex("seeds = \\d+"), std::string("seeds = ") + seeds));
   };
   const auto newest = [&] { return json::parse(ok({"status", "last", "--json"}).output).at("sweeps").at(0); };
   ok({"submit", "grid.toml", "--executor", "workers", "--engine", "engine", "--priority", "3"});
@@ -67,11 +68,13 @@ TEST_F(QueueTest, WhatWasTypedHoldsForTheNextSweepOfTheFileToo) {
                                        " --priority 3, as it was typed for its last sweep (--executor none ends it)"));
   EXPECT_EQ(newest().at("priority"), 3);
   EXPECT_THAT(ok({"status", "last"}).output, HasSubstr("no worker is there"));
-  const auto typed = json::parse(test::read_text(folder_ / "results/sweeps" / newest().at("id").get<std::string>() / "sweep.json"));
+  const auto typed =
+      json::parse(test::read_text(folder_ / "results/sweeps" / newest().at("id").get<std::string>() / "sweep.json"));
   EXPECT_EQ(typed.at("engine"), (folder_ / "engine").string());
   EXPECT_THAT(ok({"submit", "other.toml"}).errors, Not(HasSubstr("as it was typed"))) << "another file";
   with_seeds("4");
-  EXPECT_THAT(ok({"submit", "grid.toml", "--executor", "none", "--priority", "1"}).errors, Not(HasSubstr("--priority")));
+  EXPECT_THAT(ok({"submit", "grid.toml", "--executor", "none", "--priority", "1"}).errors,
+              Not(HasSubstr("--priority")));
   EXPECT_EQ(newest().at("priority"), 1);
   with_seeds("5");
   EXPECT_THAT(ok({"submit", "grid.toml"}).errors, AllOf(HasSubstr("--priority 1"), Not(HasSubstr("--executor"))));
@@ -84,9 +87,12 @@ TEST_F(QueueTest, WhatIsDoneForEachRowIsDoneOnceToItsRun) {
                    "[set]\n\"fake.updates\" = 3\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
                    "set = {}\n[axis]\n\"model.kind\" = [\"x\", \"y\"]\n");
   queue("twice.toml");
-  for (const std::vector<std::string>& request :
-       {std::vector<std::string>{"cancel", "twice.toml"}, {"submit", "twice.toml"}, {"pause", "twice.toml"},
-        {"resume", "twice.toml"}, {"cancel", "twice.toml"}, {"submit", "twice.toml"}}) {
+  for (const std::vector<std::string>& request : {std::vector<std::string>{"cancel", "twice.toml"},
+                                                  {"submit", "twice.toml"},
+                                                  {"pause", "twice.toml"},
+                                                  {"resume", "twice.toml"},
+                                                  {"cancel", "twice.toml"},
+                                                  {"submit", "twice.toml"}}) {
     ok(request);
   }
   free_the_daemon();
@@ -102,9 +108,10 @@ TEST_F(QueueTest, WhatIsDoneForEachRowIsDoneOnceToItsRun) {
 
 TEST_F(QueueTest, ARunThatCanNeverStartHereIsHeldOnceThoughTwoRowsAreThatRun) {
   has_daemon_ = true;
-  test::write_text(folder_ / "gpu.toml",
-                   "[set]\n\"run.device\" = \"cuda\"\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
-                   "set = {}\n");
+  test::write_text(
+      folder_ / "gpu.toml",
+      "[set]\n\"run.device\" = \"cuda\"\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
+      "set = {}\n");
   test::Command daemon = command({"daemon", "--background"});
   daemon.environment["TEARLESS_NVML"] = "/nonexistent";
   ASSERT_EQ(test::run(daemon).code, 0);

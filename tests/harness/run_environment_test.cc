@@ -102,10 +102,12 @@ TEST_F(RunEnvironmentTest, ValuesOfSecretsAreInNoFile) {
   with({}, {"daemon", "--background"});
   with({{"HF_TOKEN", "hush-1"}, {"TOKENIZERS_PARALLELISM", "0"}, {"PYTHON_KEY", "hush-2"}}, {"submit", "two.toml"});
   with({}, {"wait", "all"});
-  EXPECT_THAT(environment_of_kind("b"), testing::AllOf(HasSubstr("\nHF_TOKEN=hush-1\n"), HasSubstr("\nPYTHON_KEY=hush-2\n"),
-                                                       HasSubstr("\nTOKENIZERS_PARALLELISM=0\n")));
-  EXPECT_THAT(ok({"explain", "last"}).output,
-              HasSubstr("environment of its submission: TOKENIZERS_PARALLELISM=0, HF_TOKEN (secret), PYTHON_KEY (secret)"));
+  EXPECT_THAT(environment_of_kind("b"),
+              testing::AllOf(HasSubstr("\nHF_TOKEN=hush-1\n"), HasSubstr("\nPYTHON_KEY=hush-2\n"),
+                             HasSubstr("\nTOKENIZERS_PARALLELISM=0\n")));
+  EXPECT_THAT(
+      ok({"explain", "last"}).output,
+      HasSubstr("environment of its submission: TOKENIZERS_PARALLELISM=0, HF_TOKEN (secret), PYTHON_KEY (secret)"));
   ok({"copy", "copies"});
   ok({"stop", "--wait"});
   EXPECT_THAT(files_with("hush", folder_.path()), testing::IsEmpty());

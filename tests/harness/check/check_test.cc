@@ -398,14 +398,20 @@ TEST_F(Checks, NameCellsThatAreOutsideOfTheirTolerance) {
 
 TEST_F(Checks, ACellExactlyAtItsToleranceIsInside) {
   for (const double sign : {1.0, -1.0}) {
-    for (const auto& [measured, published, tolerance, is_inside] :
-         {std::tuple(50.0, 49.9, 0.1, true), {49.9, 50.0, 0.1, true}, {0.3, 0.1, 0.2, true}, {28.4, 28.1, 0.3, true},
-          {50.0, 49.9, 0.0999, false}, {50.0, 49.8999, 0.1, false}, {1e-3, 9e-4, 1e-4, true}}) {
-      const auto scored = [value = sign * measured](const Coordinates&, Row& row) { row.result.scores["bleu"] = value; };
-      const GridChecks checks =
-          check(fmt::format("[[table.published]]\nsource = \"s\"\ntolerance = {}\nvalues = [[{}]]\n", tolerance,
-                            sign * published),
-                scored, "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\"]\n[table]\nrows = \"norm\"\nscores = \"bleu\"\n");
+    for (const auto& [measured, published, tolerance, is_inside] : {std::tuple(50.0, 49.9, 0.1, true),
+                                                                    {49.9, 50.0, 0.1, true},
+                                                                    {0.3, 0.1, 0.2, true},
+                                                                    {28.4, 28.1, 0.3, true},
+                                                                    {50.0, 49.9, 0.0999, false},
+                                                                    {50.0, 49.8999, 0.1, false},
+                                                                    {1e-3, 9e-4, 1e-4, true}}) {
+      const auto scored = [value = sign * measured](const Coordinates&, Row& row) {
+        row.result.scores["bleu"] = value;
+      };
+      const GridChecks checks = check(
+          fmt::format("[[table.published]]\nsource = \"s\"\ntolerance = {}\nvalues = [[{}]]\n", tolerance,
+                      sign * published),
+          scored, "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\"]\n[table]\nrows = \"norm\"\nscores = \"bleu\"\n");
       EXPECT_EQ(counts_of({checks}).cells, is_inside ? (VerdictCounts{1, 0, 0, 0, 0}) : (VerdictCounts{0, 1, 0, 0, 0}))
           << sign * measured << " beside " << sign * published << ", tolerance " << tolerance;
     }

@@ -302,7 +302,8 @@ TEST_F(WorkerLauncherTest, AnAttemptOfASilentWorkerIsGivenUp) {
   workers_.at("n1-1")->claimed(run(1).id(), 1);
   later();
   later(599);
-  EXPECT_THAT(launcher_->where(run(1).id()), HasSubstr("n1-1 is silent for 9:59; the run is granted again after 10:00"));
+  EXPECT_THAT(launcher_->where(run(1).id()),
+              HasSubstr("n1-1 is silent for 9:59; the run is granted again after 10:00"));
   EXPECT_THAT(ended_, IsEmpty());
   later(2);
   ASSERT_TRUE(ended_.contains(run(1).id()));

@@ -72,7 +72,8 @@ TEST(Secret, IsAVariableOfWhichAPartOfTheNameSaysSo) {
                            "PASS", "GOOGLE_APPLICATION_CREDENTIALS", "MY_CREDENTIAL", "X_AUTH", "hf_token"}) {
     EXPECT_TRUE(is_secret(name)) << name;
   }
-  for (const char* name : {"TOKENIZERS_PARALLELISM", "HF_HOME", "KEYBOARD", "PASSAGE_LENGTH", "AUTHOR", "MONKEY", "", "_"}) {
+  for (const char* name :
+       {"TOKENIZERS_PARALLELISM", "HF_HOME", "KEYBOARD", "PASSAGE_LENGTH", "AUTHOR", "MONKEY", "", "_"}) {
     EXPECT_FALSE(is_secret(name)) << name;
   }
 }
@@ -97,8 +98,7 @@ TEST(SubmittedEnvironment, OfAnOlderBuildLosesTheValuesOfSecrets) {
 }
 
 TEST(SubmittedEnvironment, SurvivesItsJson) {
-  const SubmittedEnvironment before{
-      .names = {"HF_*"}, .variables = {{"HF_A", "\"1\"\n"}}, .secrets = {"HF_TOKEN"}};
+  const SubmittedEnvironment before{.names = {"HF_*"}, .variables = {{"HF_A", "\"1\"\n"}}, .secrets = {"HF_TOKEN"}};
   const auto after = nlohmann::json::parse(nlohmann::json(before).dump()).get<SubmittedEnvironment>();
   EXPECT_EQ(after.names, before.names);
   EXPECT_EQ(after.variables, before.variables);

@@ -54,8 +54,9 @@ struct KindOfRun {
 };
 const std::vector<KindOfRun> kRuns = {{"cpu", 1, 10, 0}, {"cpu", 1, 20, 0},  {"cpu", 1, 10, 1},
                                       {"cpu", 2, 10, 0}, {"cuda", 1, 10, 0}, {"cuda", 1, 10, 1}};
-const std::vector<std::vector<size_t>> kSweeps = {{0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4, 5}};  // their runs; two rows may be one
-constexpr int kSlots = 2;  // for the threads of runs on the CPU; one run has the GPU
+const std::vector<std::vector<size_t>> kSweeps = {
+    {0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4, 5}};  // their runs; two rows may be one
+constexpr int kSlots = 2;                    // for the threads of runs on the CPU; one run has the GPU
 constexpr const char* kGridText = "title = \"a random sequence\"\n";
 constexpr double kStallSeconds = 1800;
 constexpr double kGiveUp = 45;    // seconds after a stop until the launcher kills

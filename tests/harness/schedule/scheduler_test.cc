@@ -202,7 +202,7 @@ TEST_F(TimeLeftTest, IsOfThePresentSpeedForAClassThatIsInWorkForTheFirstTimeAndF
 }
 
 TEST_F(TimeLeftTest, OfAClassThatNothingTimesIsThatOfTheOthersForEachUpdateAndParameter) {
-  std::vector<harness::Run> runs = {of_class(0, "quick"), of_class(1, "quick"), of_class(2, "large"),
+  std::vector<harness::Run> runs = {of_class(0, "quick"), of_class(1, "quick"),   of_class(2, "large"),
                                     of_class(3, "large"), of_class(4, "unknown"), of_class(5, "decoding")};
   for (const int number : {0, 1}) runs[number].parameters = 1000;
   for (const int number : {2, 3}) runs[number].parameters = 3000;

@@ -209,7 +209,8 @@ TEST_F(WorkerTest, RefusesABoardThatOthersMayWrite) {
     let_write(path, fs::perms::others_write);
     const test::Finished refused = test::run(worker_command());
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.errors, HasSubstr("can be written by anybody, who could have your user run anything: chmod o-w"));
+    EXPECT_THAT(refused.errors,
+                HasSubstr("can be written by anybody, who could have your user run anything: chmod o-w"));
     EXPECT_EQ(attempts(), 0);
     fs::permissions(path, fs::perms::others_write, fs::perm_options::remove);
   }
@@ -243,8 +244,9 @@ TEST_F(WorkerTest, WhateverTheUmaskIsNobodyElseMayWriteWhatAWorkerTrusts) {
                                                  "exit.json", "ended.json", "sweep.json", "fake-engine"};
     static const std::set<std::string> kFoldersOfPrograms = {"outputs", "checkpoints"};
     const std::string name = entry.path().filename(), above = entry.path().parent_path().filename();
-    const bool is_programs = entry.is_directory() ? kFoldersOfPrograms.contains(name) || kFoldersOfPrograms.contains(above)
-                                                  : !kFiles.contains(name);
+    const bool is_programs = entry.is_directory()
+                                 ? kFoldersOfPrograms.contains(name) || kFoldersOfPrograms.contains(above)
+                                 : !kFiles.contains(name);
     const fs::perms others = fs::perms::group_write | fs::perms::others_write;
     if (is_programs || entry.is_symlink()) continue;
     EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry;
@@ -455,7 +457,8 @@ TEST_F(GrantedTest, AnAttemptThatWasGivenUpBeforeItBeganDoesNotBegin) {
               {.seen = {file.stem()}, .grants = {{.id = run.id(), .attempt = 1, .needs = {.executor = kWorkers}}}});
   ASSERT_TRUE(test::eventually([&] { return claimant_of(run, 1) == file.stem(); }));
   end_grant(run, 1);
-  ASSERT_TRUE(test::eventually([&] { return test::read_text(file).find("given this attempt up") != std::string::npos; }));
+  ASSERT_TRUE(
+      test::eventually([&] { return test::read_text(file).find("given this attempt up") != std::string::npos; }));
   EXPECT_FALSE(run.has_begun(1));
   worker.signal(SIGTERM);
   worker.wait();
