@@ -109,7 +109,11 @@ ChildRequest supervisor_for(const fs::path& folder, const RunDirectory& run, con
                     "--launcher", std::to_string(::getpid()), "--ends-with-launcher"},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
-  if (sweep.policy.environment) request.environment = changes_for(*sweep.policy.environment, own_variables());
+  if (const auto& environment = sweep.policy.environment) {
+    const std::string missing = secrets_not_in(own_variables(), *environment);
+    if (!missing.empty()) fail("the run needs {}, whose values are in no file; set them first", missing);
+    request.environment = changes_for(*environment, own_variables());
+  }
   if (!cuda_device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = cuda_device;
   return request;
 }

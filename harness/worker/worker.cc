@@ -164,7 +164,8 @@ class Worker {
   }
 
   std::string distrusted(std::initializer_list<fs::path> paths) const {
-    return options_.is_shared ? "" : distrust(paths);
+    const std::string fault = options_.is_shared ? "" : distrust(paths);
+    return fault.empty() ? "" : fmt::format("{} (on {}; workers with --shared take it as it is)", fault, facts_.host);
   }
 
   // Not before there is a board: without one, this may be a folder that no service sees. Of a new workspace the board
@@ -307,7 +308,7 @@ class Worker {
     const RunDirectory run = options_.workspace.run(id);
     const std::string fault = distrusted({run.root(), run.attempt(mine.attempt), run.attempt(mine.attempt) / kGrantFile,
                                           program.parent_path(), program});
-    if (!fault.empty()) fail("{} (on {}; or start workers with --shared)", fault, facts_.host);
+    if (!fault.empty()) fail("{}", fault);
     launcher_.start({.id = id,
                      .folder = fs::absolute(work.root()),
                      .needs = grant->needs,
