@@ -302,13 +302,13 @@ class Worker {
     }
     if (launcher_.refusal_of(grant->needs)) return;
     mine.grace_seconds = grant->program.grace_seconds;
-    mine.lock = folder_ / "locks" / fmt::format("{}-{}-{}", facts_.name, id, mine.attempt);
-    const RunDirectory work = make_work_folder(options_.workspace, *grant, facts_.name, mine.lock);
     const fs::path program = grant->program.path = fs::absolute(options_.workspace.root() / grant->program.path);
     const RunDirectory run = options_.workspace.run(id);
     const std::string fault = distrusted({run.root(), run.attempt(mine.attempt), run.attempt(mine.attempt) / kGrantFile,
                                           program.parent_path(), program});
     if (!fault.empty()) fail("{}", fault);
+    mine.lock = folder_ / "locks" / fmt::format("{}-{}-{}", facts_.name, id, mine.attempt);
+    const RunDirectory work = make_work_folder(options_.workspace, *grant, facts_.name, mine.lock);
     launcher_.start({.id = id,
                      .folder = fs::absolute(work.root()),
                      .needs = grant->needs,
