@@ -293,7 +293,8 @@ int supervise(const Supervision& supervision) {
               {"asked", watch.asked()},
               {"memory_kills", memory_kills() - memory_kills_before},
               {"disk_full", is_disk_full(run.root()) ? 1 : 0},
-              {"ended_at", utc_now()}};
+              {"ended_at", utc_now()},
+              {"files", checksums_for_exit(run, number)}};
   if (!unread.empty()) end["unread"] = unread;
   write_atomically(attempt / "exit.json", sealed(std::move(end)));
   return kSupervised;

@@ -18,6 +18,7 @@
 #include "harness/results/lay_over.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
+#include "harness/store/published.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
@@ -95,7 +96,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   std::optional<Sweep> best;
   for (const Sweep& candidate : store ? store->sweeps() : std::vector<Sweep>{}) {
     try {
-      if (frozen_grid(workspace, candidate.id).merged != grid.merged) continue;
+      if (without_folders(frozen_grid(workspace, candidate.id).merged) != without_folders(grid.merged)) continue;
       Sweep sweep = read_sweep(workspace, candidate.id);
       if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
     } catch (const UserError& damaged) {
