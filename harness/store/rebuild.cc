@@ -58,12 +58,14 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   }
   store.put_run({.id = id, .settings = settings});
 
+  for (int64_t attempt = 1, last = run.newest_attempt(); attempt <= last; ++attempt) {
+    note_damaged_records(run, attempt, passed_over);
+  }
   const int64_t newest = run.newest_begun_attempt();
   // The newest attempt was granted, and nobody has begun it: the service adopts it.
   const bool awaits_worker = is_granted(run) && run.newest_attempt() > newest;
   for (int64_t attempt = 1; attempt <= newest; ++attempt) {
     if (!run.has_begun(attempt)) continue;
-    note_damaged_records(run, attempt, passed_over);
     if (attempt < newest || awaits_worker) record_end(store, workspace, id, attempt, verdict_of_exit(run, attempt));
   }
   if (awaits_worker || (newest == 0 && !fs::exists(run.done()))) return;
