@@ -179,10 +179,8 @@ GridState look_up(const fs::path& file, const std::vector<std::string>& only, co
 }
 
 GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals, const fs::path& layout) {
-  std::optional<Grid> views;
-  if (!layout.empty()) {
-    if (load_paper(layout)) fail("{} lists grids; name the one that is laid over the sweep", layout.string());
-    views = load_grid(layout);
+  if (!layout.empty() && load_paper(layout)) {
+    fail("{} lists grids; name the one that is laid over the sweep", layout.string());
   }
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
@@ -192,8 +190,10 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
          shell_word(store->sweep(id)->grid_file), options_again(globals));
   }
-  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals,
-                        std::move(views));
+  Grid grid = frozen_grid(workspace, id);
+  std::optional<Grid> views;
+  if (!layout.empty()) views = load_layout(layout, grid);
+  return state_of_sweep(read_sweep(workspace, id), std::move(grid), std::move(store), {}, globals, std::move(views));
 }
 
 std::string options_again(const Globals& globals) {

@@ -158,8 +158,7 @@ TEST(CommittedResults, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
       if (name != "start.json") continue;
       ++starts;
       const json environment = record.value("environment", json::object());
-      for (const auto& [variable, value] : environment.items())
-        EXPECT_TRUE(value.is_null()) << where << variable;
+      for (const auto& [variable, value] : environment.items()) EXPECT_TRUE(value.is_null()) << where << variable;
     }
   }
   EXPECT_GE(archives, 6u);

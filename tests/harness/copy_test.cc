@@ -81,6 +81,28 @@ TEST_F(CopyTest, OfASweepWhoseGridFileWasEditedSaysSo) {
   EXPECT_EQ(ok({"copy", "five.tar.gz"}).errors, "") << "the newest sweep has them";
 }
 
+// As it comes with an archive: alone, or with some of them.
+TEST_F(CopyTest, ALayoutNeedsNoBaseFilesBesideAnArchive) {
+  test::write_text(folder_ / "one.toml", "\"fake.threads\" = 1\n[names]\n\"test.score\" = \"Score\"\na = \"Kind A\"\n");
+  test::write_text(folder_ / "two.toml", "[names]\nb = \"Kind B\"\n");
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  for (const char* bases : {"base = \"one.toml\"\n", "base = [\"one.toml\", \"two.toml\"]\n"}) {
+    test::write_text(folder_ / "grid.toml", bases + grid + "caption = \"Words\"\n");
+    ok({"run", "grid.toml"});
+    fs::remove(folder_ / "all.tar.gz");
+    ok({"copy", "all.tar.gz"});
+    fs::create_directories(folder_ / "reader");
+    test::write_text(folder_ / "reader/grid.toml", bases + grid + "caption = \"Other words\"\n");
+    test::Command read = command({"table", "last", "--workspace", "all.tar.gz", "--layout", "reader/grid.toml"});
+    read.environment["XDG_CACHE_HOME"] = (folder_ / "cache").string();
+    const test::Finished table = test::run(read);
+    EXPECT_EQ(table.code, 0) << table.errors;
+    EXPECT_EQ(table.errors, "");
+    EXPECT_THAT(table.output, AllOf(HasSubstr("Other words"), HasSubstr("Kind A"), HasSubstr("Score")));
+    test::write_text(folder_ / "reader/two.toml", "[names]\na = \"Own name\"\n");
+  }
+}
+
 TEST_F(CopyTest, ThatFailsLeavesNothing) {
   ok({"run", "grid.toml"});
   fs::create_symlink("loop", runs().back().root() / "loop");  // cannot be read

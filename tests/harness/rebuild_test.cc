@@ -31,9 +31,6 @@ tries = { stalled = 2 }
 "fake.behaviour" = ["crash", "out_of_memory", "crash_once", "succeed"]
 [derived.wide]
 beam = 8
-[derived.wider]
-of = "wide"
-beam = 9
 )");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
   const auto states_in = [&](const std::string& workspace) {

@@ -94,7 +94,7 @@ TEST_F(ReportedNumbersTest, APerplexityThatHasOverflowedIsNoNumberAndIsNamed) {
   const std::string table = output({"table", "grid.toml"});
   EXPECT_THAT(table, AllOf(HasSubstr("no score: 1 run is done without test.ppl (1 1e+304, which has overflowed)"),
                            HasSubstr("1 run is done without beam.test.ppl_smoothed (1 1e+304, which has overflowed)"),
-                           Not(HasSubstr("1014232")), HasSubstr("2000000"), HasSubstr("1500000")));
+                           Not(HasSubstr("1014232")), HasSubstr("2.0e+303"), HasSubstr("1.500000e+304")));
   EXPECT_THAT(output({"explain", "row=over"}),
               HasSubstr("test.ppl: no score, scores.json has 1e+304, which has overflowed\n"));
   output({"verify"});

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -116,8 +117,7 @@ TEST_F(ArchiveTest, OfPaxWithRecordsThatCannotBeReadIsRefused) {
   const std::string bytes = test::read_text(folder_ / "whole.tar");
   const size_t path = bytes.find(" path=");
   ASSERT_NE(path, std::string::npos);
-  const size_t begin = bytes.rfind('\0', path) + 1 > bytes.rfind('\n', path) + 1 ? bytes.rfind('\0', path) + 1
-                                                                                : bytes.rfind('\n', path) + 1;
+  const size_t begin = std::max(bytes.rfind('\0', path), bytes.rfind('\n', path)) + 1;
   for (const char* length : {"999", "000", "007", "xyz", "-12"}) {
     fs::remove_all(folder_ / "out");
     std::string changed = bytes;
@@ -198,9 +198,10 @@ TEST_F(ArchiveTest, WithLinksOrDevicesIsRefused) {
   const std::string target(150, 't');
   shell("rm runs/pipe; ln -s " + target + " runs/long");
   shell("tar czf gnu_link.tar.gz --format=gnu runs; tar czf pax_link.tar.gz --format=posix runs; rm runs/long");
-  shell("mknod runs/null c 1 3 && tar czf pax_device.tar.gz --format=posix runs || cp pax_link.tar.gz pax_device.tar.gz");
-  for (const char* archive : {"soft.tar.gz", "hard.tar.gz", "pipe.tar.gz", "gnu_link.tar.gz", "pax_link.tar.gz",
-                              "pax_device.tar.gz"}) {
+  shell(
+      "mknod runs/null c 1 3 && tar czf pax_device.tar.gz --format=posix runs || cp pax_link.tar.gz pax_device.tar.gz");
+  for (const char* archive :
+       {"soft.tar.gz", "hard.tar.gz", "pipe.tar.gz", "gnu_link.tar.gz", "pax_link.tar.gz", "pax_device.tar.gz"}) {
     EXPECT_THAT(refusal(archive), AnyOf(HasSubstr("which is no plain file"), HasSubstr("not in these folders")))
         << archive;
   }
@@ -241,8 +242,8 @@ TEST_F(ArchiveTest, OfMoreFilesThanResultsOfItsSizeCanBeIsRefused) {
   for (const std::string format : {"ustar", "posix"}) {
     fs::remove_all(folder_ / "out");
     shell("tar czf many.tar.gz runs --format=" + format);
-    EXPECT_THAT(refusal("many.tar.gz"), AllOf(HasSubstr("holds more files than results of its size can be"),
-                                              HasSubstr("is not unpacked")));
+    EXPECT_THAT(refusal("many.tar.gz"),
+                AllOf(HasSubstr("holds more files than results of its size can be"), HasSubstr("is not unpacked")));
   }
 }
 
