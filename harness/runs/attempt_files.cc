@@ -1,6 +1,7 @@
 #include "harness/runs/attempt_files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -141,7 +142,10 @@ std::string phase_of(const RunDirectory& run, int64_t attempt) {
 json checksums_for_exit(const RunDirectory& run, int64_t attempt) {
   json checksums = json::object();
   for (const char* name : kFilesOfExit) {
-    if (const auto text = read_if_there(run.attempt(attempt) / name)) checksums[name] = sha256(*text);
+    const fs::path file = run.attempt(attempt) / name;  // a folder or a pipe must not keep exit.json from being written
+    std::error_code unreadable;
+    const bool is_readable = fs::is_regular_file(file, unreadable) && ::access(file.c_str(), R_OK) == 0;
+    if (is_readable) checksums[name] = sha256_of_file(file);
   }
   return checksums;
 }
