@@ -296,7 +296,7 @@ TEST_F(WorkFolderTest, IfAPowerCutLeavesTheNameOfDoneItLeavesThoseOfTheResult) {
   int64_t done = 0;
   const auto before = [&](const fs::path& root) {
     const RunDirectory run = run_in(root);
-    make_folders(run.root());
+    for (const fs::path& older : {run.checkpoint(3), run.outputs()}) make_folders(older);  // else making them syncs all
     test::write_text(run.settings(), settings_);
     Grant one = grant();
     one.attempt = run.make_attempt();
