@@ -1,7 +1,13 @@
 // `tearless copy TARGET`: copies a workspace, also while a service works in it (store/copy.h).
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/print.h"
@@ -11,9 +17,12 @@
 #include "harness/store/archive.h"
 #include "harness/store/copy.h"
 #include "harness/store/selectors.h"
+#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace {
+
+constexpr size_t kMaxNamed = 4;
 
 struct CopyWords {
   std::filesystem::path target;
@@ -21,25 +30,60 @@ struct CopyWords {
   bool results_only = false, small = false;
 };
 
+bool is_of_another_archive(const std::filesystem::path& target) {
+  constexpr std::string_view kEndings[] = {".7z",  ".bz2", ".gz",  ".lz",  ".lz4",  ".lzma", ".rar", ".tar", ".tbz",
+                                           ".tb2", ".tgz", ".txz", ".tz2", ".tzst", ".xz",   ".z",   ".zip", ".zst"};
+  std::string ending = target.extension();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return !has_archive_name(target) && std::ranges::find(kEndings, ending) != std::end(kEndings);
+}
+
+// The newest copied sweep of a grid file has the views that this had when it was submitted.
+void report_edited_grids(const Store& store, const std::vector<std::string>& sweeps, const Globals& globals) {
+  std::set<std::string> files;
+  for (const Sweep& sweep : store.sweeps()) {  // newest first
+    const std::filesystem::path file = sweep.grid_file;
+    if (!sweeps.empty() && std::ranges::find(sweeps, sweep.id) == sweeps.end()) continue;
+    if (!file.is_absolute() || !std::filesystem::exists(file) || !files.insert(sweep.grid_file).second) continue;
+    std::vector<std::string> set;
+    try {
+      const Grid frozen = frozen_grid(Workspace(globals.workspace), sweep.id);
+      set = frozen.set_options;
+      if (load_grid(file, set).merged == frozen.merged) continue;
+    } catch (const UserError&) {  // it was edited, and is not finished
+    }
+    notice(fmt::format(
+        "{} or one of its base files was edited since sweep {} was submitted, and the copy has tables, "
+        "figures and claims as they were then; to have them as they are now, copy again after: "
+        "tearless submit {}{}{}",
+        sweep.grid_file, sweep.id, shell_word(sweep.grid_file), option_words("--set", set), options_again(globals)));
+  }
+}
+
 int copy(const CopyWords& words, const Globals& globals) {
   const std::filesystem::path& target = words.target;
-  for (const char* ending : {".tgz", ".tar", ".zip", ".gz"}) {
-    if (target.extension() == ending && !has_archive_name(target))
-      fail("{}: an archive has a name that ends in .tar.gz", target.string());
-  }
+  if (is_of_another_archive(target)) fail("{}: an archive has a name that ends in .tar.gz", target.string());
   CopyOptions options{.results_only = words.results_only || has_archive_name(target), .small = words.small};
   if (options.small && !options.results_only) fail("--small is of a copy of results alone: add --results");
   const std::unique_ptr<const Store> store = require_store(globals);
   if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);
   const CopyReport report = copy_workspace(Workspace(globals.workspace), target, options);
+  report_edited_grids(*store, options.sweeps, globals);
   if (globals.json) {
-    print_json(
-        {{"target", target.string()}, {"sweeps", report.sweeps}, {"runs", report.runs}, {"in_work", report.in_work}});
+    print_json({{"target", target.string()},
+                {"sweeps", report.sweeps},
+                {"runs", report.runs},
+                {"in_work", report.in_work},
+                {"with_paths", report.with_paths}});
     return kOk;
   }
   print("{}: {}, {}\n", target.string(), counted(report.sweeps, "sweep"), counted(report.runs, "run"));
   if (!report.in_work.empty()) {
     print("Left out: {} in work; its sweep asks for it there too\n", counted(std::ssize(report.in_work), "run"));
+  }
+  if (!report.with_paths.empty()) {
+    print("Absolute paths stay as they were written, since ids are made of them, in {}\n",
+          printable(some_of(report.with_paths, kMaxNamed, ", ")));
   }
   print("Next: tearless status --workspace {}\n", shell_word(target.string()));
   return kOk;

@@ -19,6 +19,7 @@ void print_report(const VerifyReport& report) {
   for (const Difference& difference : report.differences) {
     print("{}: {}  →  {}\n", difference.subject, difference.what, difference.todo);
   }
+  for (const std::string& note : report.notes) print("{}\n", note);
   print("{} and {}: {}\n", counted(report.runs, "run"), counted(report.sweeps, "sweep"),
         report.differences.empty() ? "no differences"
                                    : counted(static_cast<int64_t>(report.differences.size()), "difference"));
@@ -32,6 +33,7 @@ json to_json(const VerifyReport& report) {
   return {{"runs", report.runs},
           {"sweeps", report.sweeps},
           {"differences", std::move(differences)},
+          {"notes", report.notes},
           {"repaired", report.repaired}};
 }
 

@@ -169,6 +169,10 @@ struct Grid {
 /// relative paths start in the current directory. UserError with file and line for every mistake in them.
 Grid load_grid(const std::filesystem::path& file, const std::vector<std::string>& set = {});
 
+/// As load_grid(), of a layout of the runs of `submitted`, which gives its settings and names in print where base files
+/// of the layout are not here.
+Grid load_layout(const std::filesystem::path& file, const Grid& submitted);
+
 /// UserError, with `location`, for a tag that is no word.
 void require_tag(const std::string& tag, const std::string& location);
 

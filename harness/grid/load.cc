@@ -265,16 +265,53 @@ size_t Grid::axis_index(const std::string& name, const std::string& location) co
   fail("{}: the grid has no axis {}{}; it has: {}", location, name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
+namespace {
+
+// Takes from a layout the base files that are not here. Then the grid begins with what `submitted` has of its own.
+void replace_missing_bases(toml::table& root, const fs::path& file, const Grid& submitted, Grid& grid) {
+  const auto is_missing = [&](const toml::node& name) {
+    return name.is_string() && !fs::exists(file.parent_path() / name.value_or(std::string()));
+  };
+  toml::array* const bases = root["base"].as_array();
+  const bool is_one = root.contains("base") && is_missing(*root.get("base"));
+  if (!is_one && !(bases && std::ranges::any_of(*bases, is_missing))) return;
+  if (is_one) {
+    root.erase("base");
+  } else {
+    for (size_t i = bases->size(); i-- > 0;) {
+      if (is_missing((*bases)[i])) bases->erase(bases->begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  grid.base = submitted.base;
+  grid.names = submitted.names;
+}
+
+Grid parse(std::string_view text, const fs::path& file, const std::vector<std::string>& set, const Grid* submitted);
+
+}  // namespace
+
 Grid load_grid(const fs::path& file, const std::vector<std::string>& set) {
   require_plain_name(file);
-  return parse_grid(read_toml_text(file), file, set);
+  return parse(read_toml_text(file), file, set, nullptr);
+}
+
+Grid load_layout(const fs::path& file, const Grid& submitted) {
+  require_plain_name(file);
+  return parse(read_toml_text(file), file, {}, &submitted);
 }
 
 Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<std::string>& set) {
+  return parse(text, file, set, nullptr);
+}
+
+namespace {
+
+Grid parse(std::string_view text, const fs::path& file, const std::vector<std::string>& set, const Grid* submitted) {
   toml::table root = parse_toml(text, file.string());
   rename_old_section(root, file);
-  TableReader reader(root, "", file.string());
   Grid grid;
+  if (submitted) replace_missing_bases(root, file, *submitted, grid);
+  TableReader reader(root, "", file.string());
   grid.file = file;
   grid.folder = folder_of(file);
   fs::path submitted_file = file;
@@ -343,4 +380,5 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
   return grid;
 }
 
+}  // namespace
 }  // namespace tearless::harness

@@ -286,6 +286,12 @@ int supervise(const Supervision& supervision) {
   if (fs::exists(run.done())) {  // else the last line of the log says why it failed
     for (const std::string& sentence : unread) log.append(fmt::format("tearless: {}\n", sentence));
   }
+  for (const char* name : {"measured.json", "arithmetic"}) {  // a power cut must not leave their checksums alone
+    const int file = ::open((attempt / name).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) continue;
+    sys::fsync(file);
+    ::close(file);
+  }
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + signal;
   json end = {{"code", code},
@@ -293,7 +299,8 @@ int supervise(const Supervision& supervision) {
               {"asked", watch.asked()},
               {"memory_kills", memory_kills() - memory_kills_before},
               {"disk_full", is_disk_full(run.root()) ? 1 : 0},
-              {"ended_at", utc_now()}};
+              {"ended_at", utc_now()},
+              {"files", checksums_for_exit(run, number)}};
   if (!unread.empty()) end["unread"] = unread;
   write_atomically(attempt / "exit.json", sealed(std::move(end)));
   return kSupervised;

@@ -18,6 +18,7 @@
 #include "harness/results/lay_over.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
+#include "harness/store/published.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
@@ -100,7 +101,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   std::optional<Sweep> best;
   for (const Sweep& candidate : store ? store->sweeps() : std::vector<Sweep>{}) {
     try {
-      if (frozen_grid(workspace, candidate.id).merged != grid.merged) continue;
+      if (without_folders(frozen_grid(workspace, candidate.id).merged) != without_folders(grid.merged)) continue;
       Sweep sweep = read_sweep(workspace, candidate.id);
       if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
     } catch (const UserError& damaged) {
@@ -184,10 +185,8 @@ GridState look_up(const fs::path& file, const std::vector<std::string>& only, co
 }
 
 GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals, const fs::path& layout) {
-  std::optional<Grid> views;
-  if (!layout.empty()) {
-    if (load_paper(layout)) fail("{} lists grids; name the one that is laid over the sweep", layout.string());
-    views = load_grid(layout);
+  if (!layout.empty() && load_paper(layout)) {
+    fail("{} lists grids; name the one that is laid over the sweep", layout.string());
   }
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
@@ -197,8 +196,10 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
          shell_word(store->sweep(id)->grid_file), options_again(globals));
   }
-  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals,
-                        std::move(views));
+  Grid grid = frozen_grid(workspace, id);
+  std::optional<Grid> views;
+  if (!layout.empty()) views = load_layout(layout, grid);
+  return state_of_sweep(read_sweep(workspace, id), std::move(grid), std::move(store), {}, globals, std::move(views));
 }
 
 std::string options_again(const Globals& globals) {

@@ -1,11 +1,15 @@
 #include "harness/results/result_set.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/print.h"
+#include "base/words.h"
 #include "harness/runs/measured.h"
 
 namespace tearless::harness {
@@ -171,6 +175,13 @@ void read_results(const Store* store, std::vector<Row>& rows, const ProgramNow& 
     }
   };
   store ? store->in_snapshot(read) : read();
+  const auto lacking = std::ranges::count_if(rows, [](const Row& row) { return row.result.lacks_records; });
+  if (lacking > 0) {
+    notice(
+        fmt::format("{} {} attempts without start.json or exit.json, and marks or measured numbers may be wrong for "
+                    "it: `tearless verify` names them",
+                    counted(lacking, "run"), lacking == 1 ? "has" : "have"));
+  }
 }
 
 std::vector<Row> rows_of(const Store& store, const Sweep& sweep, const std::vector<RunState>& states) {

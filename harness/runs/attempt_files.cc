@@ -1,6 +1,7 @@
 #include "harness/runs/attempt_files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
 
@@ -19,6 +21,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* kFilesOfExit[] = {"start.json", "measured.json", "arithmetic"};
 constexpr int64_t kLogTail = 8192;  // bytes at the end of a log that are searched for its last line
 
 // The bytes of a file from `offset` on; "" if the file is shorter or missing.
@@ -61,6 +64,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+// tearless-engine limits perplexities to e^700, which JSON can represent: what is so large has overflowed.
+bool is_overflowed_perplexity(std::string_view name, double value) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return (last == "ppl" || last == "ppl_smoothed") && value >= 1.0142e304;
 }
 
 // "NaN", "-Infinity", "inf", "1e999": what strtod() reads whole, but not as a finite number.
@@ -131,11 +140,41 @@ std::string phase_of(const RunDirectory& run, int64_t attempt) {
   return "";
 }
 
+json checksums_for_exit(const RunDirectory& run, int64_t attempt) {
+  json checksums = json::object();
+  for (const char* name : kFilesOfExit) {
+    const fs::path file = run.attempt(attempt) / name;  // a folder or a pipe must not keep exit.json from being written
+    std::error_code unreadable;
+    const bool is_readable = fs::is_regular_file(file, unreadable) && ::access(file.c_str(), R_OK) == 0;
+    if (is_readable) checksums[name] = sha256_of_file(file);
+  }
+  return checksums;
+}
+
+std::string changed_attempt_file(const RunDirectory& run, int64_t attempt) {
+  const json then = record_in(run.attempt(attempt) / "exit.json").value("files", json());
+  if (!then.is_object()) return "";
+  const json now = checksums_for_exit(run, attempt);
+  for (const char* name : kFilesOfExit) {
+    if (now.value(name, json()) != then.value(name, json())) return fmt::format("attempts/{}/{}", attempt, name);
+  }
+  return "";
+}
+
+std::string missing_attempt_record(const RunDirectory& run, int64_t attempt) {
+  const auto has = [&](const char* name) { return fs::exists(run.attempt(attempt) / name); };
+  const char* missing = !has("start.json") && (has("exit.json") || has("measured.json") || has("arithmetic")) ? "start"
+                        : !has("exit.json") && has("measured.json")                                           ? "exit"
+                                                                                                              : "";
+  return *missing ? fmt::format("attempts/{}/{}.json", attempt, missing) : "";
+}
+
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
   const fs::path folder = run.attempt(attempt);
   const json start = record_in(folder / "start.json");
   const json exit = record_in(folder / "exit.json");
-  const json measured = record_in(folder / "measured.json");
+  const bool is_sound = changed_attempt_file(run, attempt).empty();
+  const json measured = is_sound ? record_in(folder / "measured.json") : json::object();
   return {.number = attempt,
           .outcome = "",
           .reason = "",
@@ -153,7 +192,7 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
           .processor = field<std::string>(start, "processor", ""),
           .version = field<std::string>(start, "version", ""),
           .numerics = field<int64_t>(start, "numerics", 0),
-          .arithmetic = first_line(bytes_from(folder / "arithmetic", 0)),
+          .arithmetic = is_sound ? first_line(bytes_from(folder / "arithmetic", 0)) : "",
           .measured = measured.empty() ? json() : measured};
 }
 
@@ -254,7 +293,9 @@ Scores scores_in(std::string_view written, const fs::path& file) {
   if (!record.is_object()) refuse("is not a JSON object of scores");
   Scores scores;
   for (const auto& [name, value] : record.items()) {
-    if (value.is_number()) {
+    if (value.is_number() && is_overflowed_perplexity(name, value.get<double>())) {
+      scores.no_numbers[name] = fmt::format("{:.0e}, which has overflowed", value.get<double>());
+    } else if (value.is_number()) {
       scores.numbers[name] = value.get<double>();
     } else if (value.is_null()) {
       scores.no_numbers[name] = "null";

@@ -82,6 +82,15 @@ std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 /// The phase that the program reported last (attempts/<n>/phase), or "".
 std::string phase_of(const RunDirectory& run, int64_t attempt);
 
+/// Files of an attempt that tables read and DONE does not name: exit.json has their checksums, as "files".
+nlohmann::json checksums_for_exit(const RunDirectory& run, int64_t attempt);
+/// The first of them that is not what exit.json says of it, "attempts/1/measured.json"; "" if none is, as where there
+/// is no exit.json, or one of an older version.
+std::string changed_attempt_file(const RunDirectory& run, int64_t attempt);
+/// "attempts/1/start.json" or "attempts/1/exit.json", if the attempt has files that were written after start.json, or
+/// at its end, and lacks that; else "". A supervisor that was killed writes no exit.json, either.
+std::string missing_attempt_record(const RunDirectory& run, int64_t attempt);
+
 /// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome`, `reason` (see verdict.h) and `lost`
 /// empty.
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
@@ -108,7 +117,8 @@ std::string last_log_line(const RunDirectory& run, int64_t attempt);
 /// What a scores.json says.
 struct Scores {
   std::map<std::string, double> numbers = {};
-  std::map<std::string, std::string> no_numbers = {};  // name → what it has instead: "null", "NaN", "Infinity", "1e999"
+  // Name → what it has instead: "null", "NaN", "Infinity", "1e999"; of a perplexity that has overflowed, that it has.
+  std::map<std::string, std::string> no_numbers = {};
 };
 
 /// A text of scores.json as JSON: Python's json and others write NaN and Infinity, which are none, and numbers that no

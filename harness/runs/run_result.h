@@ -36,6 +36,7 @@ struct RunResult {
   bool is_due = false;     // it has a result, but `tearless run` makes it again: its folder is gone, or it is outdated
   std::set<std::string> trained_on = {};   // machine_of() the attempts that it comes from; mixed if more than one
   std::set<std::string> trained_by = {};   // program_of() them; empty for tearless-engine's; mixed if more than one
+  bool lacks_records = false;              // missing_attempt_record() of one of its attempts
   std::optional<ResumeCheck> resume = {};  // the newest outcome of `tearless verify-resume`
 };
 

@@ -43,6 +43,14 @@ std::string text_of(const StateCounts& counts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string origin_reason(RunState state) {
+  const char* what = state == RunState::kFailed      ? "has failed"
+                     : state == RunState::kHeld      ? "is held"
+                     : state == RunState::kCancelled ? "was cancelled"
+                                                     : "waits for its data";
+  return std::string(kOrigin) + what;
+}
+
 bool is_legal(RunState from, RunState to) {
   return std::any_of(std::begin(kLegalMoves), std::end(kLegalMoves),
                      [&](const Move& move) { return move.from == from && move.to == to; });

@@ -64,6 +64,11 @@ using StateCounts = std::map<RunState, int64_t>;
 /// "2 queued, 1 done".
 std::string text_of(const StateCounts& counts);
 
+/// Why a run is put aside with the one from which it derives, which is in that state; begins with kOrigin. Without the
+/// other's id: reports count runs by their reasons.
+inline constexpr std::string_view kOrigin = "the run from which it derives ";
+std::string origin_reason(RunState state);
+
 struct Move {
   RunState from, to;
 };

@@ -37,7 +37,7 @@ struct EndRule {
 constexpr std::nullopt_t kAnyCode = std::nullopt;
 
 // clang-format off
-/// The first rule that matches applies. Which classes count as a try: harness/schedule/policy.h.
+/// The first rule that matches applies. Which classes count as a try: harness/runs/policy.h.
 constexpr EndRule kEndRules[] = {
     {EndedBy::kRequest, kAnyCode,             false, FailureClass::kStopped},   // whatever its exit code
     {EndedBy::kStall,   kAnyCode,             false, FailureClass::kStalled},

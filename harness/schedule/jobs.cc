@@ -1,6 +1,6 @@
 #include "harness/schedule/jobs.h"
 
-#include "harness/schedule/policy.h"
+#include "harness/runs/policy.h"
 
 namespace tearless::harness {
 

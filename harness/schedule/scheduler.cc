@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
-#include "harness/schedule/policy.h"
+#include "harness/runs/policy.h"
 #include "harness/store/record.h"
 
 namespace tearless::harness {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "harness/runs/attempt_files.h"
-#include "harness/schedule/policy.h"
+#include "harness/runs/policy.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/record.h"
 
@@ -29,14 +29,11 @@ Needs for_launcher(Needs needs) {
   return needs;
 }
 
-// As policy.h says, or as the most patient of its sweeps does. `job` may be null.
+// `job` may be null.
 int tries_of(const Job* job, FailureClass failure) {
-  std::optional<int> asked;
-  for (const ActiveSweep* sweep : job ? job->sweeps : std::vector<ActiveSweep*>()) {
-    const auto tries = sweep->record.policy.tries.find(std::string(name_of(failure)));
-    if (tries != sweep->record.policy.tries.end()) asked = std::max(asked.value_or(0), tries->second);
-  }
-  return asked.value_or(policy_of(failure).tries);
+  std::vector<Sweep> sweeps;
+  for (const ActiveSweep* sweep : job ? job->sweeps : std::vector<ActiveSweep*>()) sweeps.push_back(sweep->record);
+  return tries_of(sweeps, failure);
 }
 
 // As text: secrets that neither `given` nor this process has.

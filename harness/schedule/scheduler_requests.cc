@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/run_directory.h"
-#include "harness/schedule/policy.h"
+#include "harness/runs/policy.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/database.h"
 #include "harness/store/delete.h"
@@ -17,17 +17,6 @@ namespace {
 
 constexpr const char* kSweepCancelled = "its sweep was cancelled";
 constexpr const char* kCancelledOnRequest = "cancelled on request";
-
-// Why a run is put aside with the one from which it derives, which is in that state. Without the other's id: reports
-// count runs by their reasons.
-constexpr std::string_view kOrigin = "the run from which it derives ";
-std::string origin_reason(RunState state) {
-  const char* what = state == RunState::kFailed      ? "has failed"
-                     : state == RunState::kHeld      ? "is held"
-                     : state == RunState::kCancelled ? "was cancelled"
-                                                     : "waits for its data";
-  return std::string(kOrigin) + what;
-}
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 // What Slurm says is a hint. A job that is not in its list may run: only for counting does it end, after two such
 // lists, and while its worker is alive it counts in any case. A state that is not known here is waited out.
 //
-// A run that ran out of memory waits to be alone (schedule/policy.h). Then half as much memory again is asked for, for
+// A run that ran out of memory waits to be alone (runs/policy.h). Then half as much memory again is asked for, for
 // it and for all runs of its resource class. If sbatch refuses that, they are tried in the usual allocation.
 //
 // With --max-gpu-hours nothing is submitted once the jobs of all submissions have run so long, times their GPUs; what

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -26,6 +27,8 @@ namespace {
 constexpr size_t kBlock = 512;                  // of a tar file
 constexpr uint64_t kAlwaysUnpacked = 64 << 20;  // bytes that any archive may hold
 constexpr uint64_t kMaxRatio = 200;             // results become ten to fifty times smaller
+constexpr uint64_t kAlwaysFiles = 2000;         // that any archive may hold
+constexpr uint64_t kBytesForFile = 40;          // of the archive; the smallest runs have 53, others hundreds
 
 // The header of a file in a tar file, as POSIX has it. Numbers are octal digits, texts end with a zero or fill up.
 struct TarHeader {
@@ -122,10 +125,20 @@ std::vector<std::string> files_below(const fs::path& folder, const char* part) {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
+// A file in a tar file, named and measured as ustar, GNU tar or pax have it.
+struct TarEntry {
+  std::string name;
+  uint64_t size = 0;
+  char type = '0';
+};
+
 class TarReader {
  public:
   explicit TarReader(const fs::path& file)
-      : file_(file), limit_(kAlwaysUnpacked + kMaxRatio * fs::file_size(file)), in_(gzopen(file.c_str(), "rb")) {
+      : file_(file),
+        limit_(kAlwaysUnpacked + kMaxRatio * fs::file_size(file)),
+        files_left_(kAlwaysFiles + fs::file_size(file) / kBytesForFile),
+        in_(gzopen(file.c_str(), "rb")) {
     if (!in_) fail("cannot read {}: {}", file.string(), std::strerror(errno));
     if (gzdirect(in_.get())) {  // it is no gzip file
       fail("{} is no archive of results; --workspace takes a folder, or a file that tearless copy FILE.tar.gz has made",
@@ -134,7 +147,43 @@ class TarReader {
   }
 
   // False at the end of the archive, which is read to the end of the file: only then are all bytes checked.
-  bool next(TarHeader& header) {
+  bool next(TarEntry& entry) {
+    Records own;  // of the file that follows
+    for (TarHeader header{}; next_header(header);) {
+      const bool is_gnu = header.magic[5] == ' ';  // its headers have times where ustar has the prefix
+      const std::string prefix(is_gnu ? "" : text_in(header.prefix)), name(text_in(header.name));
+      entry = {prefix.empty() ? name : prefix + "/" + name, number_in(text_in(header.size), 8), header.type};
+      if (header.type == 'L') {
+        own["path"] = content(entry).c_str();
+      } else if (header.type == 'x' || header.type == 'g') {
+        read_records(content(entry), header.type == 'x' ? own : global_);
+      } else {
+        own.insert(global_.begin(), global_.end());
+        if (const auto path = own.find("path"); path != own.end()) entry.name = path->second;
+        if (const auto size = own.find("size"); size != own.end()) entry.size = number_in(size->second, 10);
+        return true;
+      }
+    }
+    if (!own.empty()) refuse_damaged("it ends too early");
+    return false;
+  }
+
+  std::string content(const TarEntry& entry) {
+    count(entry.size);
+    std::string bytes;
+    std::array<char, kBlock> block{};
+    while (bytes.size() < entry.size) {
+      read(block.data(), kBlock);
+      bytes.append(block.data(), std::min<uint64_t>(kBlock, entry.size - bytes.size()));
+    }
+    return bytes;
+  }
+
+ private:
+  using Records = std::map<std::string, std::string>;  // of pax: key → value
+
+  // False at the end of the archive.
+  bool next_header(TarHeader& header) {
     count(2 * kBlock);  // with what the file is filled up with
     read(reinterpret_cast<char*>(&header), kBlock);
     const auto* const bytes = reinterpret_cast<const char*>(&header);
@@ -143,28 +192,37 @@ class TarReader {
       require_sound();
       return false;
     }
-    if (text_in(header.magic) != "ustar" || text_in(header.checksum).substr(0, 6) != checksum_of(header)) {
+    if (!text_in(header.magic).starts_with("ustar") || text_in(header.checksum).substr(0, 6) != checksum_of(header)) {
       refuse_damaged("it holds what is no file of a tar archive");
+    }
+    if (files_left_-- == 0) {
+      fail("{} holds more files than results of its size can be, and is not unpacked", file_.string());
     }
     return true;
   }
 
-  std::string content(const TarHeader& header) {
-    uint64_t size = 0;
-    const std::string_view digits = text_in(header.size);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 8);
+  uint64_t number_in(std::string_view digits, int base) const {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
     if (error != std::errc()) refuse_damaged("a file in it has no size");
-    count(size);
-    std::string bytes;
-    std::array<char, kBlock> block{};
-    while (bytes.size() < size) {
-      read(block.data(), kBlock);
-      bytes.append(block.data(), std::min<uint64_t>(kBlock, size - bytes.size()));
-    }
-    return bytes;
+    return number;
   }
 
- private:
+  // "LENGTH KEY=VALUE\n" each; LENGTH counts itself. Keys that say nothing of name and content mean nothing here.
+  void read_records(std::string_view text, Records& records) const {
+    while (!text.empty()) {
+      const size_t space = text.find(' '), equals = text.find('=');
+      const uint64_t length = number_in(text.substr(0, space), 10);
+      if (space >= equals || equals >= length || length > text.size() || text[length - 1] != '\n') {
+        refuse_damaged("a pax header in it cannot be read");
+      }
+      const std::string key(text.substr(space + 1, equals - space - 1));
+      if (key.starts_with("GNU.sparse")) fail("{} holds sparse files; pack it without --sparse", file_.string());
+      records[key] = text.substr(equals + 1, length - equals - 2);
+      text.remove_prefix(length);
+    }
+  }
+
   [[noreturn]] void refuse_damaged(std::string_view why) const {
     fail("{} is cut or damaged ({}); get it again from where it came", file_.string(), why);
   }
@@ -194,12 +252,15 @@ class TarReader {
     void operator()(gzFile_s* file) const { gzclose_r(file); }
   };
   fs::path file_;
-  uint64_t limit_, read_ = 0;
+  uint64_t limit_, read_ = 0, files_left_;
+  Records global_ = {};
   std::unique_ptr<gzFile_s, Close> in_;
 };
 
-// Where a file lies below runs/ or sweeps/; empty for a name that leads elsewhere, or may.
+// Where a file lies below runs/ or sweeps/; empty for a name that leads elsewhere, or may, or that pack() has not made.
 fs::path place_in_results(const std::string& name) {
+  if (name.size() > sizeof TarHeader::prefix + sizeof TarHeader::name || name.find('\0') != std::string::npos)
+    return {};
   const fs::path place = fs::path(name).lexically_normal();
   if (place.is_absolute() || std::ranges::find(place, "..") != place.end()) return {};
   const std::string part = place.begin() == place.end() ? "" : place.begin()->string();
@@ -226,19 +287,21 @@ std::string pack(const fs::path& workspace) {
 }
 
 void unpack(const fs::path& archive, const fs::path& folder) {
-  TarReader reader(archive);
-  for (TarHeader header{}; reader.next(header);) {
-    const std::string prefix(text_in(header.prefix)), own(text_in(header.name));
-    const std::string name = prefix.empty() ? own : prefix + "/" + own;
-    if (header.type == '5') continue;  // a folder: made where a file needs it
-    const fs::path place = place_in_results(name);
-    if (place.empty() || (header.type != '0' && header.type != '\0')) {
-      fail("{} holds {}, which is {}; an archive of results has plain files below runs/ and sweeps/ alone",
-           archive.string(), shell_word(name), place.empty() ? "not in these folders" : "no plain file");
+  for (const bool writes : {false, true}) {  // nothing of what is refused
+    TarReader reader(archive);
+    for (TarEntry entry; reader.next(entry);) {
+      if (entry.type == '5') continue;  // a folder: made where a file needs it
+      const fs::path place = place_in_results(entry.name);
+      if (place.empty() || (entry.type != '0' && entry.type != '\0')) {
+        fail("{} holds {}, which is {}; an archive of results has plain files below runs/ and sweeps/ alone",
+             archive.string(), shell_word(entry.name), place.empty() ? "not in these folders" : "no plain file");
+      }
+      const std::string bytes = reader.content(entry);
+      if (!writes) continue;
+      if (fs::exists(folder / place)) fail("{} holds {} twice; make it again", archive.string(), place.string());
+      make_folders_unsynced((folder / place).parent_path());
+      replace_unsynced(folder / place, bytes);
     }
-    if (fs::exists(folder / place)) fail("{} holds {} twice; make it again", archive.string(), place.string());
-    make_folders_unsynced((folder / place).parent_path());
-    replace_unsynced(folder / place, reader.content(header));
   }
 }
 

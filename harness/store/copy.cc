@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "harness/runs/launcher.h"
 #include "harness/store/archive.h"
 #include "harness/store/program_copies.h"
+#include "harness/store/published.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/sweep_directory.h"
 
@@ -85,8 +87,8 @@ void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
     if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
     if (is_of_results(name, has_result, small)) {
       make_folders_unsynced((to / name).parent_path());
-      write_copy_of(entry.path(), to / name);
-    } else {
+      replace_unsynced(to / name, published_file(run, name));
+    } else if (*name.begin() != "attempts" || name.filename() == "log.txt") {  // others may be called as a machine is
       omitted[name.string()] = {.sha256 = sha256_of_file(entry.path()),
                                 .bytes = static_cast<int64_t>(entry.file_size())};
     }
@@ -127,9 +129,13 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
   {
     const LockFile no_submission = lock_programs(workspace);
     if (!options.results_only) copy_folder(workspace.programs(), to / "programs");
-    if (options.sweeps.empty()) copy_folder(workspace.sweeps(), to / "sweeps");
-    for (const std::string& sweep : options.sweeps) {
-      copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
+    for (const std::string& sweep : options.sweeps.empty() ? folders_in(workspace.sweeps()) : options.sweeps) {
+      if (options.results_only) {
+        std::ranges::move(publish_sweep(workspace, sweep, Workspace(to)), std::back_inserter(report.with_paths));
+      } else {
+        copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
+      }
+      if (options.sweeps.empty()) continue;
       for (const Run& run : read_sweep(workspace, sweep).runs) wanted.insert(run.id);
     }
   }

@@ -8,8 +8,9 @@
 //
 // A copy of results alone has no training programs, and of each run what tables, figures and `explain` are made of:
 // settings, metrics, gradient norms, scores, DONE, outputs/*.stats, the records of attempts, and where there is no
-// result the logs, which say why. What it lacks stands in omitted.json (base/omitted.h). If TARGET ends in .tar.gz, it
-// is packed into one file (archive.h).
+// result the last line of the logs, which says why; of the harness's own files not who trained where (published.h).
+// What it lacks stands in omitted.json (base/omitted.h). If TARGET ends in .tar.gz, it is packed into one file
+// (archive.h).
 //
 // A copy that was killed leaves TARGET.partial, which the next one replaces, or a TARGET without a database, which
 // `tearless rebuild` makes.
@@ -26,7 +27,8 @@ namespace tearless::harness {
 
 struct CopyReport {
   int64_t runs = 0, sweeps = 0;
-  std::vector<std::string> in_work;  // ids of the runs that were left out
+  std::vector<std::string> in_work;          // ids of the runs that were left out
+  std::vector<std::string> with_paths = {};  // files of a copy of results alone in which an absolute path stays
 };
 
 struct CopyOptions {

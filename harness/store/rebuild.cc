@@ -12,6 +12,7 @@
 #include "base/lock_file.h"
 #include "base/sealed_json.h"
 #include "harness/runs/launcher.h"
+#include "harness/runs/policy.h"
 #include "harness/store/database.h"
 #include "harness/store/record.h"
 #include "harness/store/store.h"
@@ -37,9 +38,14 @@ void move_side_files(const fs::path& from, const fs::path& to) {
 
 // Reports an attempt's damaged files. The rest of the run is restored without them.
 void note_damaged_records(const RunDirectory& run, int64_t attempt, std::vector<std::string>& passed_over) {
+  const size_t before = passed_over.size();
   for (const char* name : {"start.json", "exit.json", "measured.json"}) {
     const fs::path file = run.attempt(attempt) / name;
     if (fs::exists(file) && !read_sealed(file)) passed_over.push_back(fmt::format("{} is damaged", file.string()));
+  }
+  if (passed_over.size() > before) return;
+  if (const std::string changed = changed_attempt_file(run, attempt); !changed.empty()) {
+    passed_over.push_back(fmt::format("{} is not what was written", (run.root() / changed).string()));
   }
 }
 
@@ -52,12 +58,14 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   }
   store.put_run({.id = id, .settings = settings});
 
+  for (int64_t attempt = 1, last = run.newest_attempt(); attempt <= last; ++attempt) {
+    note_damaged_records(run, attempt, passed_over);
+  }
   const int64_t newest = run.newest_begun_attempt();
   // The newest attempt was granted, and nobody has begun it: the service adopts it.
   const bool awaits_worker = is_granted(run) && run.newest_attempt() > newest;
   for (int64_t attempt = 1; attempt <= newest; ++attempt) {
     if (!run.has_begun(attempt)) continue;
-    note_damaged_records(run, attempt, passed_over);
     if (attempt < newest || awaits_worker) record_end(store, workspace, id, attempt, verdict_of_exit(run, attempt));
   }
   if (awaits_worker || (newest == 0 && !fs::exists(run.done()))) return;
@@ -67,10 +75,31 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   const Verdict verdict = verdict_of(run, newest);
   record_end(store, workspace, id, newest, verdict);
   if (verdict.state == RunState::kFailed && fs::exists(run.done())) passed_over.push_back(verdict.reason);
-  // The next `tearless run` applies the retry policy; here a failed run is only queued again.
   const bool finished = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
   store.move(id, RunState::kRunning, finished ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
              verdict.step);
+}
+
+void fail_derived(Store& store, const std::string& id) {
+  for (const std::string& derived : store.derived_from(id)) {
+    if (store.known_run(derived).state != RunState::kQueued) continue;
+    store.move(derived, RunState::kQueued, RunState::kFailed, FailureClass::kNone, origin_reason(RunState::kFailed));
+    fail_derived(store, derived);
+  }
+}
+
+// A run that has had its tries stays failed, as the scheduler left it, and with it those that derive from it.
+void restore_failed(Store& store) {
+  for (const std::string& id : store.ids_in(RunState::kQueued)) {
+    const RunRecord run = store.known_run(id);
+    if (run.failure == FailureClass::kNone) continue;
+    std::vector<Sweep> sweeps;
+    for (const std::string& sweep : store.sweeps_of(id)) sweeps.push_back(*store.sweep(sweep));
+    const int tries = tries_of(sweeps, run.failure);
+    if (tries == kNotCounted || store.failures_of(id, run.failure) < tries) continue;
+    store.move(id, RunState::kQueued, RunState::kFailed, run.failure, run.reason, run.step);
+  }
+  for (const std::string& id : store.ids_in(RunState::kFailed)) fail_derived(store, id);
 }
 
 RebuildReport restore_all(Store& store, const Workspace& workspace) {
@@ -100,6 +129,7 @@ RebuildReport restore_all(Store& store, const Workspace& workspace) {
   };
   std::stable_sort(sweeps.begin(), sweeps.end(), [&](const Sweep& a, const Sweep& b) { return order(a) < order(b); });
   for (const Sweep& sweep : sweeps) store.submit(sweep);
+  restore_failed(store);
   report.sweeps = static_cast<int64_t>(sweeps.size());
   return report;
 }

@@ -335,7 +335,9 @@ std::vector<std::string> runs_in(const Store& store, const Selection& selection)
 }
 
 bool is_of_grid(const Sweep& sweep, const fs::path& grid_file) {
-  return fs::path(sweep.grid_file).lexically_normal() == fs::absolute(grid_file).lexically_normal();
+  const fs::path own = sweep.grid_file;
+  if (!own.is_absolute()) return own == grid_file.filename();  // of a copy of results alone
+  return own.lexically_normal() == fs::absolute(grid_file).lexically_normal();
 }
 
 }  // namespace tearless::harness

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "harness/runs/policy.h"
 #include "harness/store/checksums.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
@@ -122,6 +123,15 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   return policy;
 }
 
+int tries_of(const std::vector<Sweep>& sweeps, FailureClass failure) {
+  std::optional<int> asked;
+  for (const Sweep& sweep : sweeps) {
+    const auto tries = sweep.policy.tries.find(std::string(name_of(failure)));
+    if (tries != sweep.policy.tries.end()) asked = std::max(asked.value_or(0), tries->second);
+  }
+  return asked.value_or(policy_of(failure).tries);
+}
+
 std::string changed_file(const RecordedResult& result, const RunDirectory& folder) {
   if (read_if_there(folder.done()) != result.done) return "DONE";
   const std::optional<std::string> scores = read_if_there(folder.scores());
@@ -200,11 +210,18 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
   result.step = record->step;
   result.resume = read_resume_check(folder);
   if (const std::optional<RecordedResult> recorded = recorded_result(id)) {
-    if (const std::string file = changed_file(*recorded, folder); fs::exists(folder.root()) && !file.empty()) {
+    const auto refuse = [&](const std::string& file) {
       fail(
           "run {}: its {} is not what the run had written; to see what is wrong and what to do: tearless verify "
           "--workspace {}",
           id, file, workspace.root().string());
+    };
+    if (const std::string file = changed_file(*recorded, folder); fs::exists(folder.root()) && !file.empty()) {
+      refuse(file);
+    }
+    for (int64_t attempt = 1, newest = folder.newest_attempt(); attempt <= newest; ++attempt) {
+      if (const std::string file = changed_attempt_file(folder, attempt); !file.empty()) refuse(file);
+      result.lacks_records |= !missing_attempt_record(folder, attempt).empty();
     }
     result.is_due = !fs::exists(folder.root());
     if (recorded->scores) {

@@ -59,7 +59,7 @@ struct Sweep {
   std::string id;  // sweep_id()
   std::string title;
   std::string name = {};     // by which people call it, no part of the id: --name, else the title
-  std::string grid_file;     // absolute
+  std::string grid_file;     // absolute; of a copy of results alone its name
   std::string submitted_at;  // UTC
   std::vector<Run> runs;     // in the grid's order
   std::string program = {};  // path of the training program, absolute or relative to the workspace
@@ -76,6 +76,9 @@ struct Sweep {
   std::string note = {};
   std::string engine = {};  // what was typed as --engine, absolute; likewise
 };
+
+/// The failures of a class after which a run of these sweeps fails: as runs/policy.h says, or the most patient of them.
+int tries_of(const std::vector<Sweep>& sweeps, FailureClass failure);
 
 /// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.
 struct RunRecord : Run {

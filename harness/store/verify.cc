@@ -174,6 +174,7 @@ class Verification {
     if (is_in_use(run)) return;
     const int64_t newest = run.newest_attempt();
     const auto before = std::ssize(report_.differences);
+    const size_t notes = report_.notes.size();
     try {
       check_unused(run);
     } catch (const UserError&) {
@@ -182,6 +183,7 @@ class Verification {
     // What an attempt that began meanwhile, or `delete`, does to the folder is no damage.
     if (is_in_use(run) || run.newest_attempt() != newest || !fs::exists(run.root())) {
       report_.differences.erase(report_.differences.begin() + before, report_.differences.end());
+      report_.notes.resize(notes);
     } else {
       ++report_.runs;
     }
@@ -232,13 +234,28 @@ class Verification {
       if (!changed.empty()) blame_folder(changed + " is not what the run had written");
     }
     for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
+      bool is_damaged = false;
       for (const char* name : {"start.json", "exit.json", "measured.json"}) {
         const fs::path file = run.attempt(attempt) / name;
         if (!fs::exists(file) || read_sealed(file)) continue;
+        is_damaged = true;
         add({.subject = subject,
              .what = fmt::format("attempts/{}/{} is damaged", attempt, name),
              .todo = fmt::format("restore {} from a copy; the run's numbers do not depend on it", file.string()),
              .result_at_stake = at_stake});
+      }
+      if (const std::string changed = changed_attempt_file(run, attempt); !changed.empty() && !is_damaged) {
+        add({.subject = subject,
+             .what = fmt::format("{} is not what was written", changed),
+             .todo =
+                 fmt::format("restore {} from a copy; the scores do not depend on it", (run.root() / changed).string()),
+             .result_at_stake = at_stake});
+      }
+      if (const std::string missing = missing_attempt_record(run, attempt); !missing.empty()) {
+        report_.notes.push_back(fmt::format(
+            "{}: {} is gone, or its supervisor was killed: machine, program and what was measured of that attempt are "
+            "not known, or not checked",
+            subject, missing));
       }
     }
   }

@@ -29,6 +29,7 @@ struct Difference {
 struct VerifyReport {
   int64_t runs = 0, sweeps = 0;  // checked
   std::vector<Difference> differences;
+  std::vector<std::string> notes;     // what is no difference, and may be none of the run's doing; one sentence each
   std::vector<std::string> repaired;  // what repair() did, one sentence each
 };
 

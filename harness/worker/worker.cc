@@ -326,10 +326,8 @@ class Worker {
     const RunDirectory run = options_.workspace.run(id);
     AttemptReport report{.id = id, .attempt = mine.attempt, .fault = fault};
     const fs::path attempt = run.attempt(mine.attempt);
-    for (const fs::path& file : {attempt / "start.json", attempt / "exit.json"}) {
-      std::error_code unreadable;
-      if (fs::exists(file, unreadable)) report.files[file.filename()] = sha256_of_file(file);
-    }
+    report.files = checksums_for_exit(run, mine.attempt);
+    if (const auto exit = read_if_there(attempt / "exit.json")) report.files["exit.json"] = sha256(*exit);
     const RunDirectory work(attempt / fmt::format("work.{}", facts_.name) / id);
     const std::optional<Verdict> verdict = verdict_of_done(work);
     if (verdict && has_result(verdict->state)) report.result = files_of(work);

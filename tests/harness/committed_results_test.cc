@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -130,6 +131,38 @@ TEST(CommittedResults, OfAdaNormOnStandInsAreThoseOfTheirPageByteForByte) {
                           {"ada_translation", "ada_language_model", "ada_parser"});
   EXPECT_THAT(test::read_text(test::source_root() / "results/ada.md"),
               HasSubstr(tearless.as_markdown("table", choice, layout_of(choice))));
+}
+
+TEST(CommittedResults, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
+  const std::regex path(R"((^|[\s"'=:(\[])/[\w.-]+/)");
+  size_t archives = 0, starts = 0;
+  for (const auto& archive : fs::directory_iterator(test::source_root() / "results")) {
+    if (!archive.path().string().ends_with(".tar.gz")) continue;
+    ++archives;
+    const test::TempFolder folder;
+    ASSERT_EQ(test::run({.arguments = {"/bin/tar", "xzf", archive.path().string(), "-C", folder.path().string()}}).code,
+              0);
+    for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+      if (!entry.is_regular_file() || entry.path().extension() == ".f32") continue;
+      const std::string name = entry.path().filename(), where = archive.path().string() + ": " + entry.path().string();
+      const std::string text = std::regex_replace(test::read_text(entry.path()), std::regex("https?://"), "");
+      EXPECT_FALSE(std::regex_search(text, path)) << where;
+      if (!name.ends_with(".json")) continue;
+      const json record = json::parse(text);
+      for (const char* key : {"host", "supervisor", "cuda_device", "cores"})
+        EXPECT_FALSE(record.contains(key)) << where;
+      if (name == "sweep.json") {
+        EXPECT_EQ(record.value(json::json_pointer("/policy/environment/variables"), json::object()), json::object())
+            << where;
+      }
+      if (name != "start.json") continue;
+      ++starts;
+      const json environment = record.value("environment", json::object());
+      for (const auto& [variable, value] : environment.items()) EXPECT_TRUE(value.is_null()) << where << variable;
+    }
+  }
+  EXPECT_GE(archives, 6u);
+  EXPECT_GT(starts, 100u);
 }
 
 TEST(CommittedResults, OfAdaSmallAreTheTablesOfTheirPage) {

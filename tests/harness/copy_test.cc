@@ -61,6 +61,49 @@ TEST_F(CopyTest, IsRefusedWhereSomethingIsAndInTheWorkspaceItself) {
   ok({"verify", "--workspace", "empty"});
 }
 
+// By the grid file itself or a base file; also with what was typed at the submission.
+TEST_F(CopyTest, OfASweepWhoseGridFileWasEditedSaysSo) {
+  test::write_text(folder_ / "base.toml", "\"fake.threads\" = 1\n[names]\n\"test.score\" = \"Score\"\n");
+  const std::string grid = test::read_text(folder_ / "grid.toml"), base = test::read_text(folder_ / "base.toml");
+  test::write_text(folder_ / "grid.toml", "base = \"base.toml\"\n" + grid);
+  ok({"run", "grid.toml", "--set", "fake.updates=4"});
+  EXPECT_EQ(ok({"copy", "one"}).errors, "");
+  test::write_text(folder_ / "base.toml", base + "a = \"A\"\n");
+  const std::string said = ok({"copy", "two.tar.gz"}).errors;
+  EXPECT_THAT(said, AllOf(HasSubstr("grid.toml or one of its base files was edited since sweep grid-"),
+                          HasSubstr("copy again after: tearless submit " + (folder_ / "grid.toml").string() +
+                                    " --set fake.updates=4")));
+  test::write_text(folder_ / "base.toml", base);
+  EXPECT_EQ(ok({"copy", "three", "--results"}).errors, "");
+  test::write_text(folder_ / "grid.toml", "base = \"base.toml\"\n" + grid + "caption = \"Other words\"\n");
+  EXPECT_THAT(ok({"copy", "four", "--results"}).errors, HasSubstr("was edited since sweep"));
+  ok({"run", "grid.toml", "--set", "fake.updates=4"});
+  EXPECT_EQ(ok({"copy", "five.tar.gz"}).errors, "") << "the newest sweep has them";
+}
+
+// As it comes with an archive: alone, or with some of them.
+TEST_F(CopyTest, ALayoutNeedsNoBaseFilesBesideAnArchive) {
+  test::write_text(folder_ / "one.toml", "\"fake.threads\" = 1\n[names]\n\"test.score\" = \"Score\"\na = \"Kind A\"\n");
+  test::write_text(folder_ / "two.toml", "[names]\nb = \"Kind B\"\n");
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  for (const auto& [bases, name_of_a] :
+       {std::pair("base = \"one.toml\"\n", "Kind A"), {"base = [\"one.toml\", \"two.toml\"]\n", "Own name"}}) {
+    test::write_text(folder_ / "grid.toml", bases + grid + "caption = \"Words\"\n");
+    ok({"run", "grid.toml"});
+    fs::remove(folder_ / "all.tar.gz");
+    ok({"copy", "all.tar.gz"});
+    fs::create_directories(folder_ / "reader");
+    test::write_text(folder_ / "reader/grid.toml", bases + grid + "caption = \"Other words\"\n");
+    test::Command read = command({"table", "last", "--workspace", "all.tar.gz", "--layout", "reader/grid.toml"});
+    read.environment["XDG_CACHE_HOME"] = (folder_ / "cache").string();
+    const test::Finished table = test::run(read);
+    EXPECT_EQ(table.code, 0) << table.errors;
+    EXPECT_EQ(table.errors, "");
+    EXPECT_THAT(table.output, AllOf(HasSubstr("Other words"), HasSubstr(name_of_a), HasSubstr("Score")));
+    test::write_text(folder_ / "reader/two.toml", "[names]\na = \"Own name\"\n");
+  }
+}
+
 TEST_F(CopyTest, ThatFailsLeavesNothing) {
   ok({"run", "grid.toml"});
   fs::create_symlink("loop", runs().back().root() / "loop");  // cannot be read

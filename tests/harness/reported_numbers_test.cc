@@ -85,6 +85,21 @@ TEST_F(ReportedNumbersTest, AScoreThatIsNotFiniteLeavesTheOthersAndIsNamed) {
   output({"verify"});
 }
 
+// tearless-engine writes e^700 for a loss that is greater. A great perplexity that is less is a number.
+TEST_F(ReportedNumbersTest, APerplexityThatHasOverflowedIsNoNumberAndIsNamed) {
+  run_grid(row("over", "scores", R"({"test.ppl": 1.0142320547350045e+304, "test.bleu": 1.5e304})") +
+           row("smoothed", "scores",
+               R"({"test.ppl": 2e303, "beam.test.ppl_smoothed": 1.0142320547350045e+304, "test.bleu": 1})") +
+           "[table]\nscores = [\"test.ppl\", \"beam.test.ppl_smoothed\", \"test.bleu\"]\n");
+  const std::string table = output({"table", "grid.toml"});
+  EXPECT_THAT(table, AllOf(HasSubstr("no score: 1 run is done without test.ppl (1 1e+304, which has overflowed)"),
+                           HasSubstr("1 run is done without beam.test.ppl_smoothed (1 1e+304, which has overflowed)"),
+                           Not(HasSubstr("1014232")), HasSubstr("2.0e+303"), HasSubstr("1.500000e+304")));
+  EXPECT_THAT(output({"explain", "row=over"}),
+              HasSubstr("test.ppl: no score, scores.json has 1e+304, which has overflowed\n"));
+  output({"verify"});
+}
+
 TEST_F(ReportedNumbersTest, OfAMetricsLineNothingVanishesWithoutACount) {
   run_grid(R"([set]
 scores = '{"test.bleu": 20}'

@@ -33,7 +33,7 @@ class ResultsAlone : public RunTest {
     tearless({"run", "failing.toml"});
     for (const RunDirectory& run : runs()) {
       if (is_derived(run)) test::write_text(run.outputs() / "test.stats", "1 2 3\n");
-      test::write_text(run.attempt(1) / "arithmetic", "OpenBLAS 1\n");
+      write_before_exit(run, "arithmetic", "OpenBLAS 1\n");
       if (is_derived(run)) continue;
       test::write_text(run.model(), "weights");
       test::write_text(run.gradient_norms(), "norms");
@@ -58,7 +58,8 @@ class ResultsAlone : public RunTest {
   std::string shown(const std::string& workspace, const std::vector<std::string>& arguments) const {
     const test::Finished finished = in(workspace, arguments);
     EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.errors;
-    return std::regex_replace(finished.output, std::regex(" --workspace [^ \n]*"), "");
+    const std::string output = std::regex_replace(finished.output, std::regex(" --workspace [^ \n]*"), "");
+    return std::regex_replace(output, std::regex(folder_.path().string() + "/"), "");  // of the grid file
   }
   std::vector<std::string> names_in(const fs::path& folder) const {
     std::vector<std::string> names;
@@ -92,6 +93,161 @@ TEST_F(ResultsAlone, PrintWhatTheWorkspacePrintsAndHaveNoTextsModelsOrCheckpoint
     EXPECT_EQ(shown("alone", asked), shown("results", asked)) << testing::PrintToString(asked);
   }
   EXPECT_THAT(shown("alone", {"plan", "grid.toml"}), HasSubstr("Nothing to run"));
+}
+
+// What tells of who trained, in a workspace in which each kind of file has it.
+TEST_F(ResultsAlone, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
+  test::write_text(folder_ / "named.toml",
+                   test::read_text(folder_ / "grid.toml") + "[policy]\nenvironment = [\"BRANCH*\"]\n");
+  test::Command run =
+      command({"run", "named.toml", "--again", "all", "--set", "data.train=" + folder_.path().string() + "/x"});
+  run.environment["BRANCH_NAME"] = "a-branch-of-mine";
+  run.environment["PYTHONPATH"] = "/somebody/python";
+  test::write_text(folder_ / "x", "data");
+  ASSERT_EQ(finish(run).code, 0);
+  const std::string host = read_attempt(runs().front(), 1).host;
+  for (const RunDirectory& failed : runs()) {
+    if (fs::exists(failed.done())) continue;
+    test::write_text(failed.attempt(1) / "log.txt",
+                     "in /somebody/main.py\nno file '/somebody/my data/train' for "
+                     "a-branch-of-mine on " +
+                         host + ": PYTHONPATH=/somebody/python\n");
+    nlohmann::json start = read_sealed(failed.attempt(1) / "start.json").value();
+    start["environment"] = {{"BRANCH_NAME", "a-branch-of-mine"}, {"PYTHONPATH", "/somebody/python"}};
+    start["of_a_later_version"] = "/somebody";
+    write_before_exit(failed, "start.json", sealed(start));
+    write_before_exit(failed, "measured.json", R"({"seconds": 2.5, "gpu_of": "/somebody"})");
+    test::write_text(failed.attempt(1) / "claim.somebody-01234567", "");
+  }
+  ok({"copy", "alone", "--results"});
+  ok({"copy", "all.tar.gz"});
+  const test::Finished unpacked = test::run({.arguments = {"/bin/sh", "-c", "mkdir tar && tar xzf all.tar.gz -C tar"},
+                                             .environment = {},
+                                             .folder = folder_.path()});
+  ASSERT_EQ(unpacked.code, 0) << unpacked.errors;
+  std::string all;
+  for (const char* copy : {"alone/runs", "alone/sweeps", "tar/runs", "tar/sweeps"}) {
+    for (const std::string& name : names_in(folder_ / copy)) {
+      const std::string text = test::read_text(folder_ / copy / name);
+      all += text;
+      const bool is_part_of_id = name.ends_with("/grid.toml") || name.ends_with("/run.toml");
+      for (const std::string& secret :
+           {std::string("a-branch-of-mine"), std::string("somebody"), folder_.path().string(), std::string("\"host\""),
+            std::string("\"supervisor\"")}) {
+        if (!is_part_of_id) {
+          EXPECT_THAT(text, Not(HasSubstr(secret))) << copy << "/" << name;
+        }
+      }
+      EXPECT_THAT(name, Not(HasSubstr("somebody")));
+    }
+  }
+  EXPECT_THAT(all, AllOf(HasSubstr("\"BRANCH_NAME\": null"), HasSubstr("\"PYTHONPATH\": null")));
+  EXPECT_THAT(all, HasSubstr("no file 'train' for $BRANCH_NAME on (a machine): PYTHONPATH=$PYTHONPATH\n"));
+  for (const char* copy : {"alone", "all.tar.gz"}) {
+    EXPECT_THAT(shown(copy, {"verify"}), HasSubstr("no differences"));
+    EXPECT_EQ(shown(copy, {"table", "named.toml"}), shown("results", {"table", "named.toml"}));
+    EXPECT_EQ(shown(copy, {"runs", "named.toml"}), shown("results", {"runs", "named.toml"})) << "found by its name";
+    EXPECT_THAT(shown(copy, {"runs", "failing.toml"}), HasSubstr("failed"));
+  }
+  ok({"copy", "whole"});
+  EXPECT_THAT(test::read_text(
+                  folder_ / "whole/sweeps" /
+                  fs::path(shown("whole", {"sql", "SELECT id FROM sweeps WHERE grid_file LIKE '%named.toml'", "--csv"})
+                               .substr(3, 14)) /
+                  "sweep.json"),
+              HasSubstr("a-branch-of-mine"))
+      << "it trains on";
+}
+
+TEST_F(ResultsAlone, SayWhereAPathStaysThatIdsAreMadeOf) {
+  test::write_text(folder_ / "mine.toml", "# as /somebody/said it\n" + test::read_text(folder_ / "grid.toml"));
+  ok({"run", "mine.toml"});
+  EXPECT_THAT(
+      ok({"copy", "mine.tar.gz", "mine.toml"}).output,
+      testing::ContainsRegex("Absolute paths stay as they were written, .* in sweeps/mine-[0-9a-f]{8}/grid.toml"));
+  EXPECT_THAT(ok({"copy", "other.tar.gz", "grid.toml"}).output, Not(HasSubstr("Absolute paths")));
+}
+
+// Of a workspace and of an archive; as a file that was edited, one that is gone, and one of another run.
+TEST_F(ResultsAlone, AreRefusedWhereWhatTablesReadBesideDoneIsAnother) {
+  ok({"copy", "sound", "--results"});
+  const RunDirectory run = a_run(false);
+  const std::string table = shown("results", {"table", "grid.toml"});
+  nlohmann::json start = read_sealed(run.attempt(1) / "start.json").value();
+  start["device"] = "another";
+  const struct {
+    const char* name;
+    std::string text;
+  } changes[] = {{"measured.json", R"({"seconds": 1800, "updates": 12})"},
+                 {"measured.json", ""},
+                 {"arithmetic", "MKL 1\n"},
+                 {"arithmetic", ""},
+                 {"start.json", sealed(start)},
+                 {"start.json", ""}};
+  for (const auto& [name, text] : changes) {
+    for (const std::string workspace : {"results", "alone"}) {
+      fs::remove_all(folder_ / "alone");
+      fs::copy(folder_ / "sound", folder_ / "alone", fs::copy_options::recursive);
+      const fs::path file = folder_ / workspace / "runs" / run.id() / "attempts/1" / name;
+      const std::string before = test::read_text(file);
+      text.empty() ? void(fs::remove(file)) : test::write_text(file, text);
+      const std::string at = std::string("attempts/1/") + name, where = workspace + ", " + at + ": " + text;
+      const test::Finished refused = in(workspace, {"table", "grid.toml"});
+      EXPECT_EQ(refused.code, 2) << where;
+      EXPECT_THAT(refused.errors, HasSubstr("its " + at + " is not what the run had written")) << where;
+      const test::Finished verified = in(workspace, {"verify"});
+      EXPECT_EQ(verified.code, 1) << where;
+      EXPECT_THAT(verified.output, HasSubstr("run " + run.id() + ": " + at + " is not what was written")) << where;
+      EXPECT_EQ(in(workspace, {"copy", "never.tar.gz"}).code, 2) << where;
+      if (workspace == "alone") {
+        const test::Finished packed =
+            test::run({.arguments = {"/bin/sh", "-c", "tar czf edited.tar.gz -C alone runs sweeps"},
+                       .environment = {},
+                       .folder = folder_.path()});
+        EXPECT_EQ(packed.code, 0);
+        const test::Finished opened = in("edited.tar.gz", {"table", "grid.toml"});
+        EXPECT_EQ(opened.code, 2) << where;
+        EXPECT_THAT(opened.errors, AllOf(HasSubstr("is damaged"), HasSubstr(at + " is not what was written"))) << where;
+      }
+      test::write_text(file, before);
+    }
+  }
+  EXPECT_EQ(shown("results", {"table", "grid.toml"}), table);
+  EXPECT_FALSE(fs::exists(folder_ / "never.tar.gz"));
+}
+
+TEST_F(ResultsAlone, SayWhereARecordOfAnAttemptIsGone) {
+  for (const std::string name : {"exit.json", "start.json"}) {
+    fs::remove_all(folder_ / "alone");
+    ok({"copy", "alone", "--results"});
+    nlohmann::json exit = read_sealed(a_run(false, "alone").attempt(1) / "exit.json").value();
+    exit.erase("files");  // of an older version: else start.json is missed as one that differs
+    test::write_text(a_run(false, "alone").attempt(1) / "exit.json", sealed(exit));
+    fs::remove(a_run(false, "alone").attempt(1) / name);
+    shown("alone", {"rebuild"});
+    const test::Finished verified = in("alone", {"verify"});
+    EXPECT_EQ(verified.code, 0) << verified.output;
+    EXPECT_THAT(verified.output, HasSubstr("run " + a_run(false).id() + ": attempts/1/" + name +
+                                           " is gone, or its supervisor was killed"));
+    const test::Finished table = in("alone", {"table", "grid.toml"});
+    EXPECT_EQ(table.code, 0);
+    EXPECT_THAT(table.errors, HasSubstr("1 run has attempts without start.json or exit.json")) << name;
+  }
+}
+
+// As older versions have written them.
+TEST_F(ResultsAlone, OfAttemptsWithoutChecksumsAreReadAsBefore) {
+  for (const RunDirectory& run : runs()) {
+    nlohmann::json exit = read_sealed(run.attempt(1) / "exit.json").value();
+    ASSERT_EQ(exit.erase("files"), 1u);
+    test::write_text(run.attempt(1) / "exit.json", sealed(exit));
+  }
+  test::write_text(a_run(false).attempt(1) / "measured.json", R"({"seconds": 1800, "updates": 12})");
+  ok({"copy", "old.tar.gz"});
+  for (const char* old : {"results", "old.tar.gz"}) {
+    EXPECT_THAT(shown(old, {"verify"}), HasSubstr("no differences"));
+    EXPECT_EQ(in(old, {"table", "grid.toml"}).code, 0);
+  }
 }
 
 TEST_F(ResultsAlone, ListWhatTheyLackAsDoneHasIt) {
@@ -283,7 +439,8 @@ TEST_F(ResultsAlone, InAnArchiveAreNotChanged) {
 }
 
 TEST_F(ResultsAlone, InAnArchiveHaveANameThatEndsInTarGz) {
-  for (const char* target : {"copy.tgz", "copy.tar", "copy.zip", "copy.gz"}) {
+  for (const char* target : {"copy.tgz", "copy.tar", "copy.zip", "copy.gz", "r.tar.xz", "r.tar.bz2", "r.tar.zst",
+                             "r.tbz", "r.txz", "r.7z", "r.tar.GZ", "r.tar.Z"}) {
     const test::Finished refused = in("results", {"copy", target});
     EXPECT_EQ(refused.code, 2) << target;
     EXPECT_THAT(refused.errors, HasSubstr(std::string(target) + ": an archive has a name that ends in .tar.gz"));

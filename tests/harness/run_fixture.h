@@ -17,6 +17,7 @@
 
 #include "base/lock_file.h"
 #include "base/run_directory.h"
+#include "base/sealed_json.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/store/writer.h"
 #include "tests/support/paths.h"
@@ -31,6 +32,14 @@ inline std::string grid_of(const std::string& behaviours, int sleep_ms) {
   return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " +
          std::to_string(sleep_ms) + "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours +
          "]\n[table]\nscores = [\"test.score\"]\n";
+}
+
+// A file of an attempt, as if the program had written it: exit.json has its checksum.
+inline void write_before_exit(const RunDirectory& run, const std::string& name, const std::string& text) {
+  test::write_text(run.attempt(1) / name, text);
+  nlohmann::json exit = read_sealed(run.attempt(1) / "exit.json").value();
+  exit["files"] = checksums_for_exit(run, 1);
+  test::write_text(run.attempt(1) / "exit.json", sealed(exit));
 }
 
 class RunTest : public testing::Test {

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +108,43 @@ fs::path after_power_cut(const fs::path& folder, const std::function<void(const 
       testing::ExitedWithCode(0), "");
   fault::power_cut(shadow, root, left);
   return left;
+}
+
+int64_t at_each_power_cut(const DonePart& part, const std::function<void(const fs::path& left, int64_t point)>& check) {
+  int64_t before = 0, points = 0;
+  for (int64_t point = 0; point <= points; ++point) {  // the first round counts them
+    const TempFolder folder;
+    const fs::path root = folder / "root", shadow = folder / "shadow", left = folder / "left";
+    fs::create_directories(root);
+    Faults faults(folder.path());
+    faults.keep_shadow(shadow);
+    if (point > 0) faults.kill_at(before + point, fault::kCallingProcess);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      faults.begin_here();
+      part.before(root);
+      for (const auto& entry : fs::recursive_directory_iterator(root)) {
+        if (!entry.is_symlink()) fault::synced(entry.path());
+      }
+      fault::synced(root);
+      std::ofstream(folder / "before") << faults.points();
+      part.act(root);
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    if (point == 0) {
+      std::ifstream(folder / "before") >> before;
+      points = faults.points() - before;
+    }
+    fault::power_cut(shadow, root, left);
+    struct stat info {};
+    if (::stat((root / part.last).c_str(), &info) == 0 && !fs::exists(left / part.last)) {
+      const fs::path bytes = shadow / ("bytes-" + std::to_string(info.st_ino));
+      if (fs::exists((left / part.last).parent_path()) && fs::exists(bytes)) fs::copy_file(bytes, left / part.last);
+    }
+    check(left, point);
+  }
+  return points;
 }
 
 }  // namespace tearless::test

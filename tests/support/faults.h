@@ -54,4 +54,15 @@ class Faults {
 std::filesystem::path after_power_cut(const std::filesystem::path& folder,
                                       const std::function<void(const std::filesystem::path& root)>& scene);
 
+/// What is done in a folder, and the file by which others know that it is done.
+struct DonePart {
+  std::function<void(const std::filesystem::path&root)> before, act;  // what `before` makes is durable
+  std::filesystem::path last;                                         // relative to root
+};
+/// Does it again and again, each time with a power cut at the next point of `act`, and calls `check` with what is left.
+/// Of names that were not synced, disks keep which they like: here that of `last`, once it was made, and no other.
+/// Returns the number of points.
+int64_t at_each_power_cut(const DonePart& part,
+                          const std::function<void(const std::filesystem::path& left, int64_t point)>& check);
+
 }  // namespace tearless::test

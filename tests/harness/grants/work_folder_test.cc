@@ -291,6 +291,33 @@ TEST_F(WorkFolderTest, DoneComesLastAndAKillAnywhereIsMadeGood) {
   EXPECT_GT(points, 20);
 }
 
+TEST_F(WorkFolderTest, IfAPowerCutLeavesTheNameOfDoneItLeavesThoseOfTheResult) {
+  const auto run_in = [&](const fs::path& root) { return Workspace(root / "results").run(run_.id()); };
+  int64_t done = 0;
+  const auto before = [&](const fs::path& root) {
+    const RunDirectory run = run_in(root);
+    for (const fs::path& older : {run.checkpoint(3), run.outputs()}) make_folders(older);  // else making them syncs all
+    test::write_text(run.settings(), settings_);
+    Grant one = grant();
+    one.attempt = run.make_attempt();
+    write_grant(run, one);
+    claim_grant(run, 1, "n1-1");
+    finish(make_work_folder(Workspace(root / "results"), one, "n1-1", root / "lock"));
+  };
+  const int64_t points = test::at_each_power_cut(
+      {before, [&](const fs::path& root) { publish(run_in(root), 1); }, fs::path("results/runs") / run_.id() / "DONE"},
+      [&](const fs::path& left, int64_t point) {
+        const std::optional<Verdict> verdict = verdict_of_done(run_in(left));
+        if (!verdict) return;
+        ++done;
+        EXPECT_EQ(verdict->state, RunState::kDone) << point << verdict->reason;
+        EXPECT_EQ(files_below(run_in(left).outputs()), files_below(work_of(run_in(left), 1).outputs())) << point;
+        EXPECT_EQ(test::read_text(run_in(left).checkpoint(12) / "state.bin"), "state") << point;
+      });
+  EXPECT_GT(points, 15);
+  EXPECT_GE(done, 2) << "after the last point, and where the name alone is there";
+}
+
 TEST_F(WorkFolderTest, OldFoldersGoOnceNothingNeedsThem) {
   for (int i = 0; i < 3; ++i) make(grant());
   end_grant(run_, 1);

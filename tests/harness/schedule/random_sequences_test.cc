@@ -32,7 +32,7 @@
 #include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
-#include "harness/schedule/policy.h"
+#include "harness/runs/policy.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/database.h"
 #include "harness/store/rebuild.h"

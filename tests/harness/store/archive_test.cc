@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::error_of;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 class ArchiveTest : public testing::Test {
@@ -85,9 +87,45 @@ TEST_F(ArchiveTest, HasTheSameBytesWheneverAndWhereverTheSameFilesLie) {
 
 TEST_F(ArchiveTest, ThatTarHasMadeIsRead) {
   write_workspace("ws");
-  shell("cd ws && tar czf ../a.tar.gz --format=ustar ./runs ./sweeps");
-  unpack(folder_ / "a.tar.gz", folder_ / "out");
-  EXPECT_TRUE(files_in(folder_ / "out") == contents_);
+  // The last three have more in their headers than names: times, a record for all files, an owner without a name.
+  for (const char* format : {"ustar", "gnu", "oldgnu", "posix", "posix --pax-option=comment=mine",
+                             "posix --pax-option=globexthdr.name=g,comment:=each", "posix --owner=4000000"}) {
+    fs::remove_all(folder_ / "out");
+    shell(std::string("cd ws && tar czf ../a.tar.gz ./runs ./sweeps --format=") + format);
+    unpack(folder_ / "a.tar.gz", folder_ / "out");
+    EXPECT_TRUE(files_in(folder_ / "out") == contents_) << format;
+  }
+}
+
+TEST_F(ArchiveTest, OfPaxOrGnuTarThatIsCutAnywhereIsRefused) {
+  write_workspace("ws");
+  for (const std::string format : {"gnu", "posix"}) {
+    shell("cd ws && tar cf ../whole.tar sweeps runs/aa/DONE --format=" + format);
+    const std::string bytes = test::read_text(folder_ / "whole.tar");
+    for (size_t blocks = 0; blocks * 512 < bytes.find("{}"); ++blocks) {
+      fs::remove_all(folder_ / "out");
+      write("cut.tar", bytes.substr(0, blocks * 512));
+      shell("gzip -c cut.tar > cut.tar.gz");
+      EXPECT_THAT(refusal("cut.tar.gz"), HasSubstr("is cut or damaged (it ends too early)")) << format << blocks;
+    }
+  }
+}
+
+TEST_F(ArchiveTest, OfPaxWithRecordsThatCannotBeReadIsRefused) {
+  write_workspace("ws");
+  shell("cd ws && tar cf ../whole.tar sweeps --format=posix");
+  const std::string bytes = test::read_text(folder_ / "whole.tar");
+  const size_t path = bytes.find(" path=");
+  ASSERT_NE(path, std::string::npos);
+  const size_t begin = std::max(bytes.rfind('\0', path), bytes.rfind('\n', path)) + 1;
+  for (const char* length : {"999", "000", "007", "xyz", "-12"}) {
+    fs::remove_all(folder_ / "out");
+    std::string changed = bytes;
+    changed.replace(begin, 3, length);
+    write("pax.tar", changed);
+    shell("gzip -c pax.tar > pax.tar.gz");
+    EXPECT_THAT(refusal("pax.tar.gz"), HasSubstr("is cut or damaged")) << length;
+  }
 }
 
 TEST_F(ArchiveTest, ThatIsCutAnywhereIsRefused) {
@@ -157,8 +195,32 @@ TEST_F(ArchiveTest, WithLinksOrDevicesIsRefused) {
   shell("mkdir runs; ln -s ../secret runs/soft; tar czf soft.tar.gz --format=ustar runs; rm runs/soft");
   shell("echo 1 > runs/a; ln runs/a runs/b; tar czf hard.tar.gz --format=ustar runs; rm runs/*");
   shell("mkfifo runs/pipe; tar czf pipe.tar.gz --format=ustar runs");
-  for (const char* archive : {"soft.tar.gz", "hard.tar.gz", "pipe.tar.gz"}) {
-    EXPECT_THAT(refusal(archive), HasSubstr("which is no plain file")) << archive;
+  const std::string target(150, 't');
+  shell("rm runs/pipe; ln -s " + target + " runs/long");
+  shell("tar czf gnu_link.tar.gz --format=gnu runs; tar czf pax_link.tar.gz --format=posix runs; rm runs/long");
+  shell(
+      "mknod runs/null c 1 3 && tar czf pax_device.tar.gz --format=posix runs || cp pax_link.tar.gz pax_device.tar.gz");
+  for (const char* archive :
+       {"soft.tar.gz", "hard.tar.gz", "pipe.tar.gz", "gnu_link.tar.gz", "pax_link.tar.gz", "pax_device.tar.gz"}) {
+    EXPECT_THAT(refusal(archive), AnyOf(HasSubstr("which is no plain file"), HasSubstr("not in these folders")))
+        << archive;
+  }
+}
+
+TEST_F(ArchiveTest, WithSparseFilesIsRefused) {
+  shell("mkdir runs; truncate -s 1000000 runs/holes; echo end >> runs/holes");
+  for (const std::string format : {"gnu", "posix"}) {
+    shell("tar czSf " + format + ".tar.gz runs --format=" + format);
+    EXPECT_THAT(refusal(format + ".tar.gz"), AnyOf(HasSubstr("no plain file"), HasSubstr("holds sparse files")));
+  }
+}
+
+TEST_F(ArchiveTest, WithNamesThatAreLongerThanOnesOfResultsIsRefused) {
+  const std::string deep = "runs/" + std::string(200, 'a') + "/" + std::string(200, 'b');
+  shell("mkdir -p " + deep + "; echo 1 > " + deep + "/DONE");
+  for (const std::string format : {"gnu", "posix"}) {
+    shell("tar czf " + format + ".tar.gz runs --format=" + format);
+    EXPECT_THAT(refusal(format + ".tar.gz"), HasSubstr("not in these folders"));
   }
 }
 
@@ -173,6 +235,16 @@ TEST_F(ArchiveTest, ThatWouldFillTheDiskIsRefused) {
   EXPECT_THAT(refusal("bomb.tar.gz"), AllOf(HasSubstr("holds more than"), HasSubstr("is not unpacked")));
   shell("for i in 1 2 3 4; do head -c 40000000 /dev/zero > runs/$i; done; tar czf many.tar.gz --format=ustar runs");
   EXPECT_THAT(refusal("many.tar.gz"), HasSubstr("is not unpacked"));
+}
+
+TEST_F(ArchiveTest, OfMoreFilesThanResultsOfItsSizeCanBeIsRefused) {
+  shell("mkdir runs; cd runs; seq -f %g.toml 12000 | xargs touch");
+  for (const std::string format : {"ustar", "posix"}) {
+    fs::remove_all(folder_ / "out");
+    shell("tar czf many.tar.gz runs --format=" + format);
+    EXPECT_THAT(refusal("many.tar.gz"),
+                AllOf(HasSubstr("holds more files than results of its size can be"), HasSubstr("is not unpacked")));
+  }
 }
 
 TEST_F(ArchiveTest, MayHoldMoreTheLargerItIs) {

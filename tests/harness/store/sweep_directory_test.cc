@@ -10,6 +10,7 @@
 #include "base/run_directory.h"
 #include "harness/store/archive.h"
 #include "tests/support/error_of.h"
+#include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::sweep_directory_test {
@@ -66,6 +67,22 @@ TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
   const Workspace workspace(folder.path());
   const char* id = "ada_small-c2782bcf";
   EXPECT_EQ(sweep_id(read_sweep(workspace, id), test::read_text(workspace.sweep(id) / "grid.toml")), id);
+}
+
+TEST_F(SweepFolder, IfAPowerCutLeavesTheNameOfSweepJsonItLeavesTheOtherFiles) {
+  int64_t whole = 0;
+  const int64_t points =
+      test::at_each_power_cut({[&](const fs::path& root) { make_folders(Workspace(root).sweeps()); },
+                               [&](const fs::path& root) { freeze_sweep(Workspace(root), sweep_, "grid text"); },
+                               fs::path("sweeps") / sweep_.id / "sweep.json"},
+                              [&](const fs::path& left, int64_t point) {
+                                const Workspace workspace(left);
+                                if (!fs::exists(workspace.sweep(sweep_.id) / "sweep.json")) return;
+                                ++whole;
+                                EXPECT_EQ(error_of([&] { read_sweep(workspace, sweep_.id); }), "") << point;
+                              });
+  EXPECT_GT(points, 10);
+  EXPECT_GE(whole, 2);
 }
 
 TEST_F(SweepFolder, OfAnEarlierBuildWhichCallsTheResourceClassShapeIsRead) {
