@@ -114,10 +114,10 @@ std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
 
 SubmittedEnvironment environment_of(const RunDirectory& run, int64_t attempt) {
   const json record = record_in(run.attempt(attempt) / "start.json");
+  json variables = record.value("environment", json::object());
+  for (auto at = variables.begin(); at != variables.end();) at = at->is_string() ? std::next(at) : variables.erase(at);
   try {
-    return json{{"names", json::array()},
-                {"variables", record.value("environment", json::object())},
-                {"secrets", record.value("secrets", json::array())}};
+    return json{{"names", json::array()}, {"variables", variables}, {"secrets", record.value("secrets", json::array())}};
   } catch (const json::exception&) {  // another program's
     return {};
   }

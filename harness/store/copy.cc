@@ -53,6 +53,8 @@ void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = t
     if (entry.is_symlink() && !follow_links) continue;
     if (entry.is_directory()) {
       copy_folder(entry.path(), to / name, follow_links && name != "attempts");
+    } else if (name == "sweep.json" || name == "start.json" || name == "grant.json") {
+      replace_unsynced(to / name, without_secrets(entry.path()));
     } else if (entry.is_regular_file() && name != "lock") {
       write_copy_of(entry.path(), to / name);
     }

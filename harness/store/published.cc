@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,7 +28,7 @@ using Keys = std::set<std::string_view>;
 const std::map<std::string, Keys> kPublished = {
     {"start.json",
      {"attempt", "checkpoint", "device", "environment", "numerics", "processor", "program", "program_file",
-      "reported_ns", "runtime", "started_at", "step", "version"}},
+      "reported_ns", "runtime", "secrets", "started_at", "step", "version"}},
     {"exit.json", {"asked", "code", "disk_full", "ended_at", "files", "memory_kills", "signal", "unread"}},
     {kEndedFile, {"class", "reason"}},
     {"resume.json", {"attempt", "differences", "outcome", "seed", "stops", "verified_at"}},
@@ -67,7 +68,7 @@ Substitutes substitutes_for(const RunDirectory& run) {
   for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
     const json start = read_sealed(run.attempt(attempt) / "start.json").value_or(json::object());
     if (const json host = start.value("host", json()); host.is_string()) substitutes[host] = "(a machine)";
-    for (const auto& [name, value] : environment_of(run, attempt)) {
+    for (const auto& [name, value] : environment_of(run, attempt).variables) {
       if (value.size() >= kShortest) substitutes[value] = "$" + name;
     }
     const std::string worker = claimant_of(run, attempt);
@@ -108,7 +109,25 @@ void take_values_away(json& environment) {
   for (json& value : environment) value = environment.is_object() ? json() : value;
 }
 
+// True if there were any.
+bool take_secrets_away(json& node, bool is_environment = false) {
+  if (!node.is_object()) return false;
+  bool found = false;
+  for (auto at = node.begin(); at != node.end();) {
+    const bool is_one = is_environment && at->is_string() && is_secret(at.key());
+    found |= is_one || take_secrets_away(*at, is_environment || at.key() == "environment");
+    at = is_one ? node.erase(at) : std::next(at);
+  }
+  return found;
+}
+
 }  // namespace
+
+std::string without_secrets(const fs::path& file) {
+  std::string text = read_file(file);
+  std::optional<json> record = unsealed(text);
+  return record && take_secrets_away(*record) ? sealed(*std::move(record)) : text;
+}
 
 std::string without_folders(std::string_view text) {
   constexpr std::string_view kBefore = " \t\n\"'`(<[{=,;:|>", kEnds = " \t\n\"'`)>]},;:|";

@@ -16,6 +16,9 @@ namespace tearless::harness {
 /// A text in which absolute paths of more than one part have only the last one: "no file c" of "no file /a/b/c".
 std::string without_folders(std::string_view text);
 
+/// The text of a file of JSON, without the values of secrets (runs/environment.h), which older builds have kept.
+std::string without_secrets(const std::filesystem::path& file);
+
 /// What a copy has of a file of a run; `name`: relative to its folder. UserError if the file is damaged.
 std::string published_file(const RunDirectory& run, const std::filesystem::path& name);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sealed_json.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::run_environment_test {
@@ -112,6 +113,24 @@ TEST_F(RunEnvironmentTest, ValuesOfSecretsAreInNoFile) {
   ok({"stop", "--wait"});
   EXPECT_THAT(files_with("hush", folder_.path()), testing::IsEmpty());
   EXPECT_THAT(files_with("HF_TOKEN", folder_ / "copies"), Not(testing::IsEmpty())) << "but the names are";
+}
+
+TEST_F(RunEnvironmentTest, ACopyLosesTheSecretsThatAnOlderBuildKept) {
+  with({{"HF_HOME", "/hf"}}, {"run", "one.toml"});
+  const auto add_secret = [](const fs::path& file, const char* where) {
+    nlohmann::json record = *read_sealed(file);
+    record[nlohmann::json::json_pointer(where)]["HF_TOKEN"] = "hush";
+    record[nlohmann::json::json_pointer(where)]["HF_HOME"] = "/hf";
+    test::write_text(file, sealed(record));
+  };
+  const RunDirectory run = runs().at(0);
+  fs::remove(run.attempt(1) / "exit.json");  // which has no checksums there
+  add_secret(run.attempt(1) / "start.json", "/environment");
+  for (const auto& sweep : fs::directory_iterator(folder_ / "results/sweeps"))
+    add_secret(sweep.path() / "sweep.json", "/policy/environment/variables");
+  ok({"copy", "copy"});
+  EXPECT_THAT(files_with("hush", folder_ / "copy"), testing::IsEmpty());
+  EXPECT_EQ(files_with("/hf", folder_ / "copy").size(), 2u) << "other values stay";
 }
 
 TEST_F(RunEnvironmentTest, AServiceWithoutTheSecretsPausesTheSweepAndResumeHandsThemOn) {
