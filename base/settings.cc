@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "base/nearest.h"
@@ -151,15 +152,26 @@ class Reader final : public SettingsVisitor {
     value = text;
   }
   void optional_integer(const Field& field, std::optional<int64_t>& value) override {
-    if (const json* found = find(field)) value = optional_in(field, *found, &Reader::integer_in);
+    read_optional(field, value, &Reader::integer_in);
   }
   void optional_number(const Field& field, std::optional<double>& value) override {
-    if (const json* found = find(field)) value = optional_in(field, *found, &Reader::number_in);
+    read_optional(field, value, &Reader::number_in);
   }
   void optional_word(const Field& field, std::optional<std::string>& value) override {
     std::string text = value.value_or("");
     word(field, text);
     if (find(field)) value = text;
+  }
+
+  /// Whether a default that may be unset switches off a written setting. It is unset when it is visited again.
+  bool has_outranking(const Describe& describe_all) {
+    if (defaults_.empty()) return false;
+    UnusedFinder finder(written_);
+    describe_all(finder);
+    for (const auto& [key, by] : finder.switched_off_by) {
+      if (defaults_.contains(by)) outranking_.insert(by);
+    }
+    return !outranking_.empty();
   }
 
   /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.
@@ -187,10 +199,15 @@ class Reader final : public SettingsVisitor {
     return found_.back();
   }
   template <class Number>
-  std::optional<Number> optional_in(const Field& field, const json& found,
-                                    Number (Reader::*number)(const Field&, const json&) const) const {
-    if (!field.unset_word.empty() && found == json(field.unset_word)) return std::nullopt;
-    return (this->*number)(field, found);
+  void read_optional(const Field& field, std::optional<Number>& value,
+                     Number (Reader::*number)(const Field&, const json&) const) {
+    if (const json* found = find(field)) {
+      const bool is_unset = !field.unset_word.empty() && *found == json(field.unset_word);
+      value = is_unset ? std::nullopt : std::optional((this->*number)(field, *found));
+    } else if (value && field.unset_word.empty()) {
+      std::string key = dotted(field);
+      outranking_.contains(key) ? value.reset() : void(defaults_.insert(std::move(key)));
+    }
   }
   int64_t integer_in(const Field& field, const json& found) const {
     if (!found.is_number_integer()) wrong_type(field, found, "a whole number");
@@ -219,7 +236,9 @@ class Reader final : public SettingsVisitor {
   }
 
   const WrittenSettings& written_;
-  std::vector<const json*> found_;  // the values that were read
+  std::vector<const json*> found_;    // the values that were read
+  std::set<std::string> defaults_;    // keys of defaults that may be unset
+  std::set<std::string> outranking_;  // those of them that are to be unset
 };
 
 }  // namespace
@@ -241,6 +260,7 @@ void read_settings(const WrittenSettings& written, const Describe& describe_all)
   Reader reader(written);
   describe_all(reader);
   reader.refuse_leftovers(describe_all);
+  if (reader.has_outranking(describe_all)) describe_all(reader);
 }
 
 std::string canonical_settings(Identity identity, const Describe& describe_all) {

@@ -118,8 +118,9 @@ WrittenSettings read_toml_settings(const std::filesystem::path& file);
 /// As read_toml_settings(), for a text that error messages call `name`.
 WrittenSettings parse_toml_settings(std::string_view text, const std::string& name);
 
-/// Fills the described structs; fields whose keys are not written keep their values. UserError for an unknown key (with
-/// the nearest known one), a wrong type, or a value out of range (with the range).
+/// Fills the described structs; fields whose keys are not written keep their values, but a number that may be unset,
+/// and would switch off a written setting, is unset. UserError for an unknown key (with the nearest known one), a wrong
+/// type, or a value out of range (with the range).
 void read_settings(const WrittenSettings& written, const Describe& describe_all);
 
 /// The canonical text: one `key = value` line for each setting of `identity`, sorted by key, numbers in the shortest

@@ -57,11 +57,18 @@ int answer_files(const std::vector<std::filesystem::path>& files, bool canonical
   int code = kExitDone;
   for (const auto& file : files) {
     try {
-      const auto answer =
-          check_run(read_run_options(read_toml_settings(file), std::filesystem::absolute(file).parent_path(), {}));
+      const WrittenSettings written = read_toml_settings(file);
+      RunOptions options = read_run_options(written, std::filesystem::absolute(file).parent_path(), {});
+      const auto unused = unused_settings(written, description_of(options));
+      const auto answer = check_run(std::move(options));
       const auto waiting_for = answer.at("waiting_for").get<std::string>();
       fmt::print("{}: run {}, {}, {}{}\n", file.string(), answer.at("id").get<std::string>(), sizes(answer),
                  length(answer), waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
+      for (const auto& [key, by] : unused) {
+        fmt::print("{}: {} has no effect: {} switches it off\n", written.location_of(key), key, by);
+      }
+      for (const auto& warning : answer.value("warnings", std::vector<std::string>()))
+        fmt::print("warning: {}\n", warning);
       if (canonical) fmt::print("{}", answer.at("canonical").get<std::string>());
     } catch (const UserError& error) {
       const std::string sentence = error.what();

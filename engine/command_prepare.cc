@@ -21,6 +21,7 @@ Action command_prepare(CLI::App& app) {
     const DataFiles data = options.task->data_files();
     if (const std::string missing = data.missing(); !missing.empty()) fail("{}: {}", file->string(), missing);
     data.fingerprint();
+    for (const std::string& doubt : data.doubts()) fmt::print("warning: {}\n", doubt);
     fmt::print("{}\n",
                options.task->prepare_data(options.train, [](const std::string& line) { fmt::print("{}\n", line); }));
     return static_cast<int>(kExitDone);

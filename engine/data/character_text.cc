@@ -17,7 +17,6 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kTextUnits = std::to_array<std::string_view>({"byte", "character"});
-constexpr std::string_view kPlainText = "a plain text file";
 
 /// One of the three texts.
 struct RawText {

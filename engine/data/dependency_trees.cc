@@ -52,6 +52,9 @@ struct Sentence {
 void Sentence::add(std::string_view line, size_t number, const std::string& file, TagColumn tags) {
   const std::string location = fmt::format("{}:{}", file, number);
   if (!valid_utf8(line)) fail("{}: not valid UTF-8; convert the file, for example with iconv", location);
+  if (line.starts_with('#')) {
+    fail("{}: a comment inside a sentence: is an empty line between two sentences missing?", location);
+  }
   const std::vector<std::string_view> columns = columns_of(line);
   if (columns.size() < kColumns) {
     fail("{}: {}, where CoNLL-X and CoNLL-U have ten with a tab between two, and eight are needed", location,
@@ -74,6 +77,7 @@ void Sentence::add(std::string_view line, size_t number, const std::string& file
   if (*head == tree.size() + 1) fail("{}: the word is its own head", location);
   tree.forms.emplace_back(columns[kForm]);
   tree.tags.emplace_back(columns[tag]);
+  tree.has_punct |= columns[kCoarseTag] == "PUNCT";
   tree.labels.emplace_back(columns[kLabel]);
   tree.heads.push_back(*head);
   lines.push_back(number);

@@ -3,12 +3,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 
 #include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/utf8.h"
+#include "engine/data/text_encoding.h"
 #include "engine/ops/cache.h"
 
 namespace tearless::engine {
@@ -37,6 +41,16 @@ FileStart first_bytes(const std::string& file, int64_t bytes) {
   in.seekg(0);
   if (!in.read(start.bytes.data(), static_cast<std::streamsize>(start.bytes.size()))) fail("cannot read {}", file);
   return start;
+}
+
+/// looks_coded() of the beginning of a file; read once, as by cached_sha256().
+std::string_view cached_look(const std::string& file, std::string_view expected) {
+  constexpr int64_t kBeginning = 1 << 16;
+  static Cache<std::pair<std::string, FileStamp>, std::string_view> known(kCachedFiles);
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return "";
+  return known.get({fmt::format("{} {}", expected, file), FileStamp(info)},
+                   [&] { return looks_coded(first_bytes(file, kBeginning).bytes, expected == kPlainText); });
 }
 
 /// files_sha256() of files with these SHA-256s.
@@ -113,6 +127,27 @@ void DataFiles::check() const {
   if (has_checksums()) return verify();
   require();
   fingerprint();
+}
+
+std::vector<std::string> DataFiles::doubts() const {
+  if (expected != kTextFile && expected != kPlainText) return {};
+  std::map<std::string_view, std::string> files_of;  // look → "data.train (train.txt), data.dev (dev.txt)"
+  for (const DataSet& set : sets) {
+    for (const DataSetting& setting : set.settings) {
+      for (const std::string& ending : setting.endings) {
+        const std::string file = *setting.path + ending;
+        const std::string_view look = cached_look(file, expected);
+        if (look.empty()) continue;
+        std::string& files = files_of[look];
+        const std::string name = printable(std::filesystem::path(file).filename().string());
+        files += fmt::format("{}{} ({}{})", files.empty() ? "" : ", ", setting.key, name,
+                             file_exists(file + ".raw") ? fmt::format("; {}.raw is beside it", name) : "");
+      }
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [look, files] : files_of) sentences.push_back(fmt::format("{}: the text {}", files, look));
+  return sentences;
 }
 
 std::string named(std::string_view noun, const std::string& name) {

@@ -19,6 +19,7 @@ using Say = std::function<void(const std::string&)>;
 
 /// What a file should be, for the message about a folder or a pipe in its place.
 inline constexpr std::string_view kTextFile = "a text file with one sentence a line";
+inline constexpr std::string_view kPlainText = "a plain text file";  // that is read symbol by symbol
 
 /// A data file is missing, or is not the one that the run was planned with: the run can be trained once the file is
 /// back (kExitData).
@@ -68,6 +69,9 @@ struct DataFiles {
   void verify() const;
   /// Before training: verify() where all checksums are known, else require() and fingerprint().
   void check() const;
+  /// What the beginnings of text files look like if that is text which another tool has coded (looks_coded()), a
+  /// sentence each, without the folders of the files. REQUIRES: they exist.
+  std::vector<std::string> doubts() const;
 };
 
 /// "the corpus toy", of a noun and a name that may be "".

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/words.h"
 
 namespace tearless::engine {
 namespace {
@@ -76,6 +77,26 @@ std::string lower_cased(std::string_view text) {
     }
   }
   return lower;
+}
+
+std::string_view looks_coded(std::string_view beginning, bool is_by_symbol) {
+  constexpr size_t kEnough = 100;        // bytes, of fewer anything may be text
+  constexpr size_t kBytesOfNumber = 12;  // at most, on average: longer ones are digits by themselves
+  const auto zeros = static_cast<size_t>(std::ranges::count(beginning, '\0'));
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF") || zeros * 50 > beginning.size()) {
+    return "has bytes as UTF-16 has them; convert it to UTF-8, for example with iconv";
+  }
+  const std::vector<std::string_view> words = split_words(beginning);
+  if (beginning.size() < kEnough || words.size() < 2) return "";
+  const bool has_short_words = words.size() * kBytesOfNumber >= beginning.size();
+  if (has_short_words && beginning.find_first_not_of("0123456789 \t\r\n") == beginning.npos) {
+    return "consists of digits and blanks alone; it may be a list of numbers, which stand for another text";
+  }
+  const auto letters = std::ranges::count_if(words, [](std::string_view w) { return utf8_length(w) == w.size(); });
+  if (is_by_symbol && letters * 20 > std::ssize(words) * 19) {
+    return "has a blank after each letter; it may be made of another text by putting its letters apart";
+  }
+  return "";
 }
 
 }  // namespace tearless::engine

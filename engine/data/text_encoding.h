@@ -19,4 +19,8 @@ std::string to_utf8(std::string_view line, TextEncoding encoding, const std::str
 /// Ÿ. Every other character is unchanged, so other alphabets keep their capitals. REQUIRES: `text` is valid UTF-8.
 std::string lower_cased(std::string_view text);
 
+/// What the beginning of a text looks like if another tool seems to have coded it: "consists of digits and blanks
+/// alone; …"; "" for other text. `is_by_symbol`: it is read symbol by symbol, so letters apart are another text.
+std::string_view looks_coded(std::string_view beginning, bool is_by_symbol);
+
 }  // namespace tearless::engine

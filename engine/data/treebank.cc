@@ -58,6 +58,29 @@ std::string root_label_of(const std::vector<DependencyTree>& trees, const std::s
   return label;
 }
 
+/// Throws UserError if these trees have no tags in the column, or tags by which their punctuation is not told: it would
+/// count as words.
+void require_tags(const std::vector<DependencyTree>& trees, const std::string& file, TagColumn column) {
+  bool has_tag = false, tells_punctuation = false, has_punct = false;
+  for (const DependencyTree& tree : trees) {
+    has_punct |= tree.has_punct;
+    for (const std::string& tag : tree.tags) {
+      has_tag |= tag != kNoTag;
+      tells_punctuation |= is_punctuation(tag);
+    }
+  }
+  if (!has_tag) {
+    fail("{}: every tag is \"{}\", so the column is not annotated; set data.tags = \"{}\"", file, kNoTag,
+         kTagColumns[column == TagColumn::kFine]);
+  }
+  if (has_punct && !tells_punctuation) {
+    fail(
+        "{}: words are PUNCT in the fourth column, but the fifth has none of the tags that tell punctuation (`` '' , . "
+        ": PUNCT), so that it would count as words; set data.tags = \"coarse\"",
+        file);
+  }
+}
+
 class Encoder {
  public:
   /// Numbers what `train` has.
@@ -68,10 +91,6 @@ class Encoder {
       for (const std::string& form : tree.forms) ++words[word_of(form)];
       for (const std::string& tag : tree.tags) ++tags[tag];
       for (const std::string& label : tree.labels) ++labels[label];
-    }
-    if (tags.size() == 1 && tags.contains(kNoTag)) {
-      fail("{}: every tag is \"{}\", so the column is not annotated; set data.tags = \"{}\"", data.train, kNoTag,
-           kTagColumns[data.tags == TagColumn::kFine]);
     }
     words_ = add("word", by_count(words, data.min_count), out.no_word);
     if (words_.of.empty()) {
@@ -124,6 +143,7 @@ class Encoder {
 
 std::vector<DependencyTree> read_set(const DataSet& set, const TreebankOptions& data) {
   std::vector<DependencyTree> trees = read_trees(read_files(set).front(), set.files().front(), data.tags);
+  require_tags(trees, set.files().front(), data.tags);
   for (DependencyTree& tree : trees) {
     for (std::string& label : tree.labels) label = label_of(label, data.labels);
   }

@@ -69,7 +69,8 @@ struct Treebank {
 /// Reads and encodes the three sets; words, tags and labels are those of the projective training trees. Verifies the
 /// checksums of `data`, or computes them if they are not known. The last few results are cached in the process by
 /// checksums and settings; `say` receives messages only when files are read. Throws UserError as read_trees(), for a
-/// training set without a projective tree or without tags, if the arcs from its roots have several labels or one that
+/// set without tags or with others than those that tell its punctuation, for a training set without a projective tree,
+/// if the arcs from its roots have several labels or one that
 /// other arcs have too (unless all arcs have the same), and if min_count leaves no word; DataError for files that are
 /// missing or not those of the checksums. Thread-safe.
 std::shared_ptr<const Treebank> read_treebank(TreebankOptions data, const Say& say);

@@ -94,6 +94,7 @@ json answer_for(const RunOptions& options) {
   if (waiting_for.empty()) {
     files.fingerprint();
     answer["data"] = checksums_of(files);
+    if (const auto doubts = files.doubts(); !doubts.empty()) answer["warnings"] = doubts;
     if (const auto size = options.task->size(options.train)) {
       answer["parameters"] = size->parameters;
       answer["memory_bytes"] = estimated_memory_bytes(options.run, size->parameters, size->saved_numbers,
@@ -102,6 +103,7 @@ json answer_for(const RunOptions& options) {
     if (options.train.counts_passes()) {
       const int64_t batches = options.task->pass_batches(options.train);
       const int64_t updates = (batches + options.train.accumulate - 1) / options.train.accumulate;
+      check_falls_to_end(options.train, updates);
       answer["updates"] = known(options.train.update_limit(updates));
       answer["evaluations"] = known(options.train.evaluation_limit(updates));
     }

@@ -91,6 +91,13 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   refuse_settings_of_other_tasks(written, task_in(written));
   RunOptions options;
   read_settings(written, description_of(options));
+  // Another learning rate than the default of the task is asked for, and the kind has but one.
+  const auto is_written = [&](const char* key) { return written.values.contains(key); };
+  if (ScheduleOptions& schedule = options.train.schedule;
+      schedule.chosen().height == ScheduleKind::Height::kNone && !is_written("train.schedule.peak_lr") &&
+      (is_written("train.schedule.lr") || is_written("train.schedule.scale"))) {
+    schedule.peak_lr.reset();
+  }
   try {
     options.task->check_consistent(options.train);
     check_consistent(options.train);

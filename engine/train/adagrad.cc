@@ -14,7 +14,8 @@ class AdaGrad final : public OptimiserKindOf<AdaGrad> {
     buffers = 1;
   }
   void describe_own(SettingsVisitor& v, std::string_view switched_off_by) override {
-    v.number({.key = "eps", .meaning = "added inside the root", .min = 0, .switched_off_by = switched_off_by}, eps);
+    v.number({.key = "eps", .meaning = "added inside the root", .min = kMinEps, .switched_off_by = switched_off_by},
+             eps);
   }
   void formula(double learning_rate, const at::Tensor& gradients, at::Tensor& parameters,
                std::vector<at::Tensor>& buffers) const override {

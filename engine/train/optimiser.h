@@ -25,6 +25,10 @@
 
 namespace tearless::engine {
 
+/// The smallest ε: 0 / 0 would be the step of a parameter whose gradients were all 0, such as the embedding of a word
+/// that has not come yet.
+inline constexpr double kMinEps = 1e-30;
+
 /// [train.adam] (docs/spec/training.md §1.5)
 struct AdamOptions {
   double beta1 = 0.9;    // decay of the first moment

@@ -136,13 +136,13 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.table("schedule", o.schedule);
   v.table("optimiser", o.optimiser);
   v.table_of("adam", [&] {
-    const auto of_adam = [&](const char* key, const char* meaning, double max, double& value) {
+    const auto of_adam = [&](const char* key, const char* meaning, double min, double max, double& value) {
       const char* const switched_off_by = o.optimiser.chosen().adam ? "" : "train.optimiser.kind";
-      v.number({.key = key, .meaning = meaning, .min = 0, .max = max, .switched_off_by = switched_off_by}, value);
+      v.number({.key = key, .meaning = meaning, .min = min, .max = max, .switched_off_by = switched_off_by}, value);
     };
-    of_adam("beta1", "decay of the first moment", 0.999999, o.adam.beta1);
-    of_adam("beta2", "decay of the second moment", 0.9999999, o.adam.beta2);
-    of_adam("eps", "added outside the root", 1, o.adam.eps);
+    of_adam("beta1", "decay of the first moment", 0, 0.999999, o.adam.beta1);
+    of_adam("beta2", "decay of the second moment", 0, 0.9999999, o.adam.beta2);
+    of_adam("eps", "added outside the root", kMinEps, 1, o.adam.eps);
   });
 }
 
@@ -171,6 +171,15 @@ void check_consistent(const TrainOptions& o) {
         "train.max_updates",
         o.select.count, at_most, of_epochs ? "whole epochs" : "evaluations");
   }
+}
+
+void check_falls_to_end(const TrainOptions& o, int64_t pass_updates) {
+  const int64_t last = o.update_limit(pass_updates);
+  if (!o.schedule.chosen().falls_to_end || last == o.update_limit()) return;
+  fail(
+      "train.schedule.kind = \"{}\" falls to the last update, which is taken to be train.max_updates = {}, but with "
+      "train.epoch_updates = \"pass\" and train.max_epochs = {} the training ends after {}; set train.max_updates = {}",
+      o.schedule.chosen().name, o.max_updates, o.max_epochs, last, last);
 }
 
 void describe(SettingsVisitor& v, ObserveOptions& o) {

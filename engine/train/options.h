@@ -66,6 +66,9 @@ void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_
 
 /// Throws UserError if settings contradict each other.
 void check_consistent(const TrainOptions& options);
+/// Throws UserError for a schedule that falls to a later update than the last, as the length of a pass decides it: to
+/// lower that in silence would give runs that exist another learning rate. `pass_updates`: 0 if they are not known.
+void check_falls_to_end(const TrainOptions& options, int64_t pass_updates);
 
 /// [observe]: what is logged besides. All local: nothing but metrics.jsonl depends on it.
 struct ObserveOptions {

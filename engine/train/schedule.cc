@@ -64,8 +64,9 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
   v.optional_number({.key = "peak_lr",
                      .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "
                                 "it at update w, `nowarmup` begins with it, `valdecay` stays at update w - 1 of the "
-                                "ramp to it (the code of TwT). peak_lr = scale · d^-½ · w^-½; unset: scale or lr, of "
-                                "the kinds that have one",
+                                "ramp to it (the code of TwT). peak_lr = scale · d^-½ · w^-½; unset, as a default of "
+                                "it is where the one that it would replace is written: scale or lr, of the kinds that "
+                                "have one",
                      .min = 1e-12,
                      .max = 10},
                     o.peak_lr);

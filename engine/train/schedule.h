@@ -77,7 +77,8 @@ struct ScheduleOptions {
   double scale = 1.0;             // factor of the learning rate; "2×LR" is 2. Of kinds with Height::kScale
   int64_t warmup_updates = 8000;  // updates of linear warm-up
   double lr = 3e-4;               // learning rate of kinds with Height::kLr
-  // Highest learning rate, for every kind; replaces `scale` and `lr`. peak_lr = scale · d^-½ · w^-½ gives the learning
+  // Highest learning rate, for every kind; replaces `scale` and `lr`, a default of it only where that one is not
+  // written. peak_lr = scale · d^-½ · w^-½ gives the learning
   // rates of `scale`, under another id.
   std::optional<double> peak_lr;
   double decay_factor = 0.8;   // multiplies the learning rate on a plateau

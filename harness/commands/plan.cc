@@ -175,6 +175,7 @@ void print_plan(const GridState& state, const Tally& tally, const std::optional<
   if (tally.shared > 0)
     print("{} rows are {}: each is trained once\n", tally.rows, counted(tally.rows - tally.shared, "run"));
   for (const NoEffect& one : tally.no_effect) print("Without effect: {}\n", text_of(one));
+  for (const std::string& warning : tally.warnings) print("Warning: {}\n", warning);
   if (tally.all[kFailed] > 0) {
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
@@ -235,6 +236,7 @@ json plan_json(const GridState& state, const Tally& tally) {
     plan["no_effect"].push_back(
         {{"axis", one.axis}, {"labels", one.labels}, {"rows", one.rows}, {"runs", one.runs}, {"because", one.because}});
   }
+  plan["warnings"] = tally.warnings;
   plan["left_out"] = json::array();
   for (const auto& [exclusion, count] : tally.excluded) {
     plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
@@ -342,6 +344,7 @@ void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluste
     }
     for (const NoEffect& one : plan.tallies[i].no_effect)
       print("Without effect in {}: {}\n", plan.names[i], text_of(one));
+    for (const std::string& warning : plan.tallies[i].warnings) print("Warning in {}: {}\n", plan.names[i], warning);
   }
   for (const auto& [sentence, count] : plan.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   print_work(plan.work, sizes_text(plan.states), target, globals);

@@ -105,6 +105,7 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
       continue;
     }
     ++tally.rows;
+    tally.warnings.insert(row.run.warnings.begin(), row.run.warnings.end());
     if (!counter.add(row, kind)) {
       ++tally.shared;
       continue;

@@ -54,6 +54,7 @@ struct Tally {
   Counts all{};
   std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its combinations
   std::vector<NoEffect> no_effect;
+  std::set<std::string> warnings;              // Run::warnings, each once
   int64_t rows = 0;                            // trained runs as the grid lists them, one of each combination
   int64_t shared = 0;                          // those of them that have the same run as another one
   std::map<std::string, int64_t> waiting_for;  // missing file, one sentence → number of runs

@@ -184,7 +184,7 @@ void ServiceFlags::add_limits_to(CLI::App& app) {
   CLI::Option* const jobs =
       app.add_option(
              "--jobs", limits.jobs,
-             "runs at the same time on the CPU (default, and 0: as many as the cores allow for their threads); kept "
+             "runs at the same time on the CPU (default: as many as the cores allow for their threads); kept "
              "for the workspace, with --runs-per-gpu and --pin, until one of them is typed again")
           ->check(whole_number_from(0))
           ->each(note);

@@ -53,6 +53,66 @@ void add_equal(const Axis& axis, const std::set<std::string>& keys, const std::v
   }
 }
 
+/// What sets `key` in the run of a row; null if nothing does.
+const Setting* setting_of(const Grid& grid, const Row& row, const std::string& key) {
+  const auto in = [&](const Settings& settings) {
+    const auto found = settings.find(key);
+    return found == settings.end() ? nullptr : &found->second;
+  };
+  const Setting* last = in(grid.base);
+  for (const Axis& axis : grid.axes) {
+    const auto point = std::ranges::find(axis.points, label_on(row.run.coordinates, axis.name), &AxisPoint::label);
+    if (point == axis.points.end()) continue;
+    if (std::ranges::find(point->unset, key) != point->unset.end()) last = nullptr;
+    if (const Setting* own = in(point->set)) last = own;
+  }
+  const auto computed = std::ranges::find(grid.computed, key, &Computed::key);
+  return computed == grid.computed.end() ? last : &computed->written;
+}
+
+/// Whether a base file sets it, and `decider`, if anything sets that, is set elsewhere.
+bool is_overridden(const Setting& setting, const Setting* decider) {
+  const auto file_of = [](const Setting& one) { return one.location.substr(0, one.location.rfind(':')); };
+  return setting.is_of_base_file && !(decider && file_of(*decider) == file_of(setting));
+}
+
+/// The settings that none of the runs needs that have them, but for keys that `axes` change.
+void add_unused(const Grid& grid, const std::set<std::string>& axes, const std::vector<Row>& rows,
+                std::vector<NoEffect>& all) {
+  std::set<std::string> keys;
+  for (const Row& row : rows) {
+    if (!row.is_trained() || !row.refusal.empty()) continue;
+    for (const auto& [key, why] : row.run.unused) keys.insert(key);
+  }
+  for (const std::string& key : keys) {
+    if (axes.contains(key)) continue;
+    std::map<std::string, Found> found;  // by location
+    std::set<std::string> used;          // locations
+    for (const Row& row : rows) {
+      const Setting* const setting = row.is_trained() && row.refusal.empty() ? setting_of(grid, row, key) : nullptr;
+      if (!setting) continue;
+      const auto why = row.run.unused.find(key);
+      const std::string by = why == row.run.unused.end() ? "" : why->second.substr(0, why->second.find(" = "));
+      if (why == row.run.unused.end() || is_overridden(*setting, setting_of(grid, row, by))) {
+        used.insert(setting->location);
+        continue;
+      }
+      Found& one = found[setting->location];
+      one.rows.insert(&row);
+      one.runs.insert(row.run.id);
+      if (!why->second.empty()) one.because.insert(why->second);
+    }
+    for (const auto& [location, one] : found) {
+      if (used.contains(location)) continue;
+      all.push_back({.axis = fmt::format("{} ({})", key, location),
+                     .labels = {},
+                     .rows = std::ssize(one.rows),
+                     .runs = std::ssize(one.runs),
+                     .because = {one.because.begin(), one.because.end()}});
+    }
+  }
+}
+
 /// The settings of a derivation that none of its runs needs.
 void add_unused(const Derivation& derivation, const std::vector<Row>& rows, std::vector<NoEffect>& all) {
   for (const auto& [key, setting] : derivation.set) {
@@ -85,11 +145,13 @@ std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& r
   }
   std::erase_if(by_run, [](const auto& run) { return run.second.size() < 2; });
   std::vector<NoEffect> all;
+  std::set<std::string> keys_of_axes;
   for (const Axis& axis : grid.axes) {
     Found found;
     const std::set<std::string> keys = keys_of(axis);
     for (const auto& [run, equal] : by_run) add_equal(axis, keys, equal, found);
     if (found.rows.empty()) continue;
+    keys_of_axes.insert(keys.begin(), keys.end());
     NoEffect& one = all.emplace_back(NoEffect{.axis = axis.name,
                                               .labels = {},
                                               .rows = std::ssize(found.rows),
@@ -99,6 +161,7 @@ std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& r
       if (found.labels.contains(point.label)) one.labels.push_back(point.label);
     }
   }
+  add_unused(grid, keys_of_axes, rows, all);
   for (const Derivation& derivation : grid.derivations) add_unused(derivation, rows, all);
   return all;
 }

@@ -10,17 +10,18 @@
 
 namespace tearless::harness {
 
-/// Points of one axis that make the same runs, or a setting of [derived.NAME] that has no effect on its runs.
+/// Points of one axis that make the same runs, or a setting that has no effect on the runs that have it.
 struct NoEffect {
-  std::string axis;                  // or "derived.NAME KEY"
-  std::vector<std::string> labels;   // of the points, in the grid's order; empty for a derivation
+  std::string axis;                  // or "KEY (FILE:LINE)" or, of [derived.NAME], "derived.NAME KEY"
+  std::vector<std::string> labels;   // of the points, in the grid's order; empty for a setting
   int64_t rows = 0;                  // of the plan that have such a point
   int64_t runs = 0;                  // that these rows are
   std::vector<std::string> because;  // what switches it off, each once: train.schedule.kind = "invsqrt"
 };
 
-/// One entry for each axis with such points, then for each such setting of a derivation, in the grid's order. `rows`
-/// are those of a plan.
+/// One entry for each axis with such points, then for each such setting of the runs that no such axis changes, and of
+/// their derivations. What a base file sets and another file or the grid itself switches off is meant so, and not among
+/// them. `rows` are those of a plan.
 std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& rows);
 
 /// "train.schedule.lr (0.1, 0.2): 6 rows are 3 runs; train.schedule.kind = "invsqrt" switches it off".

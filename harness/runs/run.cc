@@ -107,6 +107,7 @@ ordered_json to_json(const Run& run) {
   if (run.parameters) json["parameters"] = *run.parameters;
   json["updates"] = run.updates;
   json["evaluations"] = run.evaluations;
+  if (!run.warnings.empty()) json["warnings"] = run.warnings;
   return json;
 }
 
@@ -127,6 +128,9 @@ Run run_from(const ordered_json& json, const Run* like) {
   run.parameters = whole_number_at(json, "parameters", 0);
   run.updates = whole_number_at(json, "updates", 0).value_or(0);
   run.evaluations = whole_number_at(json, "evaluations", 0).value_or(0);
+  if (const auto warnings = json.find("warnings"); warnings != json.end() && !warnings->is_null()) {
+    run.warnings = warnings->get<std::vector<std::string>>();
+  }
   return run;
 }
 

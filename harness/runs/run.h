@@ -41,6 +41,7 @@ struct Run {
   std::optional<int64_t> parameters = {};  // of the model; unset until the data are prepared
   int64_t updates = 0;                     // maximum number
   int64_t evaluations = 0;                 // maximum number; 0: not known
+  std::vector<std::string> warnings = {};  // of the training program about its input, one sentence each
   // Settings that have no effect on the result → the setting that switches them off, or "". Of answers of `check` only.
   std::map<std::string, std::string> unused = {};
 };

@@ -99,6 +99,13 @@ void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std
   }
 }
 
+// What the training program says of the input of these runs.
+void add_warning_notes(const Replicates& runs, std::vector<std::string>& notes) {
+  std::set<std::string> all;
+  for (const Replicate& run : runs) all.insert(run.trained->run.warnings.begin(), run.trained->run.warnings.end());
+  for (const std::string& warning : all) notes.push_back("warning: " + warning);
+}
+
 // Runs that are done without a score that others of their cell have, or with something else in its place. That no run
 // of a cell has it is usual: a norm that has no g.
 void add_scoreless_notes(const Table& table, const std::string& options, std::vector<std::string>& notes) {
@@ -516,6 +523,7 @@ void add_notes(const NoteContext& context, Table& table) {
   add_machine_notes(table, table.notes);
   add_factor_notes(table, spec, table.notes);
   add_resume_notes(context, table.notes);
+  add_warning_notes(runs, table.notes);
   if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
   add_exclusion_notes(grid, spec, table.notes);
   if (which == Notes::kFinal) {

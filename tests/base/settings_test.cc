@@ -216,6 +216,43 @@ TEST(Settings, WithoutEffectAreToldWithTheSettingThatSwitchesThemOff) {
       << "a neutral value is a value";
 }
 
+/// Numbers that a task may have as defaults.
+struct RateOptions {
+  std::string kind = "scaled";
+  double scale = 1, fixed = 2;
+  std::optional<double> peak = 0.5;
+  std::optional<int64_t> updates = 9, epochs = 3;  // unset: a pass; epochs alone
+};
+constexpr std::array<std::string_view, 2> kRateKinds = {"scaled", "fixed"};
+
+void describe(SettingsVisitor& v, RateOptions& o) {
+  v.word({.key = "kind", .meaning = "which", .choices = kRateKinds}, o.kind);
+  const auto unless = [&](const char* kind) { return o.kind != kind ? "rate.kind" : o.peak ? "rate.peak" : ""; };
+  v.number({.key = "scale", .meaning = "of the first kind", .switched_off_by = unless("scaled")}, o.scale);
+  v.number({.key = "fixed", .meaning = "of the second", .switched_off_by = unless("fixed")}, o.fixed);
+  v.optional_number({.key = "peak", .meaning = "in place of both"}, o.peak);
+  v.optional_integer({.key = "updates", .meaning = "length", .unset_word = "pass"}, o.updates);
+  v.optional_integer({.key = "epochs", .meaning = "length", .switched_off_by = o.updates ? "rate.updates" : ""},
+                     o.epochs);
+}
+
+TEST(Settings, ThatAreWrittenAreOutrankedByWrittenOnesAlone) {
+  const auto read_rate = [](std::string_view text) {
+    RateOptions options;
+    const auto described = [&](SettingsVisitor& v) { v.table("rate", options); };
+    read_settings(parse_toml_settings(text, "run.toml"), described);
+    return options;
+  };
+  EXPECT_EQ(read_rate("").peak, 0.5);
+  EXPECT_EQ(read_rate("rate.scale = 3.0\n").peak, std::nullopt);
+  EXPECT_EQ(read_rate("rate.scale = 3.0\n").scale, 3) << "read, as it was the first time";
+  EXPECT_EQ(read_rate("rate.kind = \"fixed\"\nrate.fixed = 0.0\n").peak, std::nullopt);
+  EXPECT_EQ(read_rate("rate.scale = 3.0\nrate.peak = 0.5\n").peak, 0.5) << "written, though with the default's value";
+  EXPECT_EQ(read_rate("rate.kind = \"fixed\"\nrate.scale = 3.0\n").peak, 0.5) << "the kind, which is written, does it";
+  EXPECT_EQ(read_rate("rate.fixed = 3.0\n").peak, 0.5) << "so does a default that cannot be unset";
+  EXPECT_EQ(read_rate("rate.epochs = 4\n").updates, 9) << "unset, it is another value";
+}
+
 TEST(Settings, AreListedWithTypesAndDefaultsInOrder) {
   ExampleOptions options;
   const std::vector<DescribedField> fields = list_settings(describe_all(options));

@@ -79,6 +79,25 @@ TEST_F(ClassifyCommands, CheckTrainAndPrepareWork) {
   EXPECT_EQ(ask({"prepare", (runs_.folder() / "nowhere.toml").string()}).code, kExitSettingsRefused);
 }
 
+TEST_F(ClassifyCommands, CheckSaysWhatHasNoEffectAndWithPrepareWhatTheTextLooksLike) {
+  std::vector<test::Labelled> coded;
+  for (int i = 0; i < 20; ++i) coded.emplace_back("12 9 11", i % 2);
+  runs_.write_labelled("train", coded);
+  test::write_text(config_, test::read_text(config_) + "train.schedule.lr = 0.1\n");
+  const std::string warning =
+      "warning: data.train (train): the text consists of digits and blanks alone; it may be a list of numbers, which "
+      "stand for another text\n";
+  const auto check = ask({"check", config_});
+  EXPECT_EQ(check.code, 0) << check.errors;
+  EXPECT_THAT(check.output,
+              testing::ContainsRegex("settings.toml:[0-9]+: train.schedule.lr has no effect: train.schedule.kind = "
+                                     "\"invsqrt\" switches it off\n"));
+  EXPECT_THAT(check.output, HasSubstr(warning));
+  const auto prepare = ask({"prepare", config_});
+  EXPECT_EQ(prepare.code, 0) << prepare.errors;
+  EXPECT_THAT(prepare.output, HasSubstr(warning));
+}
+
 TEST_F(ClassifyCommands, SettingsOfOneTaskArePrintedAlone) {
   const auto page = ask({"settings", "classify"});
   EXPECT_EQ(page.code, 0);

@@ -45,6 +45,18 @@ class FrozenSweep : public RunTest {
   }
 };
 
+TEST_F(FrozenSweep, KeepsWhatTheProgramWarnedOf) {
+  EXPECT_THAT(tearless({"plan", "grid.toml"}).output, Not(HasSubstr("arning")));
+  test::write_text(folder_ / "base.toml", "[fake]\nwarning = \"the text looks coded\"\n");
+  EXPECT_THAT(tearless({"plan", "grid.toml"}).output, HasSubstr("\nWarning: the text looks coded\n"));
+  EXPECT_EQ(json::parse(tearless({"--json", "plan", "grid.toml"}).output).at("warnings"),
+            json::array({"the text looks coded"}));
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  EXPECT_THAT(table, HasSubstr("warning: the text looks coded\n"));
+  EXPECT_EQ(without_program({"table", "last"}).output, table);
+}
+
 TEST_F(FrozenSweep, PrintsTheSameTableAfterABaseFileWasEdited) {
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string id = sweep_id();

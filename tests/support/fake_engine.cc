@@ -16,6 +16,7 @@
 //   fake.metric.NAME the metric NAME, at each update this number times the update; it has others too
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
+//   fake.warning    what `check` warns of
 // A question with `derived` is about a derived run: its settings are those of `derived`, and its score is made from
 // that of the run from which it derives: derived.extra more, or 1. derived.behaviour is as fake.behaviour,
 // derived.sleep_ms as fake.sleep_ms.
@@ -180,6 +181,7 @@ json check(const json& question) {
           {"updates", settings["fake.updates"]},
           {"device", setting("fake.device", "cpu")},
           {"threads", setting("fake.threads", 1)},
+          {"warnings", settings.contains("fake.warning") ? json::array({settings["fake.warning"]}) : json()},
           {"resource_class", shape + (shape.empty() || whole ? "" : " cut down")}};
 }
 

@@ -57,7 +57,11 @@ TEST(DependencyTrees, ThatAreNoneAreRefusedInOneSentence) {
       {"", "f.conll has no sentence"},
       {"# a comment\n\n", "f.conll has no sentence"},
       {"1\tw\t_\tX\n", "f.conll:1: 4 columns"},
-      {word("1", "0") + "# late\n", "f.conll:2: 1 column,"},
+      {word("1", "0") + "# late\n",
+       "f.conll:2: a comment inside a sentence: is an empty line between two sentences "
+       "missing?"},
+      {word("1", "0") + "# text = b\r\n" + word("1", "0"), "f.conll:2: a comment inside a sentence: is"},
+      {word("1", "0") + "#\ta\tb\tX\tY\t_\t1\tdep\n", "f.conll:2: a comment inside a sentence: is"},
       {word("1", "0") + word("3", "1"), "f.conll:2: the word's number is \"3\" and should be 2"},
       {word("1", "0") + word("1", "0"), "f.conll:2: the word's number is \"1\" and should be 2"},
       {word("one", "0"), "f.conll:1: the word's number is \"one\""},

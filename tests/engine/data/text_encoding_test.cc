@@ -1,6 +1,7 @@
 // Decoding and lower-casing, character by character.
 #include "engine/data/text_encoding.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -67,6 +68,53 @@ TEST(LowerCase, HasTheCapitalLettersOfWindows1252AndNoOthers) {
   }
   EXPECT_EQ(lower_cased("AZ Ÿ×ŠÉTÉ \u2160日"), "az ÿ×šété \u2160日");
   EXPECT_EQ(lower_cased(""), "");
+}
+
+/// A text of enough lines.
+std::string lines_of(const std::string& line) {
+  std::string text;
+  while (text.size() < 200) text += line + "\n";
+  return text;
+}
+
+/// As iconv writes it from ASCII, without a byte order mark.
+std::string utf16(const std::string& text, bool little_endian) {
+  std::string wide;
+  for (const char c : text) wide += little_endian ? std::string{c, '\0'} : std::string{'\0', c};
+  return wide;
+}
+
+TEST(LooksCoded, TextThatAnotherToolHasWritten) {
+  using testing::HasSubstr;
+  const std::string english = lines_of("The cat sat on the mat, all 9 of its lives at stake.");
+  for (const std::string& numbers : {lines_of("116 104 101 32 99 97 116"), lines_of("1\t0\t1\r"), lines_of("104")}) {
+    EXPECT_THAT(looks_coded(numbers, true), HasSubstr("digits and blanks alone; it may be a list of numbers"));
+    EXPECT_THAT(looks_coded(numbers, false), HasSubstr("digits and blanks alone"));
+  }
+  for (const bool little_endian : {true, false}) {
+    EXPECT_THAT(looks_coded(utf16(english, little_endian), false), HasSubstr("UTF-16"));
+    EXPECT_THAT(looks_coded(utf16(lines_of("12 13"), little_endian), true), HasSubstr("UTF-16"));
+  }
+  EXPECT_THAT(looks_coded("\xFF\xFE"
+                          "a",
+                          true),
+              HasSubstr("UTF-16"))
+      << "a byte order mark is enough";
+  EXPECT_THAT(looks_coded(lines_of("t h e _ c a t _ s a t"), true), HasSubstr("a blank after each letter"));
+  EXPECT_THAT(looks_coded(lines_of("т о т _ к о т"), true), HasSubstr("a blank after each letter"));
+}
+
+TEST(LooksCoded, NothingElse) {
+  const std::string english = lines_of("The cat sat on the mat, all 9 of its lives at stake.");
+  for (const std::string& text :
+       {english, lines_of("t h e cat"), lines_of("31415926535897932384626433"), lines_of("3.14 2.72"),
+        lines_of("это не числа"), lines_of("thecatsatonthemat"), english + std::string(2, '\0'),
+        std::string("12 13 14\n"), std::string("a b c\n"), std::string()}) {
+    EXPECT_EQ(looks_coded(text, true), "") << text;
+    EXPECT_EQ(looks_coded(text, false), "") << text;
+  }
+  EXPECT_EQ(looks_coded(lines_of("t h e _ c a t"), false), "") << "words of one letter are words";
+  EXPECT_EQ(looks_coded(std::string(500, '7'), true), "") << "one number";
 }
 
 }  // namespace

@@ -172,6 +172,44 @@ TEST_F(Treebanks, WithoutTagsInThatColumnAreRefused) {
   EXPECT_EQ(get()->train.size(), 1u) << "some words may lack a tag";
 }
 
+TEST_F(Treebanks, WithoutTagsInThatColumnOfDevOrTestAreRefusedToo) {
+  for (const char* set : {"dev", "test"}) {
+    write(set, {"b|_|N|2|nsubj saw|_|V|0|root", "b|_|N|0|root"});
+    EXPECT_EQ(error_of([&] { get(); }), path(set) +
+                                            ": every tag is \"_\", so the column is not annotated; set data.tags = "
+                                            "\"coarse\"");
+    data_.tags = TagColumn::kCoarse;
+    EXPECT_THAT(get()->train, testing::SizeIs(2));
+    data_.tags = TagColumn::kFine;
+    write(set, {"b|_|N|2|nsubj saw|VB|V|0|root"});
+    EXPECT_THAT(get()->train, testing::SizeIs(2)) << "one word of the set has a tag";
+    write(set, {kEteWas});
+  }
+}
+
+// Tags of another language or scheme, by which CoreNLP's rule finds no punctuation: uas_no_punct would count it.
+TEST_F(Treebanks, WhosePunctuationTheirTagsDoNotTellAreRefused) {
+  for (const char* set : {"train", "dev", "test"}) {
+    for (const char* tag : {"$.", "_", "-LRB-", "punct"}) {
+      write(set, {kBSawB, fmt::format("b|NN|N|2|nsubj saw|VB|V|0|root !|{}|PUNCT|2|obj", tag)});
+      EXPECT_EQ(error_of([&] { get(); }),
+                path(set) +
+                    ": words are PUNCT in the fourth column, but the fifth has none of the tags that tell punctuation "
+                    "(`` '' , . : PUNCT), so that it would count as words; set data.tags = \"coarse\"")
+          << tag;
+      data_.tags = TagColumn::kCoarse;
+      EXPECT_EQ(error_of([&] { get(); }), "");
+      data_.tags = TagColumn::kFine;
+    }
+    for (const char* tag : {".", "''", "PUNCT"}) {
+      write(set, {fmt::format("b|NN|N|2|nsubj saw|VB|V|0|root !|{}|PUNCT|2|obj (|-LRB-|PUNCT|2|obj", tag)});
+      EXPECT_EQ(error_of([&] { get(); }), "") << "one word is enough: brackets are words by that rule";
+    }
+    write(set, {kBSawB, kEteWas});
+    EXPECT_EQ(error_of([&] { get(); }), "") << "no word is PUNCT";
+  }
+}
+
 TEST_F(Treebanks, TrainOnProjectiveTreesAloneAndScoreAll) {
   write("train", {kCrossing, kBSawB, kCrossing});
   write("dev", {kCrossing, kEteWas});

@@ -189,6 +189,82 @@ TEST(Check, KnowsAPassOnceTheCorpusIsPrepared) {
             std::pair(8, 4));
 }
 
+/// An answer about small texts, which it writes.
+json answer_to_text(const test::SmallRuns& runs, const test::Settings& changes) {
+  return CheckBatch().answer(json{
+      {"settings", test::with(test::small_language_model(), changes)},
+      {"folder", runs.folder().string()},
+      {"folders",
+       json::object()}}.dump());
+}
+
+// To fall to the pass' end without a word would make another result of runs that exist.
+TEST(Check, RefusesACosineThatDoesNotFallToTheLastUpdateAndSaysWhichThatIs) {
+  const test::SmallRuns runs;
+  test::write_texts(runs.folder());  // ten batches a pass
+  const test::Settings cosine = {{"train.epoch_updates", "pass"},
+                                 {"train.max_epochs", 3},
+                                 {"train.schedule.kind", "cosine"},
+                                 {"train.schedule.peak_lr", 1e-3}};
+  const auto error = [&](int64_t max_updates, const test::Settings& changes = {}) {
+    return answer_to_text(runs, test::with(test::with(cosine, {{"train.max_updates", max_updates}}), changes))
+        .value("error", "");
+  };
+  const int64_t last = answer_to_text(runs, test::with(cosine, {{"train.schedule.kind", "nowarmup"}})).at("updates");
+  EXPECT_EQ(last, 3 * 10);
+  EXPECT_EQ(error(400'000),
+            "train.schedule.kind = \"cosine\" falls to the last update, which is taken to be "
+            "train.max_updates = 400000, but with train.epoch_updates = \"pass\" and train.max_epochs = 3 "
+            "the training ends after 30; set train.max_updates = 30");
+  EXPECT_NE(error(last + 1), "");
+  EXPECT_EQ(error(last), "");
+  EXPECT_EQ(error(last - 1), "") << "it ends the training";
+  EXPECT_EQ(error(400'000, {{"train.epoch_updates", 5}}), "") << "15 updates";
+  EXPECT_EQ(error(400'000, {{"train.schedule.kind", "inverse_sqrt"}}), "") << "it has no end";
+  // The default of the task is no other.
+  test::Settings written = test::with(test::small_language_model(), cosine);
+  written.erase("train.max_updates");
+  written.erase("train.schedule.lr");
+  written.erase("train.schedule.kind");
+  EXPECT_EQ(
+      CheckBatch()
+          .answer(json{{"settings", written}, {"folder", runs.folder().string()}, {"folders", json::object()}}.dump())
+          .value("error", ""),
+      error(400'000));
+}
+
+TEST(Check, WarnsOfTextThatAnotherToolHasCoded) {
+  const test::SmallRuns runs;
+  test::write_texts(runs.folder());
+  EXPECT_FALSE(answer_to_text(runs, {}).contains("warnings"));
+  std::string numbers;
+  for (const char symbol : test::read_text(runs.folder() / "train.txt")) {
+    numbers += symbol == '\n' ? "\n" : fmt::format("{} ", static_cast<int>(symbol));
+  }
+  test::write_text(runs.folder() / "train.txt.raw", test::read_text(runs.folder() / "train.txt"));
+  test::write_text(runs.folder() / "train.txt", numbers);
+  const test::Settings alike = {{"data.dev", "train.txt"}, {"data.test", "train.txt"}};
+  const json answer = answer_to_text(runs, alike);
+  const std::string file = " (train.txt; train.txt.raw is beside it)";
+  EXPECT_EQ(answer.value("warnings", json()),
+            json::array({"data.train" + file + ", data.dev" + file + ", data.test" + file +
+                         ": the text consists of digits and blanks alone; it may be a list of numbers, which stand for "
+                         "another text"}));
+  EXPECT_EQ(answer.at("state"), "ready") << "nothing is refused";
+  // Sentences, too, of which only one side may be so.
+  for (const char* set : {"train", "dev", "test"}) runs.write(set, {{"12 9 11", "a b"}});
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "12 9 11\n";
+  test::write_text(runs.folder() / "dev.src", lines);
+  const json pairs = CheckBatch().answer(json{
+      {"settings", test::corpus_settings()},
+      {"folder", runs.folder().string()},
+      {"folders", json::object()}}.dump());
+  EXPECT_EQ(pairs.value("warnings", json()),
+            json::array({"data.dev (dev.src): the text consists of digits and blanks alone; it may be a list of "
+                         "numbers, which stand for another text"}));
+}
+
 TEST(Check, KnowsAPassOfDigits) {
   const test::SmallRuns runs;
   test::write_digits(runs.folder());  // 24 of them for training

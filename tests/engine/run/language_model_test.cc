@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <numbers>
 #include <set>
@@ -63,7 +64,7 @@ TEST_F(LanguageModels, OfOneTextAreOverfitted) {
                                                   {"model.d_ff", 64},
                                                   {"model.memory", 16},
                                                   {"model.init", "torch_default"},
-                                                  {"train.schedule.lr", 0.005},
+                                                  {"train.schedule.lr", 2.5e-4},
                                                   {"train.epoch_updates", 2500},
                                                   {"train.max_epochs", 1}}));
     EXPECT_EQ(ended.code, kExitDone);
@@ -85,6 +86,20 @@ TEST_F(LanguageModels, LearnWhichLetterFollows) {
   // A letter is the next one with probability 7/8 + 1/40: 0.67 bits a letter; a unigram model needs 2.32.
   EXPECT_LT(ended.scores.at("test.bpc"), 1.2);
   EXPECT_DOUBLE_EQ(ended.metric("train.bpc").back() * std::numbers::ln2, ended.metric("train.loss").back());
+}
+
+// With a learning rate of 0 the model stays the initial one, whatever its loss is.
+TEST_F(LanguageModels, HaveTheBitsOfTheTrueSymbolsAlsoWhereTheLossIsSmoothed) {
+  const auto of_initial = [&](double smoothing) {
+    return trained(with(kLargeWeights, {{"train.schedule.lr", 0}, {"train.label_smoothing", smoothing}}));
+  };
+  const Ended plain = of_initial(0), smoothed = of_initial(0.2);
+  for (const char* metric : {"train.bpc", "dev.bpc"}) {
+    ASSERT_EQ(plain.metric(metric).size(), 4u);
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(smoothed.metric(metric)[i], plain.metric(metric)[i], 1e-6) << metric;
+  }
+  EXPECT_EQ(plain.metric("dev.bpc").front(), plain.metric("dev.bpc").back());
+  EXPECT_GT(std::abs(smoothed.metric("train.loss").back() - plain.metric("train.loss").back()), 0.01);
 }
 
 TEST_F(LanguageModels, ScoreWhatTheirStatisticsSay) {

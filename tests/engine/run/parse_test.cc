@@ -169,32 +169,52 @@ TEST_F(ParserRuns, DoNotDependOnTheNumberOfThreads) {
 
 // --- data ------------------------------------------------------------------------------------------------------------
 
-// A label that training does not have is counted as wrong, and its transition is not in the loss.
+const Settings kLearning = {
+    {"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
+
+/// A treebank with other labels.
+std::string relabelled(std::string text, const std::string& label, const std::string& other) {
+  for (size_t at = 0; (at = text.find("\t" + label + "\t", at)) != text.npos;)
+    text.replace(at + 1, label.size(), other);
+  return text;
+}
+
+// A label that training does not have is counted as wrong, and its transition is not in the loss. The most frequent
+// label, nsubj, stands for it in derivations, but not the root's.
 TEST_F(ParserRuns, HaveLabelsOfDevAndTestThatTrainingLacksAsWrong) {
-  std::string test = test::read_text(runs_.folder() / "test.conllu");
-  for (size_t at = test.find("\tnsubj\t"); at != test.npos; at = test.find("\tnsubj\t", at))
-    test.replace(at, 7, "\tnew\t");
-  test::write_text(runs_.folder() / "test.conllu", test);
-  const Settings learning = {
-      {"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
-  const Ended ended = trained(learning);
-  EXPECT_GT(ended.scores.at("test.uas"), 90);
-  EXPECT_LT(ended.scores.at("test.las"), 80);
-  EXPECT_LT(ended.scores.at("test.loss"), 0.05);
+  const auto file = [&](const char* set) { return runs_.folder() / (std::string(set) + ".conllu"); };
+  const std::string train = test::read_text(file("train")), dev = test::read_text(file("dev")),
+                    test = test::read_text(file("test"));
+  for (const std::string label : {"nsubj", "det"}) {
+    for (const bool root_is_most_frequent : {false, true}) {
+      SCOPED_TRACE(label + (root_is_most_frequent ? ", the root's label is the most frequent one" : ""));
+      const std::string yes = root_is_most_frequent ? "1\tYes\t_\tINTJ\tUH\t_\t0\troot\t_\t_\n\n" : "";
+      test::write_text(file("train"), train + yes);
+      test::write_text(file("dev"), relabelled(dev, label, "new"));
+      test::write_text(file("test"), relabelled(test, label, "new"));
+      const Ended ended = trained(kLearning);
+      EXPECT_EQ(ended.code, kExitDone);
+      EXPECT_GT(ended.scores.at("test.uas"), 90);
+      EXPECT_LT(ended.scores.at("test.las"), 85);
+      EXPECT_LT(ended.metric("dev.loss").back(), 0.05);
+      EXPECT_LT(ended.scores.at("test.loss"), 0.05);
+    }
+  }
+  // With these arcs the loss would be another one.
+  test::write_text(file("test"), relabelled(test, "det", "nsubj"));
+  EXPECT_GT(trained(kLearning).scores.at("test.loss"), 0.1);
 }
 
 // The transition system gives the root label to the arc from ROOT alone, and no other label to it.
 TEST_F(ParserRuns, HaveRootLabelsOfDevAndTestInOtherPlacesAsWrong) {
-  const Settings learning = {
-      {"model.hidden", 24}, {"model.dropout.hidden", 0.0}, {"train.epoch_updates", 150}, {"train.max_epochs", 1}};
-  const Ended before = trained(learning);
+  const Ended before = trained(kLearning);
   for (const char* set : {"dev.conllu", "test.conllu"}) {
     std::string text = test::read_text(runs_.folder() / set);
     const size_t root = text.find("\troot\t"), subject = text.find("\tnsubj\t", root);
     text.replace(subject, 7, "\troot\t").replace(root, 6, "\tobj\t");
     test::write_text(runs_.folder() / set, text);
   }
-  const Ended after = trained(learning);
+  const Ended after = trained(kLearning);
   EXPECT_EQ(after.scores.at("test.uas"), before.scores.at("test.uas"));
   EXPECT_LT(after.scores.at("test.las").get<double>(), before.scores.at("test.las").get<double>() - 2);
   EXPECT_LT(after.scores.at("test.loss"), 0.05) << "these two arcs are left out of it";
@@ -242,6 +262,12 @@ TEST_F(ParserRuns, WithFilesThatAreNoTreesAreRefusedByCheckAndByTraining) {
   EXPECT_EQ(error(), "");
   test::write_text(runs_.folder() / "dev.conllu", "1\ta\t_\tX\tX\t_\t2\tdep\n2\tb\t_\tX\tX\t_\t1\tdep\n");
   EXPECT_THAT(error(), HasSubstr("dev.conllu:1: "));
+  const std::string without_xpos = "1\ta\t_\tX\t_\t_\t0\troot\n";
+  for (const char* set : {"train", "dev", "test"}) {
+    test::write_treebank(runs_.folder());
+    test::write_text(runs_.folder() / (std::string(set) + ".conllu"), without_xpos);
+    EXPECT_THAT(error(), HasSubstr(std::string(set) + ".conllu: every tag is \"_\"")) << "and not by scores";
+  }
   fs::remove(runs_.folder() / "dev.conllu");
   EXPECT_THAT(error_of([&] { test::task_of(runs_.options(test::small_parser())); }),
               HasSubstr("the treebank sentences lacks the file"));

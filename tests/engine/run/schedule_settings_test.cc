@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/run_directory.h"
 #include "engine/run/run_options.h"
 #include "engine/task/digits.h"
 #include "tests/support/error_of.h"
@@ -29,6 +30,67 @@ TEST(ScheduleSettings, WithoutAPeakAreRefusedWhereTheKindHasNoOther) {
                           kind));
     EXPECT_EQ(refused({{"train.schedule.kind", kind}, {"train.schedule.peak_lr", 1e-3}}), "");
   }
+}
+
+/// A language model with these settings; its default is a cosine with a peak.
+RunOptions language_model(Settings settings) {
+  WrittenSettings written;
+  written.name = "run.toml";
+  written.values = std::move(settings);
+  written.values["task"] = "language_model";
+  return read_run_options(written, ".", {});
+}
+
+TEST(ScheduleSettings, ThatAreWrittenAreNotOutrankedByTheDefaultOfTheTask) {
+  const auto first = [](const Settings& settings, int64_t update = 1) {
+    const RunOptions options = language_model(settings);
+    return Schedule(options.train.schedule, /*width=*/512, options.train.update_limit()).learning_rate(update);
+  };
+  EXPECT_EQ(first({}), 2.5e-4);
+  EXPECT_EQ(first({{"train.schedule.kind", "nowarmup"}}), 2.5e-4);
+  EXPECT_EQ(first({{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 1e-5}}), 1e-5);
+  EXPECT_EQ(first({{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0}}), 0);
+  EXPECT_EQ(first({{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 1e-5}, {"train.schedule.peak_lr", 2e-3}}),
+            2e-3);
+  for (const char* kind : {"invsqrt", "valdecay"}) {
+    const Settings ramp = {{"train.schedule.kind", kind}, {"train.schedule.warmup_updates", 4}};
+    Settings scaled = ramp, other = ramp;
+    scaled["train.schedule.scale"] = 2;
+    other["train.schedule.lr"] = 1e-5;
+    EXPECT_DOUBLE_EQ(first(scaled, 2), 2 / std::sqrt(512.0) * 2 * std::pow(4, -1.5)) << kind;
+    EXPECT_DOUBLE_EQ(first(other, 2), 2.5e-4 / 2) << kind << " has no lr, which is what is told";
+  }
+  for (const char* kind : {"cosine", "inverse_sqrt"}) {
+    for (const char* key : {"train.schedule.lr", "train.schedule.scale"}) {
+      EXPECT_EQ(tearless::test::error_of([&] {
+                  language_model({{"train.schedule.kind", kind}, {key, 1e-5}});
+                }),
+                fmt::format("run.toml: train.schedule.kind = \"{}\" has no highest learning rate of its own; set "
+                            "train.schedule.peak_lr",
+                            kind));
+    }
+  }
+}
+
+// The canonical text of such a run has no peak, and must not get the default's when it is read.
+TEST(ScheduleSettings, WithoutTheDefaultPeakAreReadBackSo) {
+  for (const Settings& settings : {Settings{{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 3e-4}},
+                                   Settings{{"train.schedule.kind", "invsqrt"}, {"train.schedule.scale", 1}},
+                                   Settings{{"train.schedule.kind", "nowarmup"}}, Settings{}}) {
+    RunOptions options = language_model(settings);
+    const std::string text = canonical_text(options);
+    const bool is_outranked = settings.size() > 1;
+    EXPECT_EQ(text.find("peak_lr") == text.npos, is_outranked) << text;
+    RunOptions again = language_model(parse_toml_settings(text, "run.toml").values);
+    EXPECT_EQ(canonical_text(again), text);
+  }
+}
+
+TEST(OptimiserSettings, ThatDivideByZeroAreRefused) {
+  EXPECT_EQ(refused({{"train.schedule.kind", "nowarmup"}, {"train.optimiser.adagrad.eps", 0}}),
+            "run.toml: train.optimiser.adagrad.eps = 0 is out of range; it must be at least 1e-30");
+  EXPECT_EQ(refused({{"train.schedule.kind", "nowarmup"}, {"train.adam.eps", 0.0}}),
+            "run.toml: train.adam.eps = 0.0 is out of range; it must be between 1e-30 and 1");
 }
 
 TEST(ScheduleSettings, OfACosineThatHasNoUpdateToFallInAreRefused) {

@@ -33,6 +33,13 @@ TEST(Detokenise, MakesTheLinesOfTheOriginalInEachLanguage) {
 // Perl's counts it as a letter.
 TEST(Detokenise, TakesNoMarkForALetter) { EXPECT_EQ(detokenise("\u0915\u093E 's", "en"), "\u0915\u093E 's"); }
 
+// An apostrophe after s closes a quotation that is open, and belongs to the word otherwise.
+TEST(Detokenise, ClosesAQuotationThatEndsInSBeforeItOpensTheNext) {
+  EXPECT_EQ(detokenise("they said ' yes ' , then ' no ' .", "en"), "they said 'yes', then 'no'.");
+  EXPECT_EQ(detokenise("' the boys ' and ' the girls '", "en"), "'the boys' and 'the girls'");
+  EXPECT_EQ(detokenise("the boys ' ' cats ' and ' dogs '", "en"), "the boys' 'cats' and 'dogs'");
+}
+
 TEST(Detokenise, LeavesBytesThatAreNotUtf8) { EXPECT_EQ(detokenise("a , b\xFF", "de"), "a, b\uFFFD"); }
 
 }  // namespace

@@ -21,14 +21,23 @@ class NoEffectTest : public testing::Test {
   std::vector<std::string> said_of(const std::string& text,
                                    const std::function<std::string(const nlohmann::json::object_t&)>& id_of,
                                    const std::map<std::string, std::string>& unused = {}) const {
+    return said_of(text, id_of, [&](const auto&) { return unused; });
+  }
+  using UnusedIn = std::function<std::map<std::string, std::string>(const nlohmann::json::object_t&)>;
+  std::vector<std::string> said_of(const std::string& text,
+                                   const std::function<std::string(const nlohmann::json::object_t&)>& id_of,
+                                   const UnusedIn& unused_in) const {
     test::write_text(folder_ / "grid.toml", text);
     const Grid grid = load_grid(folder_ / "grid.toml");
     std::vector<Row> rows;
     for (const Combination& point : runs_of(grid)) {
       Row& row = rows.emplace_back();
-      row.run.id = id_of(materialise(grid, point).settings) + " " + std::to_string(point.seed);
+      const nlohmann::json::object_t settings = materialise(grid, point).settings;
+      row.run.id = id_of(settings) + " " + std::to_string(point.seed);
       row.run.seed = point.seed;
-      row.run.unused = unused;
+      for (const auto& [key, why] : unused_in(settings)) {
+        if (settings.contains(key)) row.run.unused.emplace(key, why);
+      }
       for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
         row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
       }
@@ -75,6 +84,57 @@ TEST_F(NoEffectTest, IsNotSaidWhereEveryRunIsAnother) {
                         return settings.at("kind").dump() + settings.at("lr").dump();
                       }),
               IsEmpty());
+}
+
+std::string id_of_all(const nlohmann::json::object_t& settings) { return nlohmann::json(settings).dump(); }
+/// peak switches lr off.
+std::map<std::string, std::string> lr_under_peak(const nlohmann::json::object_t& settings) {
+  const auto peak = settings.find("peak");
+  if (peak == settings.end()) return {};
+  return {{"lr", "peak = " + peak->second.dump()}};
+}
+
+TEST_F(NoEffectTest, OfASettingOfAnyLayerIsSaidWithItsPlace) {
+  const std::string axis = "[axis]\nwidth = [1, 2]\n";
+  EXPECT_THAT(said_of("[set]\nlr = 1\npeak = 2\n" + axis, id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":2); peak = 2 switches it off"));
+  EXPECT_THAT(said_of("[set]\npeak = 2\n[axis]\nlr = [1]\n", id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":4); peak = 2 switches it off"));
+  EXPECT_THAT(said_of("[set]\nlr = 1\n[axis]\npeak = [2, 3]\n", id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":2); peak = 2 or peak = 3 switches it off"));
+  EXPECT_THAT(said_of("[set]\nlr = 1\n" + axis, id_of_all, {{"lr", "kind = \"a\""}}),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":2); kind = \"a\" switches it off"))
+      << "a default switches it off";
+}
+
+TEST_F(NoEffectTest, OfABundlesSettingIsSaidOfThatBundle) {
+  EXPECT_THAT(said_of("[[axis.rate]]\nlabel = \"one\"\nset = { lr = 1 }\n"
+                      "[[axis.rate]]\nlabel = \"two\"\nset = { lr = 2, peak = 2 }\n",
+                      id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":6); peak = 2 switches it off"));
+}
+
+TEST_F(NoEffectTest, OfASettingThatSomeRunsNeedIsNotSaid) {
+  EXPECT_THAT(
+      said_of("[set]\nlr = 1\n[axis]\nrate = [{ label = \"a\", set = { peak = 2 } }, { label = \"b\", set = { x "
+              "= 1 } }]\n",
+              id_of_all, lr_under_peak),
+      IsEmpty());
+}
+
+// Recipes are base files; a grid that takes one and sets something else means it.
+TEST_F(NoEffectTest, OfASettingOfABaseFileIsSaidIfThatFileItselfSwitchesItOff) {
+  test::write_text(folder_ / "recipe.toml", "lr = 1\n");
+  test::write_text(folder_ / "other.toml", "peak = 3\n");
+  const std::string axis = "[axis]\nwidth = [1, 2]\n";
+  EXPECT_THAT(said_of("base = \"recipe.toml\"\n[set]\npeak = 2\n" + axis, id_of_all, lr_under_peak), IsEmpty());
+  EXPECT_THAT(said_of("base = [\"recipe.toml\", \"other.toml\"]\n" + axis, id_of_all, lr_under_peak), IsEmpty());
+  EXPECT_THAT(said_of("base = \"other.toml\"\n[set]\nlr = 2\n" + axis, id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "grid.toml").string() + ":3); peak = 3 switches it off"))
+      << "the grid's own, which the recipe switches off";
+  test::write_text(folder_ / "recipe.toml", "lr = 1\npeak = 3\n");
+  EXPECT_THAT(said_of("base = \"recipe.toml\"\n" + axis, id_of_all, lr_under_peak),
+              ElementsAre("lr (" + (folder_ / "recipe.toml").string() + ":1); peak = 3 switches it off"));
 }
 
 TEST_F(NoEffectTest, OfASettingOfADerivationIsSaidIfNoneOfItsRunsNeedsIt) {

@@ -144,7 +144,7 @@ TEST(Program, EveryFieldOfAnAnswerIsRead) {
   const harness::Run all = answer_of(
       R"({"local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
           "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
-          "resource_class": "8", "of_a_newer_program": [1]})",
+          "resource_class": "8", "warnings": ["it looks coded", "9"], "of_a_newer_program": [1]})",
       "a = 1");
   EXPECT_EQ(all.id, run_id("a = 1"));
   EXPECT_EQ(all.settings, "") << "the id is provisional";
@@ -157,6 +157,8 @@ TEST(Program, EveryFieldOfAnAnswerIsRead) {
   EXPECT_EQ(all.needs.device, "cuda");
   EXPECT_EQ(all.needs.threads, 7);
   EXPECT_EQ(all.needs.resource_class, "8");
+  EXPECT_THAT(all.warnings, testing::ElementsAre("it looks coded", "9"));
+  EXPECT_EQ(harness::run_from(to_json(all)).warnings, all.warnings) << "a sweep keeps them";
   const harness::Run least = answer_of(R"({"parameters": null})");
   EXPECT_EQ(least.waiting_for, "");
   EXPECT_EQ(least.parameters, std::nullopt);
