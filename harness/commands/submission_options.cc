@@ -182,11 +182,10 @@ SubmissionOptions SubmissionFlags::options() const {
 void ServiceFlags::add_limits_to(CLI::App& app) {
   const auto note = [this](const std::string&) { is_typed_ = true; };
   CLI::Option* const jobs =
-      app.add_option(
-             "--jobs", limits.jobs,
-             "runs at the same time on the CPU (default: as many as the cores allow for their threads); kept "
-             "for the workspace, with --runs-per-gpu and --pin, until one of them is typed again")
-          ->check(whole_number_from(0))
+      app.add_option("--jobs", limits.jobs,
+                     "runs at the same time on the CPU (default: as many as the cores allow for their threads); kept "
+                     "for the workspace, with --runs-per-gpu and --pin, until one of them is typed again")
+          ->check(whole_number_from(1))
           ->each(note);
   app.add_option("--runs-per-gpu", limits.runs_per_gpu,
                  "runs at the same time on each GPU, as far as its memory allows (default: 1); results do not depend "

@@ -150,6 +150,10 @@ std::string take_typed_before(const Workspace& workspace, const fs::path& grid_f
     const bool is_later = !newest || sweep.submission.newest > newest->submission.newest;
     if (is_of_grid(sweep, grid_file) && is_later) newest = sweep;
   }
+  const auto keep_engine = [&] {
+    options.engine = engine.empty() ? "" : fs::absolute(engine).lexically_normal().string();
+  };
+  keep_engine();
   if (!newest) return "";
   std::string taken;
   if (options.executor.empty() && !newest->policy.executor.empty()) {
@@ -164,8 +168,8 @@ std::string take_typed_before(const Workspace& workspace, const fs::path& grid_f
   if (engine.empty() && !before.empty()) {
     engine = before;
     taken += " --engine " + shell_word(before);
+    keep_engine();
   }
-  options.engine = engine.empty() ? "" : fs::absolute(engine).lexically_normal().string();
   if (!options.priority && newest->priority != 0) {
     options.priority = newest->priority;
     taken += fmt::format(" --priority {}", newest->priority);

@@ -21,6 +21,7 @@
 namespace tearless::harness::daemon_test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -192,20 +193,24 @@ TEST_F(DaemonTest, LimitsThatWereTypedAreKeptForLaterServicesUntilOthersAreTyped
       most = std::max(most, now += match[1] == "started" ? 1 : -1);
     return most;
   };
+  // The service that it starts, if it starts one, is there for `status`.
+  const auto of = [&](const std::vector<std::string>& arguments) {
+    test::Command stays = command(arguments);
+    stays.environment["TEARLESS_IDLE_SECONDS"] = "1000";
+    EXPECT_EQ(test::run(stays).code, 0) << testing::PrintToString(arguments);
+    return ok({"status"}).output;
+  };
   write_grid("\"succeed\"", 50);
-  ok({"submit", "grid.toml", "--jobs", "1"});
-  EXPECT_THAT(ok({"status"}).output, HasSubstr(" with --jobs 1."));
+  EXPECT_THAT(of({"submit", "grid.toml", "--jobs", "1"}), HasSubstr(" with --jobs 1."));
   kill_service();
-  ok({"wait"});
-  EXPECT_EQ(most_at_once(), 1) << "the next service has the limit";
-  EXPECT_THAT(ok({"status"}).output, HasSubstr(" with --jobs 1."));
-  for (const char* command : {"submit", "run"}) ok({command, "other.toml"});
-  EXPECT_EQ(most_at_once(), 1) << "whichever command starts it";
-  ok({"resume", "last", "--runs-per-gpu", "3"});
-  EXPECT_THAT(ok({"status"}).output, AllOf(HasSubstr(" with --runs-per-gpu 3."), Not(HasSubstr("--jobs"))));
-  ok({"wait", "last", "--jobs", "0"});
-  ok({"submit", "grid.toml"});
-  EXPECT_THAT(ok({"status"}).output, Not(HasSubstr(" with ")));
+  EXPECT_THAT(of({"wait"}), HasSubstr(" with --jobs 1.")) << "the next service has the limit";
+  EXPECT_EQ(most_at_once(), 1);
+  ok({"stop", "--wait"});
+  EXPECT_THAT(of({"run", "other.toml"}), HasSubstr(" with --jobs 1.")) << "whichever command starts it";
+  EXPECT_EQ(most_at_once(), 1);
+  EXPECT_THAT(of({"resume", "last", "--runs-per-gpu", "3"}),
+              AllOf(HasSubstr(" with --runs-per-gpu 3."), Not(HasSubstr("--jobs"))));
+  EXPECT_THAT(of({"submit", "grid.toml", "--pin"}), HasSubstr(" with --pin."));
   const test::Finished both = tearless({"submit", "grid.toml", "--jobs", "1", "--pin"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.errors, AllOf(HasSubstr("--pin"), HasSubstr("--jobs")));

@@ -110,7 +110,7 @@ TEST_F(QueueTest, ARunThatCanNeverStartHereIsHeldOnceThoughTwoRowsAreThatRun) {
   has_daemon_ = true;
   test::write_text(
       folder_ / "gpu.toml",
-      "[set]\n\"run.device\" = \"cuda\"\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
+      "[set]\n\"fake.device\" = \"cuda\"\n[[axis.name]]\nlabel = \"a\"\nset = {}\n[[axis.name]]\nlabel = \"b\"\n"
       "set = {}\n");
   test::Command daemon = command({"daemon", "--background"});
   daemon.environment["TEARLESS_NVML"] = "/nonexistent";

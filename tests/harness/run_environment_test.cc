@@ -130,7 +130,7 @@ TEST_F(RunEnvironmentTest, ACopyLosesTheSecretsThatAnOlderBuildKept) {
     add_secret(sweep.path() / "sweep.json", "/policy/environment/variables");
   ok({"copy", "copy"});
   EXPECT_THAT(files_with("hush", folder_ / "copy"), testing::IsEmpty());
-  EXPECT_EQ(files_with("/hf", folder_ / "copy").size(), 2u) << "other values stay";
+  EXPECT_GE(files_with("/hf", folder_ / "copy").size(), 2u) << "other values stay, also in the rebuilt database";
 }
 
 TEST_F(RunEnvironmentTest, AServiceWithoutTheSecretsPausesTheSweepAndResumeHandsThemOn) {

@@ -255,14 +255,14 @@ TEST_F(VerifyResumeTest, ARunThatDiffersAndWasTrainedElsewhereIsNotVerified) {
   for (const char* origin : {"processor", "version"}) {
     json elsewhere = start;
     elsewhere[origin] = "another";
-    test::write_text(run.attempt(1) / "start.json", sealed(elsewhere));
+    write_before_exit(run, "start.json", sealed(elsewhere));
     ok({"rebuild"});
     const test::Finished verified = test::run(verify_resume());
     EXPECT_EQ(verified.code, 1) << origin;
     EXPECT_THAT(verified.output, HasSubstr("not verified: it differs, but it was trained by another build or on an"));
     EXPECT_TRUE(stamp().is_null()) << origin;
   }
-  test::write_text(run.attempt(1) / "start.json", sealed(start));
+  write_before_exit(run, "start.json", sealed(start));
   ok({"rebuild"});
   EXPECT_EQ(test::run(verify_resume()).code, 1);
   EXPECT_EQ(stamp().at("outcome"), "different") << "the same processor, other numbers";

@@ -107,7 +107,7 @@ TEST_F(ServedWatchTest, StatusShowsProgressWholeAtEightyColumnsAndTimesInLocalTi
   ok({"submit", "grid.toml"});
   const std::regex progress("\n    [0-9a-f]{8} [^\n]*[0-9]+/12 [^\n]*[0-9]:[0-9]{2}\r?\n");
   const std::regex summary(
-      "\n  [0-9] of 4 ended, [0-9] running, [0-9] waiting · [0-9.]+ updates/s · 0:[0-9]{2} left\r?\n");
+      "\n  [0-9] of 4 ended, [0-9] running, [0-9] waiting · 0:[0-9]{2} left · [0-9.]+ updates/s\r?\n");
   std::string shown;
   EXPECT_TRUE(test::eventually([&] {
     test::Terminal terminal(command({"status"}));
