@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/print.h"
@@ -38,7 +39,11 @@ int ask(const std::string& name, const std::vector<std::string>& words, ServiceF
   const bool nothing = chosen.is_empty();
   if (!nothing) {
     Request asked{.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs};
-    for (const std::string& sweep : chosen.sweeps) {
+    std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
+    for (const std::string& run : chosen.runs) {
+      for (const std::string& sweep : store->sweeps_of(run)) sweeps.insert(sweep);
+    }
+    for (const std::string& sweep : sweeps) {
       const SweepPolicy policy = store->sweep(sweep)->policy;
       if (policy.environment) asked.secrets.merge(secrets_in(own_variables(), *policy.environment));
     }

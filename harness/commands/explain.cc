@@ -113,7 +113,8 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
     print("  not here, in a copy of results alone: {}\n", printable(some_of(run.omitted, kMaxOmitted, ", ")));
   }
   if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
-  if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
+  const std::string next = archive_of(workspace.root()) ? "" : advice(run, options);  // of which nothing is trained
+  if (!next.empty()) print("  next: {}\n", next);
 }
 
 json run_json(const Explained& run) {

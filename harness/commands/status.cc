@@ -165,7 +165,8 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
     lines.push_back(std::string(kIndent, ' ') + line);
   }
   for (const Progress& run : running) {
-    if (!run.waits_for.empty()) lines.push_back(fmt::format("    {}: {}", run.id.substr(0, 8), run.waits_for));
+    if (!run.waits_for.empty() && run.phase != Phase::kGranted)
+      lines.push_back(fmt::format("    {}: {}", run.id.substr(0, 8), run.waits_for));
   }
 }
 

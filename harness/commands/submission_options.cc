@@ -202,7 +202,9 @@ void ServiceFlags::add_limits_to(CLI::App& app) {
 void ServiceFlags::keep_in(const Workspace& workspace) {
   const fs::path file = workspace.root() / kLimitsFile;
   const nlohmann::json typed = {{"jobs", limits.jobs}, {"runs_per_gpu", limits.runs_per_gpu}, {"pin", limits.pin}};
-  const nlohmann::json kept = read_sealed(file).value_or(nlohmann::json::object());
+  const std::optional<nlohmann::json> read = read_sealed(file);
+  if (!read && !is_typed_ && fs::exists(file)) fail("{} is damaged; delete it", file.string());
+  const nlohmann::json kept = read.value_or(nlohmann::json::object());
   if (is_typed_ && typed != kept) {
     make_folders(workspace.root());
     write_atomically(file, sealed(typed));
@@ -244,7 +246,8 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
   if (!flags.are_typed() || flags.arguments() == service.arguments) return;
   notice(
       fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
-                  "was started with others; to change them: tearless stop{}, then this command again",
+                  "was started with others; the next one has --jobs, --runs-per-gpu and --pin. To change them now: "
+                  "tearless stop{}, then this command again",
                   service.pid, options_again(globals)));
 }
 

@@ -21,14 +21,15 @@ std::string name_of_user(uid_t uid) {
   return user ? user->pw_name : fmt::format("user {}", uid);
 }
 
-std::string fault_of(const fs::path& path) {
+std::string fault_of(const fs::path& given) {
+  const fs::path path = fs::absolute(given).lexically_normal();
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return "";
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return fmt::format("{} belongs to {}, who could have your user run anything: use a workspace of your own",
                        path.string(), name_of_user(info.st_uid));
   }
-  const bool replaces_nothing = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+  const bool replaces_nothing = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0 && info.st_uid == 0;
   const bool by_group = (info.st_mode & S_IWGRP) != 0 && !is_alone_in(info.st_gid, ::geteuid());
   if (replaces_nothing || (!by_group && (info.st_mode & S_IWOTH) == 0)) return "";
   return fmt::format("{} can be written by {}, who could have your user run anything: chmod {} {}", path.string(),

@@ -26,11 +26,17 @@ json json_of(const WorkerFacts& facts) {
   for (const WorkerDevice& device : facts.devices) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
   }
-  return {{"worker", facts.name},         {"host", facts.host},
-          {"executor", facts.executor},   {"job", facts.job},
-          {"cores", facts.cores},         {"memory_bytes", facts.memory_bytes},
-          {"processor", facts.processor}, {"devices", std::move(devices)},
-          {"secrets", facts.secrets},     {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
+  return {{"worker", facts.name},
+          {"host", facts.host},
+          {"executor", facts.executor},
+          {"job", facts.job},
+          {"cores", facts.cores},
+          {"memory_bytes", facts.memory_bytes},
+          {"processor", facts.processor},
+          {"devices", std::move(devices)},
+          {"secrets", facts.secrets},
+          {"shared", facts.is_shared},
+          {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
 }
 
 WorkerFacts facts_from(const json& line) {
@@ -41,7 +47,8 @@ WorkerFacts facts_from(const json& line) {
                     .cores = line.at("cores"),
                     .memory_bytes = line.at("memory_bytes"),
                     .processor = line.value("processor", ""),
-                    .secrets = line.value("secrets", std::set<std::string>())};
+                    .secrets = line.value("secrets", std::set<std::string>()),
+                    .is_shared = line.value("shared", false)};
   if (const json until = line.value("until", json()); until.is_number()) facts.until_seconds = until.get<double>();
   for (const json& device : line.at("devices")) {
     facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});

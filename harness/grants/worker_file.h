@@ -1,7 +1,7 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
 //   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "processor", "until",
-//    "devices": [{"name", "memory_bytes"}, …], "secrets": [name of a variable, …]}                  first
+//    "devices": [{"name", "memory_bytes"}, …], "secrets": [name of a variable, …], "shared": false} first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
 //   {"ended": id, "attempt": n, "fault": "", "files": {"start.json": SHA-256, "exit.json": …, "DONE": …}}
@@ -45,6 +45,7 @@ struct WorkerFacts {
   std::string processor = {};                // as Needs::kind
   std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
   std::set<std::string> secrets = {};        // names of those in its environment
+  bool is_shared = false;                    // it trusts whoever may write the workspace
 };
 
 /// True if the worker may be given runs with these needs: it takes those of their executor, and has a GPU if they need

@@ -194,51 +194,56 @@ std::optional<Machines::Fate> WorkerLauncher::fate_of(const Attempt& attempt) co
 
 // --- grants ----------------------------------------------------------------------------------------------------------
 
-std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
-  if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
-  int64_t fitting = 0, open = 0, of_kind = 0, living = 0;
+int64_t WorkerLauncher::takers_of(const Needs& needs) const {
   const int64_t above = memory_above(needs);
   const auto left_out = left_out_.find(needs.executor);
-  const auto is_left_out = [&](const std::string& host) {
-    return left_out != left_out_.end() && left_out->second.contains(host);
-  };
-  for (const WorkerFacts* worker : workers_.alive()) {
-    if (worker->executor != needs.executor) continue;
-    ++living;
-    fitting += fits(*worker, needs, above) && !is_left_out(worker->host);
+  return std::ranges::count_if(workers_.alive(), [&](const WorkerFacts* worker) {
+    const bool is_left_out = left_out != left_out_.end() && left_out->second.contains(worker->host);
+    return fits(*worker, needs, above) && !is_left_out;
+  });
+}
+
+std::string WorkerLauncher::why_nobody(const Needs& needs) const {
+  const Machines* machines = machines_for(needs.executor);
+  const std::set<std::string> lacked = lacked_secrets(needs);
+  const bool is_any_there = std::ranges::any_of(
+      workers_.alive(), [&](const WorkerFacts* worker) { return worker->executor == needs.executor; });
+  std::string why;
+  if (machines && !lacked.empty()) {
+    why = fmt::format(
+        "its jobs have no {0} in their environment, which the runs need: set it where the service runs, or by `setup` "
+        "of the section {1}, then: tearless stop, and tearless resume",
+        fmt::join(lacked, ", "), needs.executor);
+  } else if (machines) {
+    why = machines->why_none();
+    if (why.empty()) why = "no worker is there yet";
+  } else {
+    why = !is_any_there     ? "no worker is there"
+          : !lacked.empty() ? fmt::format("no worker has {}", fmt::join(lacked, ", "))
+                            : "no worker has what it needs";
+    why += "; start one:";
+    for (const std::string& name : needs.secrets) why += fmt::format(" {}=…", name);
+    why += fmt::format(" tearless worker --workspace {}",
+                       shell_word(fs::absolute(workspace_.root()).lexically_normal().string()));
   }
+  for (const std::string& sentence : hosts_left_out(needs.executor)) why += "; " + sentence;
+  return why;
+}
+
+std::optional<Launcher::Refusal> WorkerLauncher::refusal_of(const Needs& needs) const {
+  if (!fault_.empty()) return Refusal{.why = fault_, .others_may_pass = true};
+  int64_t open = 0, of_kind = 0;
   for (const auto& [id, attempt] : attempts_) {
     if (!is_open(attempt)) continue;
     ++open;
     of_kind += attempt.needs == needs && has_taker(attempt);
   }
-  const Machines* machines = machines_for(needs.executor);
-  if (machines) {
+  if (const Machines* machines = machines_for(needs.executor)) {
     if (std::string never = machines->never_fits(needs); !never.empty())
       return Refusal{.why = std::move(never), .for_good = true, .others_may_pass = true};
   }
-  if (fitting == 0) {
-    const std::set<std::string> lacked = lacked_secrets(needs);
-    std::string why = machines      ? machines->why_none()
-                      : living == 0 ? "no worker is there"
-                                    : "no worker has what it needs";
-    if (machines && !lacked.empty()) {
-      why = fmt::format(
-          "its jobs have no {0} in their environment, which the runs need: set it where the service runs, or by "
-          "`setup` of the section {1}, then: tearless stop, and tearless resume",
-          fmt::join(lacked, ", "), needs.executor);
-    } else if (!machines) {
-      if (living > 0 && !lacked.empty()) why = fmt::format("no worker has {}", fmt::join(lacked, ", "));
-      why += "; start one:";
-      for (const std::string& name : needs.secrets) why += fmt::format(" {}=…", name);
-      why += fmt::format(" tearless worker --workspace {}",
-                         shell_word(fs::absolute(workspace_.root()).lexically_normal().string()));
-    } else if (why.empty()) {
-      why = "no worker is there yet";
-    }
-    for (const std::string& sentence : hosts_left_out(needs.executor)) why += "; " + sentence;
-    return Refusal{.why = std::move(why), .others_may_pass = true};
-  }
+  const int64_t fitting = takers_of(needs);
+  if (fitting == 0) return Refusal{.why = why_nobody(needs), .others_may_pass = true};
   const auto claims = last_claims_.find(needs);
   const int64_t wanted =
       std::clamp(claims == last_claims_.end() ? 0 : 2 * claims->second, fitting, std::max(fitting, kMaxOfAKind));
@@ -443,8 +448,10 @@ void WorkerLauncher::write_board_if_due() {
 std::string WorkerLauncher::where(const std::string& id) const {
   const Attempt& attempt = attempts_.at(id);
   if (attempt.worker.empty()) {
-    return fmt::format("granted; no worker has taken it yet{}",
-                       attempt.not_on.empty() ? "" : fmt::format(", not on {}", fmt::join(attempt.not_on, ", ")));
+    const std::string why = standing_of(id).waits_for;
+    return fmt::format("granted; no worker has taken it yet{}{}",
+                       attempt.not_on.empty() ? "" : fmt::format(", not on {}", fmt::join(attempt.not_on, ", ")),
+                       why.empty() ? "" : ": " + why);
   }
   const std::string silence = standing_of(id).waits_for;
   return fmt::format("on worker {}{}", attempt.worker, silence.empty() ? "" : "; " + silence);
@@ -452,7 +459,11 @@ std::string WorkerLauncher::where(const std::string& id) const {
 
 Launcher::Standing WorkerLauncher::standing_of(const std::string& id) const {
   const Attempt& attempt = attempts_.at(id);
-  if (attempt.worker.empty()) return {.phase = Phase::kGranted, .executor = attempt.needs.executor};
+  if (attempt.worker.empty()) {
+    return {.phase = Phase::kGranted,
+            .waits_for = takers_of(attempt.needs) == 0 ? why_nobody(attempt.needs) : "",
+            .executor = attempt.needs.executor};
+  }
   if (attempt.report || !workers_.is_silent(attempt.worker)) return {.executor = attempt.needs.executor};
   const double silent = now_() - workers_.last_sign_of(attempt.worker).value_or(attempt.claimed_at);
   return {.phase = Phase::kSilent,

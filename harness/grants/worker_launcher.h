@@ -80,6 +80,10 @@ class WorkerLauncher : public Launcher {
   /// What became of the job of the attempt's worker, if that is silent and its cluster knows.
   std::optional<Machines::Fate> fate_of(const Attempt& attempt) const;
   int64_t memory_above(const Needs& needs) const;
+  /// The workers that are there and may take it.
+  int64_t takers_of(const Needs& needs) const;
+  /// Why there is none, one phrase.
+  std::string why_nobody(const Needs& needs) const;
   /// Of its secrets those that the newest worker of its executor had not. The next job of a cluster would lack them
   /// too.
   std::set<std::string> lacked_secrets(const Needs& needs) const;
@@ -98,7 +102,7 @@ class WorkerLauncher : public Launcher {
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
   static std::string unseen_file_of(const Attempt& attempt);
-  static std::string distrusted(const Attempt& attempt);
+  std::string distrusted(const Attempt& attempt) const;
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);
   bool blames_machine(const std::string& id, const Attempt& attempt, FailureClass failure, double ended_at);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/words.h"
+#include "harness/grants/places.h"
 #include "harness/grants/publication.h"
 #include "harness/grants/trust.h"
 #include "harness/grants/worker_launcher.h"
@@ -40,8 +41,11 @@ std::string WorkerLauncher::unseen_file_of(const Attempt& attempt) {
   return result ? unseen_file(work_of(attempt.run, attempt.number), *result) : "";
 }
 
-// Of what the attempt has left.
-std::string WorkerLauncher::distrusted(const Attempt& attempt) {
+// Of what the attempt has left. Its worker says in its file, which must be as sound, whether it looked.
+std::string WorkerLauncher::distrusted(const Attempt& attempt) const {
+  const WorkerFacts* const worker = workers_.facts_of(attempt.worker);
+  const bool is_shared = worker && worker->is_shared;
+  if (is_shared) return distrust({workers_of(workspace_) / (attempt.worker + ".jsonl")});
   const fs::path folder = attempt.run.attempt(attempt.number);
   return distrust({attempt.run.root(), folder, folder / kClaimedFile, work_of(attempt.run, attempt.number).root()});
 }
@@ -58,7 +62,7 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
     if (waits) return std::nullopt;
     if (unseen.empty()) {
       if (const std::string fault = distrusted(attempt); !fault.empty()) {
-        end_grant(run, attempt.number);
+        end_grant(run, attempt.number, FailureClass::kMachine, fault);
         return End{.fault = fault};
       }
       if (!publish(run, attempt.number)) return end_without_result(id, attempt, attempt.reported_at);

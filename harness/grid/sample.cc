@@ -14,6 +14,7 @@ namespace tearless::harness {
 namespace {
 
 constexpr int64_t kMaxDrawn = 1'000'000;  // of a grid that is not listed; more than can be planned
+constexpr uint64_t kMaxInVain = 100'000;  // draws without a point that is new and not excluded
 
 /// Without seeds; nullopt if conditions leave out some.
 std::optional<double> product_of(const Grid& grid) {
@@ -112,14 +113,16 @@ void draw_axis_by_axis(Grid& grid) {
          kMaxDrawn);
   const PointHash hash(grid);
   std::set<std::vector<uint32_t>> drawn;
+  uint64_t in_vain = 0;
   for (uint64_t number = 0; std::ssize(drawn) < sample.count; ++number) {
-    if (number == kMaxCombinations) {
+    if (in_vain == kMaxInVain) {
       fail("{}: of {} points that were drawn the exclusions leave {}; remove the values that they leave out",
            grid.file.string(), number, drawn.size());
     }
     std::vector<uint32_t> index = hash.draw(number);
     const auto excludes = [&](const Exclusion& one) { return all_hold(grid, index, one.when); };
-    if (std::ranges::none_of(grid.excludes, excludes)) drawn.insert(std::move(index));
+    const bool is_new = std::ranges::none_of(grid.excludes, excludes) && drawn.insert(std::move(index)).second;
+    in_vain = is_new ? 0 : in_vain + 1;
   }
   sample.drawn.assign(drawn.begin(), drawn.end());
   constexpr double kMaxExact = 9007199254740992;  // 2^53

@@ -92,6 +92,23 @@ json with_values(json stamp) {
   return stamp;
 }
 
+// A program that prints a secret, such as a client that was refused, leaves it in its log, whose last line becomes the
+// run's reason. Nobody appends to the log any more.
+void hide_secrets(const fs::path& log, const json& names) {
+  constexpr size_t kShortest = 4;  // "1" is in many texts
+  const std::string text = read_file(log);
+  std::string shown = text;
+  for (const json& name : names) {
+    const char* const value = std::getenv(name.get<std::string>().c_str());
+    const std::string hidden = value ? value : "", instead = "$" + name.get<std::string>();
+    if (hidden.size() < kShortest) continue;
+    for (size_t at = 0; (at = shown.find(hidden, at)) != std::string::npos; at += instead.size()) {
+      shown.replace(at, hidden.size(), instead);
+    }
+  }
+  if (shown != text) write_atomically(log, shown);
+}
+
 // What attempts, or services, that were killed had not finished. REQUIRES: the run's lock is held, so nobody writes one
 // now.
 void remove_temporaries(const RunDirectory& run) {
@@ -292,6 +309,7 @@ int supervise(const Supervision& supervision) {
     sys::fsync(file);
     ::close(file);
   }
+  if (stamp.contains("secrets")) hide_secrets(attempt / "log.txt", stamp["secrets"]);
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + signal;
   json end = {{"code", code},

@@ -117,7 +117,8 @@ SubmittedEnvironment environment_of(const RunDirectory& run, int64_t attempt) {
   json variables = record.value("environment", json::object());
   for (auto at = variables.begin(); at != variables.end();) at = at->is_string() ? std::next(at) : variables.erase(at);
   try {
-    return json{{"names", json::array()}, {"variables", variables}, {"secrets", record.value("secrets", json::array())}};
+    return json{
+        {"names", json::array()}, {"variables", variables}, {"secrets", record.value("secrets", json::array())}};
   } catch (const json::exception&) {  // another program's
     return {};
   }
@@ -152,8 +153,11 @@ json checksums_for_exit(const RunDirectory& run, int64_t attempt) {
 }
 
 std::string changed_attempt_file(const RunDirectory& run, int64_t attempt) {
-  const json then = record_in(run.attempt(attempt) / "exit.json").value("files", json());
-  if (!then.is_object()) return "";
+  const fs::path exit = run.attempt(attempt) / "exit.json";
+  const std::optional<json> record = read_sealed(exit);
+  if (record ? !record->contains("files") : !fs::exists(exit)) return "";
+  if (!record || !record->at("files").is_object()) return fmt::format("attempts/{}/exit.json", attempt);
+  const json& then = record->at("files");
   const json now = checksums_for_exit(run, attempt);
   for (const char* name : kFilesOfExit) {
     if (now.value(name, json()) != then.value(name, json())) return fmt::format("attempts/{}/{}", attempt, name);
@@ -163,9 +167,11 @@ std::string changed_attempt_file(const RunDirectory& run, int64_t attempt) {
 
 std::string missing_attempt_record(const RunDirectory& run, int64_t attempt) {
   const auto has = [&](const char* name) { return fs::exists(run.attempt(attempt) / name); };
-  const char* missing = !has("start.json") && (has("exit.json") || has("measured.json") || has("arithmetic")) ? "start"
-                        : !has("exit.json") && has("measured.json")                                           ? "exit"
-                                                                                                              : "";
+  const bool is_last = fs::exists(run.done()) && attempt == run.newest_attempt();  // the one that left the result
+  const bool has_more = is_last || has("exit.json") || has("measured.json") || has("arithmetic");
+  const char* missing = !has("start.json") && has_more                           ? "start"
+                        : !has("exit.json") && (is_last || has("measured.json")) ? "exit"
+                                                                                 : "";
   return *missing ? fmt::format("attempts/{}/{}.json", attempt, missing) : "";
 }
 

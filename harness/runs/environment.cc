@@ -43,7 +43,7 @@ bool matches_any(const Patterns& patterns, const std::string& name) {
 
 bool is_taken(const std::string& name, const std::vector<std::string>& names) {
   if (matches_any(kOwnVariables, name)) return false;
-  return matches_any(kUsualVariables, name) ||
+  return (matches_any(kUsualVariables, name) && !is_secret(name)) ||
          std::ranges::any_of(names, [&](const std::string& pattern) { return matches(pattern.c_str(), name); });
 }
 
@@ -90,6 +90,9 @@ bool is_secret(std::string_view name) {
 
 SubmittedEnvironment submitted_environment(const Variables& all, const std::vector<std::string>& names) {
   SubmittedEnvironment environment{.names = names};
+  for (const std::string& name : names) {
+    if (is_secret(name) && name.find_first_of("*?") == std::string::npos) environment.secrets.insert(name);
+  }
   for (const auto& [name, value] : all) {
     if (!is_taken(name, names) || !tearless::valid_utf8(name) || !tearless::valid_utf8(value)) continue;
     add(environment, name, value);
@@ -97,15 +100,19 @@ SubmittedEnvironment submitted_environment(const Variables& all, const std::vect
   return environment;
 }
 
+bool takes(const std::vector<std::string>& names, const std::string& variable) { return is_taken(variable, names); }
+
 Variables secrets_in(const Variables& own, const SubmittedEnvironment& environment) {
   Variables found = own;
-  std::erase_if(found, [&](const auto& variable) { return !environment.secrets.contains(variable.first); });
+  std::erase_if(found, [&](const auto& variable) {
+    return !environment.secrets.contains(variable.first) || !tearless::valid_utf8(variable.second);
+  });
   return found;
 }
 
 std::string secrets_not_in(const Variables& own, const SubmittedEnvironment& environment) {
   std::set<std::string> missing = environment.secrets;
-  std::erase_if(missing, [&](const std::string& name) { return own.contains(name); });
+  for (const auto& [name, value] : secrets_in(own, environment)) missing.erase(name);
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 

@@ -31,13 +31,16 @@ bool is_secret(std::string_view name);
 struct SubmittedEnvironment {
   std::vector<std::string> names = {};  // of [policy] environment; may have * and ?
   Variables variables = {};             // the usual ones and those, as far as they were set and are no secrets
-  std::set<std::string> secrets = {};   // names of those that are
+  std::set<std::string> secrets = {};   // names of those that are, and of those that are named without * and ?
 };
 /// Of a submission from a process with the variables `all`. A value that is not UTF-8 is not taken.
 SubmittedEnvironment submitted_environment(const Variables& all, const std::vector<std::string>& names);
 
 /// Without the usual ones.
 Variables named_only(const Variables& variables);
+
+/// True if [policy] environment with these `names` takes the variable.
+bool takes(const std::vector<std::string>& names, const std::string& variable);
 
 /// Of the secrets of `environment` those that `own` has.
 Variables secrets_in(const Variables& own, const SubmittedEnvironment& environment);

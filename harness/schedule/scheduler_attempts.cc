@@ -107,11 +107,12 @@ void Scheduler::launch(const std::string& id) {
   }
   if (const std::string missing = missing_secrets(environment, program.secrets);
       !missing.empty() && job.needs().executor.empty()) {  // a worker has its own
-    return pause(record.id,
-                 fmt::format("its runs need {}, which the service has not, and whose values are in no file; set them, "
-                             "then: tearless resume {}{}",
-                             missing, record.id, workspace_option(workspace_.root())),
-                 OnPause::kContinue);
+    return pause(
+        record.id,
+        fmt::format("its runs need {}, which the service has not, and whose values are in no file; set them, "
+                    "then: tearless resume {} --workspace {}",
+                    missing, record.id, shell_word(fs::absolute(workspace_.root()).lexically_normal().string())),
+        OnPause::kContinue);
   }
   if (!write_settings(id, job)) return;
 
@@ -346,7 +347,8 @@ void Scheduler::tick() {
     const Launcher::Standing standing = launcher_.standing_of(id);
     attempt.watch.progress.phase = standing.phase;
     const std::string before = std::exchange(attempt.watch.progress.waits_for, standing.waits_for);
-    if (before.empty() && !standing.waits_for.empty()) notify("warning", id, standing.waits_for);
+    const bool is_granted = standing.phase == Phase::kGranted;  // which is told once, of its sweep
+    if (before.empty() && !standing.waits_for.empty() && !is_granted) notify("warning", id, standing.waits_for);
   }
   look_for_data();
   fill();

@@ -212,6 +212,9 @@ json Service::answer(const Request& request) {
     store_.require_there();
     if (asked_to_end_ && kind.target != RequestTarget::kNothing) fail("the service is ending; try again");
     for (const std::string& sweep : request.sweeps) scheduler_.keep_secrets(sweep, request.secrets);
+    for (const std::string& run : request.runs) {
+      for (const std::string& sweep : store_.sweeps_of(run)) scheduler_.keep_secrets(sweep, request.secrets);
+    }
     json answer = kind.carry_out(*this, request);
     if (kind.target == RequestTarget::kNothing) return answer;
     scheduler_.let_start(true);
@@ -255,6 +258,7 @@ ServiceFacts Service::facts() const {
                             .attempts = scheduler_.progress(id)});
     SweepFacts& sweep = facts.sweeps.back();
     for (const Progress& attempt : sweep.attempts) {
+      if (attempt.phase == Phase::kGranted && sweep.reason.empty()) sweep.reason = attempt.waits_for;
       ++(attempt.phase == Phase::kRunning   ? sweep.running
          : attempt.phase == Phase::kGranted ? sweep.granted
                                             : sweep.silent);

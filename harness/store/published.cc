@@ -190,6 +190,7 @@ std::vector<std::string> publish_sweep(const Workspace& from, const std::string&
   json about = published_part_of(whole_record(folder / "sweep.json"), "sweep.json");
   for (const char* part : {"policy", "stamp"}) about[part] = published_part_of(about[part], part);
   about["grid_file"] = last_part(about["grid_file"]);
+  if (about.contains("note")) about["note"] = without_folders(about["note"].get<std::string>());
   if (fs::path(sweep.program).is_absolute()) about["program"] = last_part(about["program"]);
   if (about["policy"].contains("environment")) about["policy"]["environment"]["variables"] = json::object();
   replace_unsynced(copy / "sweep.json", sealed(about));

@@ -172,6 +172,15 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
   }
 }
 
+std::set<std::string> secrets_of(const Workspace& workspace, const std::string& sweep) {
+  try {
+    const auto environment = read_sweep_head(workspace, sweep).policy.environment;
+    return environment ? environment->secrets : std::set<std::string>();
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep) {
   try {
     return read_sweep_head(workspace, sweep).engine;

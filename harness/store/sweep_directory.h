@@ -28,6 +28,9 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
 /// Writes merged.toml; replaces that of an earlier submission of the same sweep.
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
 
+/// The secrets that its runs need (runs/environment.h); none if its folder is damaged.
+std::set<std::string> secrets_of(const Workspace& workspace, const std::string& sweep);
+
 /// The training program that was typed as --engine with the sweep; "" if none was, or its folder is damaged.
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep);
 

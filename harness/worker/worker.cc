@@ -96,7 +96,8 @@ class Worker {
              .cores = std::ssize(options.capacity.cores),
              .memory_bytes = options.capacity.memory_bytes,
              .processor = options.capacity.processor,
-             .until_seconds = worker.until_seconds};
+             .until_seconds = worker.until_seconds,
+             .is_shared = worker.is_shared};
     for (const auto& [name, value] : own_variables()) {
       if (is_secret(name)) facts.secrets.insert(name);
     }

@@ -101,18 +101,57 @@ std::vector<std::string> files_with(const std::string& text, const fs::path& fol
 TEST_F(RunEnvironmentTest, ValuesOfSecretsAreInNoFile) {
   write("two.toml", "b", "[policy]\nenvironment = [\"HF_*\", \"TOKENIZERS_*\"]");
   with({}, {"daemon", "--background"});
-  with({{"HF_TOKEN", "hush-1"}, {"TOKENIZERS_PARALLELISM", "0"}, {"PYTHON_KEY", "hush-2"}}, {"submit", "two.toml"});
+  with({{"HF_TOKEN", "hush-1"}, {"TOKENIZERS_PARALLELISM", "0"}, {"HF_KEY", "hush-2"}}, {"submit", "two.toml"});
   with({}, {"wait", "all"});
-  EXPECT_THAT(environment_of_kind("b"),
-              testing::AllOf(HasSubstr("\nHF_TOKEN=hush-1\n"), HasSubstr("\nPYTHON_KEY=hush-2\n"),
-                             HasSubstr("\nTOKENIZERS_PARALLELISM=0\n")));
-  EXPECT_THAT(
-      ok({"explain", "last"}).output,
-      HasSubstr("environment of its submission: TOKENIZERS_PARALLELISM=0, HF_TOKEN (secret), PYTHON_KEY (secret)"));
+  EXPECT_THAT(environment_of_kind("b"), testing::AllOf(HasSubstr("\nHF_TOKEN=hush-1\n"), HasSubstr("\nHF_KEY=hush-2\n"),
+                                                       HasSubstr("\nTOKENIZERS_PARALLELISM=0\n")));
+  EXPECT_THAT(ok({"explain", "last"}).output,
+              HasSubstr("environment of its submission: TOKENIZERS_PARALLELISM=0, HF_KEY (secret), HF_TOKEN (secret)"));
   ok({"copy", "copies"});
   ok({"stop", "--wait"});
   EXPECT_THAT(files_with("hush", folder_.path()), testing::IsEmpty());
   EXPECT_THAT(files_with("HF_TOKEN", folder_ / "copies"), Not(testing::IsEmpty())) << "but the names are";
+}
+
+TEST_F(RunEnvironmentTest, ASecretThatTheProgramPrintsIsHiddenInItsLogAndInTheReasonOfItsFailure) {
+  write("two.toml", "b", "[policy]\nenvironment = [\"HF_*\"]\ntries = { crashed = 1 }");
+  test::write_text(folder_ / "engine", fmt::format("#!/bin/bash\n[ $1 != train ] || {{ echo 401 for $HF_TOKEN; echo "
+                                                   "$HF_TOKEN is refused; exit 4; }}\nexec {} \"$@\"\n",
+                                                   test::program("fake-engine").string()));
+  test::Command run = command({"run", "two.toml"});
+  run.environment["HF_TOKEN"] = "hush-hush";
+  EXPECT_EQ(test::run(run).code, 1);
+  EXPECT_THAT(ok({"explain", "two.toml"}).output, HasSubstr("$HF_TOKEN is refused"));
+  ok({"copy", "copies.tar.gz"});
+  ok({"stop", "--wait"});
+  EXPECT_THAT(files_with("hush", folder_.path()), testing::IsEmpty());
+  EXPECT_THAT(test::read_text(runs().at(0).attempt(1) / "log.txt"), HasSubstr("401 for $HF_TOKEN\n"));
+}
+
+TEST_F(RunEnvironmentTest, SecretsThatTheSweepHadOrTheGridNamesAreWaitedFor) {
+  write("one.toml", "a", "[policy]\nenvironment = [\"HF_*\"]");
+  write("two.toml", "b", "[policy]\nenvironment = [\"OPENAI_API_KEY\"]");
+  const test::Finished named = tearless({"run", "two.toml"});
+  EXPECT_EQ(named.code, 1);
+  EXPECT_THAT(named.output, HasSubstr("its runs need OPENAI_API_KEY"));
+  queue("one.toml");
+  with({{"HF_TOKEN", "hush"}}, {"submit", "one.toml"});
+  kill_service();
+  with({}, {"daemon", "--background"});
+  ok({"submit", "one.toml"});
+  ok({"cancel", "blocker.toml"});
+  EXPECT_TRUE(
+      test::eventually([&] { return ok({"status"}).output.find("its runs need HF_TOKEN") != std::string::npos; }));
+  EXPECT_EQ(environment_of_kind("a"), "") << "nothing was trained";
+  test::Command invalid = command({"resume", "one.toml"});
+  invalid.environment["HF_TOKEN"] = "\xff\xfe";
+  EXPECT_EQ(test::run(invalid).code, 0) << "which is none";
+  const std::string run = nlohmann::json::parse(ok({"--json", "runs", "one.toml"}).output).at(0).at("id");
+  ok({"pause", run});
+  with({{"HF_TOKEN", "hush"}}, {"resume", run});
+  with({}, {"resume", "one.toml"});
+  ok({"wait", "one.toml"});
+  EXPECT_THAT(environment_of_kind("a"), HasSubstr("\nHF_TOKEN=hush\n")) << "handed over with the run";
 }
 
 TEST_F(RunEnvironmentTest, ACopyLosesTheSecretsThatAnOlderBuildKept) {

@@ -626,11 +626,36 @@ TEST_F(WorkerLauncherTest, AResultThatOthersMayHaveWrittenIsNotRecorded) {
     ASSERT_TRUE(ended_.contains(run(1).id())) << name;
     EXPECT_THAT(ended_.at(run(1).id()).fault, HasSubstr("chmod o-w " + bad.string())) << name;
     EXPECT_FALSE(fs::exists(run(1).done())) << name;
+    EXPECT_EQ(verdict_of(run(1), run(1).newest_attempt()).failure, FailureClass::kMachine) << "whatever exit.json says";
     fs::remove_all(run(1).root());
     workers_.clear();
     fs::remove_all(folder_ / "queue");
     restart();
   }
+}
+
+TEST_F(WorkerLauncherTest, AResultOfAWorkerThatTakesTheFolderAsItIsIsRecorded) {
+  workers_.emplace("n1-1", std::make_unique<WorkerFile>(folder_ / "queue/workers",
+                                                        WorkerFacts{.name = "n1-1", .host = "n1", .is_shared = true}));
+  later();
+  start(1);
+  const RunDirectory work = claim(1, "n1-1");
+  finish(work);
+  fs::permissions(run(1).root(), fs::perms::others_write, fs::perm_options::add);
+  report(1, "n1-1");
+  later();
+  EXPECT_EQ(ended_.at(run(1).id()).fault, "");
+  EXPECT_TRUE(fs::exists(run(1).done()));
+}
+
+TEST_F(WorkerLauncherTest, WhatIsGrantedSaysWhyNobodyTakesIt) {
+  worker("n1-1");
+  start(1);
+  EXPECT_EQ(launcher_->standing_of(run(1).id()).waits_for, "");
+  workers_.at("n1-1")->bye("idle");
+  later();
+  EXPECT_THAT(launcher_->standing_of(run(1).id()).waits_for,
+              HasSubstr("no worker is there; start one: tearless worker"));
 }
 
 // --- machines that may be at fault -----------------------------------------------------------------------------------
