@@ -475,7 +475,8 @@ TEST_F(DaemonTest, ASweepIsTrainedByTheProgramItWasSubmittedWith) {
   EXPECT_EQ(results(), undisturbed_both()) << "a damaged copy is replaced";
   fs::remove_all(kept);
   write_grid("\"succeed\", \"diverge\"", 0);
-  ok({"submit", "grid.toml"});
+  EXPECT_EQ(tearless({"submit", "grid.toml"}).code, 2) << "the program that was typed holds for the file";
+  ok({"submit", "grid.toml", "--engine", test::program("fake-engine").string()});
   ok({"wait"});
 }
 
