@@ -347,7 +347,7 @@ void Scheduler::tick() {
     const Launcher::Standing standing = launcher_.standing_of(id);
     attempt.watch.progress.phase = standing.phase;
     const std::string before = std::exchange(attempt.watch.progress.waits_for, standing.waits_for);
-    const bool is_granted = standing.phase == Phase::kGranted;  // which is told once, of its sweep
+    const bool is_granted = standing.phase == Phase::kGranted;  // of which the reason of its sweep tells
     if (before.empty() && !standing.waits_for.empty() && !is_granted) notify("warning", id, standing.waits_for);
   }
   look_for_data();
