@@ -114,8 +114,8 @@ TEST_F(GridForms, TheNoteOfPowerCountsARepeatedCellOnce) {
   // Variances of the cells: 2, once, and 8, twice.
   const double once = *detectable_difference(std::sqrt((2 + 8 + 8) / 3.0), 2),
                twice = *detectable_difference(std::sqrt((2 + 2 + 8 + 8) / 4.0), 2);
-  EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("(two-sided, 5 %): {:.2f}", once))));
-  EXPECT_NE(fmt::format("{:.2f}", once), fmt::format("{:.2f}", twice));
+  EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("(two-sided, 5 %): {:.1f}", once))));
+  EXPECT_NE(fmt::format("{:.1f}", once), fmt::format("{:.1f}", twice));
 }
 
 TEST_F(GridForms, CellsWithTheRunsOfAnotherAreMarked) {
