@@ -146,7 +146,7 @@ TEST_F(RunEnvironmentTest, SecretsThatTheSweepHadOrTheGridNamesAreWaitedFor) {
   test::Command invalid = command({"resume", "one.toml"});
   invalid.environment["HF_TOKEN"] = "\xff\xfe";
   EXPECT_EQ(test::run(invalid).code, 0) << "which is none";
-  const std::string run = nlohmann::json::parse(ok({"--json", "runs", "one.toml"}).output).at(0).at("id");
+  const std::string run = nlohmann::json::parse(ok({"--json", "runs", "one.toml"}).output).at(0).at("run");
   ok({"pause", run});
   with({{"HF_TOKEN", "hush"}}, {"resume", run});
   with({}, {"resume", "one.toml"});
