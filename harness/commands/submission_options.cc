@@ -21,6 +21,7 @@
 #include "harness/slurm/slurm.h"
 #include "harness/store/delete.h"
 #include "harness/store/selectors.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 
@@ -253,6 +254,15 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
 
 namespace {
 
+// For a service that this command is to start: its environment is this one.
+void require_secrets(const fs::path& grid, const SweepPolicy& policy) {
+  const bool is_here = policy.executor.empty() || policy.executor == kNoExecutor;
+  const std::string missing = is_here && policy.environment ? secrets_not_in(own_variables(), *policy.environment) : "";
+  if (missing.empty()) return;
+  fail("{}: its runs need {} of [policy] environment, whose values are in no file; set them, then this command again",
+       grid.string(), missing);
+}
+
 /// UserError if the cluster would refuse workers of the executor.
 void require_willing_cluster(const Workspace& workspace, const SubmissionOptions& wanted) {
   if (wanted.executor_section.is_null()) return;
@@ -275,16 +285,20 @@ std::vector<Submission> prepare_submissions(const std::vector<std::string>& file
   }
   require_willing_cluster(flags.workspace(globals), wanted);
   std::vector<Submission> submissions;
+  const Workspace workspace = flags.workspace(globals);
+  const bool is_served = has_writer(workspace);  // by a service that may have been given secrets
   for (const fs::path& grid : grids) {
     SubmissionOptions options = wanted;
     fs::path engine = globals.engine;
     options.priority = flags.priority;
-    if (const std::string taken = take_typed_before(flags.workspace(globals), grid, options, engine); !taken.empty()) {
+    if (const std::string taken = take_typed_before(workspace, grid, options, engine); !taken.empty()) {
       notice(fmt::format("{}: {}, as it was typed for its last sweep{}", grid.string(), taken,
                          flags.executor.name.empty() && !options.executor.empty() ? " (--executor none ends it)" : ""));
     }
     if (flags.priority) options.priority.reset();
-    submissions.push_back(prepare_submission(grid, engine, options));
+    Sweep& sweep = submissions.emplace_back(prepare_submission(grid, engine, options)).sweep;
+    keep_secrets_before(workspace, sweep);
+    if (!is_served) require_secrets(grid, sweep.policy);
   }
   return submissions;
 }

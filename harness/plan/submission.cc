@@ -87,15 +87,6 @@ std::optional<std::string> name_before(const Workspace& workspace, const std::st
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
-// A submission from a shell without them does not train without them: it waits for them.
-void keep_secrets_before(const Workspace& workspace, Sweep& sweep) {
-  std::optional<SubmittedEnvironment>& environment = sweep.policy.environment;
-  if (!environment || !fs::exists(workspace.sweep(sweep.id) / "sweep.json")) return;
-  for (const std::string& name : secrets_of(workspace, sweep.id)) {
-    if (takes(environment->names, name)) environment->secrets.insert(name);
-  }
-}
-
 // A name that means something else already could not be typed.
 void require_free_name(const Store& store, const Sweep& sweep) {
   if (sweep.name.empty()) return;
@@ -232,6 +223,14 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   return submission;
 }
 
+void keep_secrets_before(const Workspace& workspace, Sweep& sweep) {
+  std::optional<SubmittedEnvironment>& environment = sweep.policy.environment;
+  if (!environment || !fs::exists(workspace.sweep(sweep.id) / "sweep.json")) return;
+  for (const std::string& name : secrets_of(workspace, sweep.id)) {
+    if (takes(environment->names, name)) environment->secrets.insert(name);
+  }
+}
+
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
   if (const std::unique_ptr<const Store> store = sound_store(workspace)) {
@@ -242,7 +241,6 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
   if (sweep.policy.executor == kNoExecutor) sweep.policy.executor.clear();
-  keep_secrets_before(workspace, sweep);
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);

@@ -58,6 +58,9 @@ inline constexpr const char* kNoExecutor = "none";
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
+/// A submission from a shell without the secrets that the sweep had does not train without them: it needs them still.
+void keep_secrets_before(const Workspace& workspace, Sweep& sweep);
+
 /// UserError if a view names a score that none of the grid's runs has, as far as those that are done show, and for a
 /// name that another sweep has or a run's id begins with.
 /// Takes the name that the sweep had if it is to have no other. Copies the training program to the

@@ -132,8 +132,9 @@ TEST_F(RunEnvironmentTest, SecretsThatTheSweepHadOrTheGridNamesAreWaitedFor) {
   write("one.toml", "a", "[policy]\nenvironment = [\"HF_*\"]");
   write("two.toml", "b", "[policy]\nenvironment = [\"OPENAI_API_KEY\"]");
   const test::Finished named = tearless({"run", "two.toml"});
-  EXPECT_EQ(named.code, 1);
-  EXPECT_THAT(named.output, HasSubstr("its runs need OPENAI_API_KEY"));
+  EXPECT_EQ(named.code, 2);
+  EXPECT_THAT(named.errors, HasSubstr("two.toml: its runs need OPENAI_API_KEY of [policy] environment"));
+  EXPECT_FALSE(fs::exists(folder_ / "results")) << "nothing was written";
   queue("one.toml");
   with({{"HF_TOKEN", "hush"}}, {"submit", "one.toml"});
   kill_service();
