@@ -144,7 +144,7 @@ TEST_F(InputDataTest, ARunInTheForegroundSaysWhatItsRunsWaitForAndEnds) {
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.output, AllOf(HasSubstr("3 runs: 3 waiting_data"),
                                 HasSubstr(" and 2 more: " + corpus("pair.b").string() + " has the SHA-256 ")));
-  ok({"run", "grid.toml"});
+  ok({"run", "grid.toml", "--engine", test::program("fake-engine").string()});
   EXPECT_THAT(column("SELECT state AS it FROM runs_view ORDER BY state"),
               testing::ElementsAre("done", "done", "done", "waiting_data", "waiting_data", "waiting_data"))
       << "the new bytes are other runs";
