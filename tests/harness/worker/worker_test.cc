@@ -146,7 +146,7 @@ TEST_F(WorkerTest, WhoseTimeIsNearlyOverTakesNothing) {
 }
 
 TEST_F(WorkerTest, EndsWithCheckpointsByEachSignalThatASchedulerOrATerminalSends) {
-  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGINT}) {
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2}) {
     write_slow_grid(80);
     ok({"submit", "grid.toml", "--executor", "workers"});
     test::Background worker(worker_command());
