@@ -182,7 +182,7 @@ TEST_F(WorkerTest, RunsWaitForAWorkerThatHasTheirSecrets) {
   submit.environment["HF_TOKEN"] = "hush";
   EXPECT_EQ(test::run(submit).code, 0);
   EXPECT_THAT(ok({"status"}).output, HasSubstr("no worker is there; start one: HF_TOKEN=… tearless worker"));
-  test::Background without(worker_command("3"));
+  test::Background without(worker_command("8"));
   EXPECT_TRUE(test::eventually(
       [&] { return ok({"status"}).output.find("no worker has HF_TOKEN; start one:") != std::string::npos; }));
   EXPECT_EQ(without.wait().code, 0);
@@ -320,7 +320,7 @@ TEST_F(SilentWorkerTest, ASilentWorkersRunsAreSaidToBeSilentAndAServiceThatStops
   EXPECT_THAT(status, Not(HasSubstr(" left")));
   ok({"stop", "--now"});
   std::future<test::Finished> submits = begin({"submit", "grid.toml"});
-  ::usleep(1'500'000);
+  ::usleep(4'000'000);
   EXPECT_FALSE(service_->has_ended());
   test::write_text(folder_ / "clock", "210");  // a grace time of 30 s is over
   EXPECT_TRUE(test::eventually([&] { return service_->has_ended(); }));
