@@ -70,9 +70,8 @@ struct Treebank {
 /// checksums of `data`, or computes them if they are not known. The last few results are cached in the process by
 /// checksums and settings; `say` receives messages only when files are read. Throws UserError as read_trees(), for a
 /// set without tags or with others than those that tell its punctuation, for a training set without a projective tree,
-/// if the arcs from its roots have several labels or one that
-/// other arcs have too (unless all arcs have the same), and if min_count leaves no word; DataError for files that are
-/// missing or not those of the checksums. Thread-safe.
+/// if the arcs from its roots have several labels or one that other arcs have too (unless all arcs have the same), and
+/// if min_count leaves no word; DataError for files that are missing or not those of the checksums. Thread-safe.
 std::shared_ptr<const Treebank> read_treebank(TreebankOptions data, const Say& say);
 
 /// Whether a tag is that of punctuation in the Penn Treebank: `` '' . , : (CoreNLP, ParsingSystem.getPunctuationTags),

@@ -78,8 +78,7 @@ struct ScheduleOptions {
   int64_t warmup_updates = 8000;  // updates of linear warm-up
   double lr = 3e-4;               // learning rate of kinds with Height::kLr
   // Highest learning rate, for every kind; replaces `scale` and `lr`, a default of it only where that one is not
-  // written. peak_lr = scale · d^-½ · w^-½ gives the learning
-  // rates of `scale`, under another id.
+  // written. peak_lr = scale · d^-½ · w^-½ gives the learning rates of `scale`, under another id.
   std::optional<double> peak_lr;
   double decay_factor = 0.8;   // multiplies the learning rate on a plateau
   int64_t decay_patience = 3;  // evaluations that decay_rule looks back on

@@ -32,6 +32,20 @@ std::string what_it_is(const Store& store, const std::string& id) {
   return fmt::format("is {}{}", name_of(run->state), run->reason.empty() ? "" : ": " + run->reason);
 }
 
+// Of the secrets that these runs need those that this process has.
+Variables secrets_for(const Store& store, const Selection& chosen) {
+  std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
+  for (const std::string& run : chosen.runs) {
+    for (const std::string& sweep : store.sweeps_of(run)) sweeps.insert(sweep);
+  }
+  Variables secrets;
+  for (const std::string& sweep : sweeps) {
+    const SweepPolicy policy = store.sweep(sweep)->policy;
+    if (policy.environment) secrets.merge(secrets_in(own_variables(), *policy.environment));
+  }
+  return secrets;
+}
+
 int ask(const std::string& name, const std::vector<std::string>& words, ServiceFlags service, const Globals& globals) {
   const std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
@@ -39,14 +53,7 @@ int ask(const std::string& name, const std::vector<std::string>& words, ServiceF
   const bool nothing = chosen.is_empty();
   if (!nothing) {
     Request asked{.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs};
-    std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
-    for (const std::string& run : chosen.runs) {
-      for (const std::string& sweep : store->sweeps_of(run)) sweeps.insert(sweep);
-    }
-    for (const std::string& sweep : sweeps) {
-      const SweepPolicy policy = store->sweep(sweep)->policy;
-      if (policy.environment) asked.secrets.merge(secrets_in(own_variables(), *policy.environment));
-    }
+    if (name == "resume" || name == "retry") asked.secrets = secrets_for(*store, chosen);
     const Workspace workspace(globals.workspace);
     ServiceStart start;
     if (service.are_typed()) {

@@ -295,7 +295,7 @@ std::vector<Submission> prepare_submissions(const std::vector<std::string>& file
       notice(fmt::format("{}: {}, as it was typed for its last sweep{}", grid.string(), taken,
                          flags.executor.name.empty() && !options.executor.empty() ? " (--executor none ends it)" : ""));
     }
-    if (flags.priority) options.priority.reset();
+    if (flags.priority) options.priority.reset();  // the request has it
     Sweep& sweep = submissions.emplace_back(prepare_submission(grid, engine, options)).sweep;
     keep_secrets_before(workspace, sweep);
     if (!is_served) require_secrets(grid, sweep.policy);

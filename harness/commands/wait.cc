@@ -76,7 +76,10 @@ std::string sentence_of(const Left& left, const Selection& chosen, const Workspa
 int wait(const std::vector<std::string>& words, ServiceFlags service, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const Selection chosen = select_or_last(*require_store(globals), words);
-  if (service.are_typed()) service.keep_in(workspace);
+  if (service.are_typed()) {
+    service.keep_in(workspace);
+    if (const auto working = facts_of_service(workspace)) notice_if_without_effect(service, *working, globals);
+  }
   double said = steady_seconds();
   while (true) {
     const auto began = std::chrono::steady_clock::now();

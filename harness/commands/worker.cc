@@ -56,7 +56,7 @@ int train(const Options& options, const Globals& globals) {
     fail("there is no workspace {} on this machine; name one with --workspace", workspace.root().string());
   }
   const std::optional<double> until = options.until.empty() ? std::nullopt : std::optional(seconds_in(options.until));
-  if (until && *until < kMinSeconds) {
+  if (until && *until < kMinWorkerSeconds) {
     fail("--until {} leaves no time to train: a worker ends a minute and the grace time of its runs before",
          options.until);
   }

@@ -416,7 +416,7 @@ std::set<std::string> WorkerLauncher::needed_soon() const {
   std::set<std::string> busy, needed;
   for (const auto& [id, attempt] : attempts_) busy.insert(attempt.worker);
   for (const auto& [id, attempt] : attempts_) {
-    if (standing_of(id).phase != Phase::kSilent) continue;
+    if (!is_silent(attempt)) continue;
     for (const WorkerFacts* worker : workers_.alive()) {
       const bool is_free = !busy.contains(worker->name) && !needed.contains(worker->name);
       if (!is_free || !fits(*worker, attempt.needs, memory_above(attempt.needs))) continue;
@@ -457,6 +457,10 @@ std::string WorkerLauncher::where(const std::string& id) const {
   return fmt::format("on worker {}{}", attempt.worker, silence.empty() ? "" : "; " + silence);
 }
 
+bool WorkerLauncher::is_silent(const Attempt& attempt) const {
+  return !attempt.worker.empty() && !attempt.report && workers_.is_silent(attempt.worker);
+}
+
 Launcher::Standing WorkerLauncher::standing_of(const std::string& id) const {
   const Attempt& attempt = attempts_.at(id);
   if (attempt.worker.empty()) {
@@ -464,7 +468,7 @@ Launcher::Standing WorkerLauncher::standing_of(const std::string& id) const {
             .waits_for = takers_of(attempt.needs) == 0 ? why_nobody(attempt.needs) : "",
             .executor = attempt.needs.executor};
   }
-  if (attempt.report || !workers_.is_silent(attempt.worker)) return {.executor = attempt.needs.executor};
+  if (!is_silent(attempt)) return {.executor = attempt.needs.executor};
   const double silent = now_() - workers_.last_sign_of(attempt.worker).value_or(attempt.claimed_at);
   return {.phase = Phase::kSilent,
           .waits_for = fmt::format("its worker {} is silent for {}; the run is granted again after {}", attempt.worker,

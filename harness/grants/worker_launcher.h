@@ -88,6 +88,8 @@ class WorkerLauncher : public Launcher {
   /// too.
   std::set<std::string> lacked_secrets(const Needs& needs) const;
   bool is_open(const Attempt& attempt) const { return attempt.worker.empty() && !attempt.taken_back; }
+  /// True if its worker has not reported its end and gives no sign of life.
+  bool is_silent(const Attempt& attempt) const;
   /// True if a worker that is alive may claim it.
   bool has_taker(const Attempt& attempt) const;
   void note_blame();
@@ -102,6 +104,7 @@ class WorkerLauncher : public Launcher {
   /// What on_end is to be told of an attempt that is over now; nullopt if it is not.
   std::optional<End> end_of(const std::string& id, Attempt& attempt);
   static std::string unseen_file_of(const Attempt& attempt);
+  /// Why what the attempt has left is not taken, a sentence (trust.h); or "".
   std::string distrusted(const Attempt& attempt) const;
   /// Ends a grant that has left no result.
   End end_without_result(const std::string& id, Attempt& attempt, double ended_at);

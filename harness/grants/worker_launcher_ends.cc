@@ -41,7 +41,7 @@ std::string WorkerLauncher::unseen_file_of(const Attempt& attempt) {
   return result ? unseen_file(work_of(attempt.run, attempt.number), *result) : "";
 }
 
-// Of what the attempt has left. Its worker says in its file, which must be as sound, whether it looked.
+// A worker with --shared says so in its own file. Then that file alone is looked at: it must be the user's.
 std::string WorkerLauncher::distrusted(const Attempt& attempt) const {
   const WorkerFacts* const worker = workers_.facts_of(attempt.worker);
   const bool is_shared = worker && worker->is_shared;

@@ -192,8 +192,8 @@ void refuse_swallowed_keys(const toml::table& root, const TableReader& reader) {
   }
 }
 
-/// Gives the labels that `word` means in another spelling of their number, of one axis ("lr=1e-3") or of any, the name
-/// that it has in `names`, if these have none for them. False if it means none.
+/// Gives the name that `names` have for `word` to the labels that it spells otherwise ("1e-3", or "lr=1e-3" of one
+/// axis, for 0.001) and that `names` do not have themselves. False if it spells none.
 bool name_labels(const std::string& word, const Names& names, Grid& grid) {
   bool is_label = false;
   for (const Axis& axis : grid.axes) {

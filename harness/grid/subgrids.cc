@@ -27,8 +27,7 @@ void load_subgrids(const std::vector<const toml::table*>& tables, Grid& grid) {
       if (!reader.has(of_all)) continue;
       fail(
           "{}: {} is of the whole grid: a sub-grid that needs its own is a grid file of its own; what it alone varies "
-          "is "
-          "an axis below it, or one with when = {{ subgrid = {} }}",
+          "is an axis below it, or one with when = {{ subgrid = {} }}",
           reader.location(of_all), of_all, toml_value(*label));
     }
     reader.refuse_leftovers();

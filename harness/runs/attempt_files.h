@@ -87,8 +87,8 @@ nlohmann::json checksums_for_exit(const RunDirectory& run, int64_t attempt);
 /// The first of them that is not what exit.json says of it, "attempts/1/measured.json"; "" if none is, as where there
 /// is no exit.json, or one of an older version.
 std::string changed_attempt_file(const RunDirectory& run, int64_t attempt);
-/// "attempts/1/start.json" or "attempts/1/exit.json", if the attempt has files that were written after start.json, or
-/// at its end, and lacks that; else "". A supervisor that was killed writes no exit.json, either.
+/// "attempts/1/start.json" or "attempts/1/exit.json" if that is gone, else "". The attempt that left the result (DONE)
+/// had both. Another had what its other files follow: a supervisor that was killed writes no exit.json.
 std::string missing_attempt_record(const RunDirectory& run, int64_t attempt);
 
 /// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome`, `reason` (see verdict.h) and `lost`

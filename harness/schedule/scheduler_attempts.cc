@@ -105,8 +105,8 @@ void Scheduler::launch(const std::string& id) {
   if (const std::string fault = program_check_.fault_of(workspace_, program.path); !fault.empty()) {
     return pause_sweeps_of(job, fault);
   }
-  if (const std::string missing = missing_secrets(environment, program.secrets);
-      !missing.empty() && job.needs().executor.empty()) {  // a worker has its own
+  const bool is_worker = !job.needs().executor.empty();  // which has its own
+  if (const std::string missing = is_worker ? "" : missing_secrets(environment, program.secrets); !missing.empty()) {
     return pause(
         record.id,
         fmt::format("its runs need {}, which the service has not, and whose values are in no file; set them, "

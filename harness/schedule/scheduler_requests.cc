@@ -205,6 +205,7 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
 }
 
 void Scheduler::drop(const std::string& id) {
+  secrets_.erase(id);
   const auto sweep = jobs_.sweeps().find(id);
   if (sweep == jobs_.sweeps().end()) return;
   for (const std::string& job : std::set<std::string>(sweep->second.jobs)) detach_job(sweep->second, job);

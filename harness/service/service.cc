@@ -202,6 +202,13 @@ void Service::end(bool now, bool is_stop) {
   if (is_stop && scheduler_.is_busy()) note_stop(workspace_);
 }
 
+void Service::keep_secrets(const Request& request) {
+  for (const std::string& sweep : request.sweeps) scheduler_.keep_secrets(sweep, request.secrets);
+  for (const std::string& run : request.runs) {
+    for (const std::string& sweep : store_.sweeps_of(run)) scheduler_.keep_secrets(sweep, request.secrets);
+  }
+}
+
 json Service::answer(const Request& request) {
   const RequestKind& kind = *find_request_kind(request.name);
   try {
@@ -211,10 +218,7 @@ json Service::answer(const Request& request) {
     if (is_anothers_) fail("{} was taken over by another service", workspace_.root().string());
     store_.require_there();
     if (asked_to_end_ && kind.target != RequestTarget::kNothing) fail("the service is ending; try again");
-    for (const std::string& sweep : request.sweeps) scheduler_.keep_secrets(sweep, request.secrets);
-    for (const std::string& run : request.runs) {
-      for (const std::string& sweep : store_.sweeps_of(run)) scheduler_.keep_secrets(sweep, request.secrets);
-    }
+    if (!request.secrets.empty()) keep_secrets(request);
     json answer = kind.carry_out(*this, request);
     if (kind.target == RequestTarget::kNothing) return answer;
     scheduler_.let_start(true);

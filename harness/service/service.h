@@ -95,6 +95,7 @@ class Service {
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
+  void keep_secrets(const Request& request);
   std::vector<std::string> others_of(const Sweep& sweep) const;
 
   Store& store_;

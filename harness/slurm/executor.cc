@@ -139,7 +139,7 @@ Executor read_section(const std::string& name, const toml::table& table, const s
            reader.location("time"), executor.time);
     }
     if (*executor.seconds == 0) executor.seconds.reset();
-    if (executor.seconds.value_or(kMinSeconds) < kMinSeconds) {
+    if (executor.seconds.value_or(kMinWorkerSeconds) < kMinWorkerSeconds) {
       fail("{}: time = \"{}\" leaves no time to train: a worker ends a minute and the grace time of its runs before",
            reader.location("time"), executor.time);
     }

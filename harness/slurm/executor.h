@@ -39,7 +39,7 @@ namespace tearless::harness {
 std::optional<double> seconds_of_limit(std::string_view text);
 
 /// A worker with less time takes nothing: it ends a minute and the grace time of its runs (30 s if not said) before.
-inline constexpr double kMinSeconds = 91;
+inline constexpr double kMinWorkerSeconds = 91;
 
 struct Executor {
   enum class Kind { kWorkers, kSlurm };

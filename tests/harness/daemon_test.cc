@@ -211,6 +211,8 @@ TEST_F(DaemonTest, LimitsThatWereTypedAreKeptForLaterServicesUntilOthersAreTyped
   EXPECT_THAT(of({"resume", "last", "--runs-per-gpu", "3"}),
               AllOf(HasSubstr(" with --runs-per-gpu 3."), Not(HasSubstr("--jobs"))));
   EXPECT_THAT(of({"submit", "grid.toml", "--pin"}), HasSubstr(" with --pin."));
+  EXPECT_THAT(tearless({"wait", "--pin"}).errors, Not(HasSubstr("have no effect here")));
+  EXPECT_THAT(tearless({"wait", "--jobs", "1"}).errors, HasSubstr("have no effect here"));
   const test::Finished both = tearless({"submit", "grid.toml", "--jobs", "1", "--pin"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.errors, AllOf(HasSubstr("--pin"), HasSubstr("--jobs")));

@@ -188,8 +188,8 @@ TEST_F(ParserRuns, HaveLabelsOfDevAndTestThatTrainingLacksAsWrong) {
   for (const std::string label : {"nsubj", "det"}) {
     for (const bool root_is_most_frequent : {false, true}) {
       SCOPED_TRACE(label + (root_is_most_frequent ? ", the root's label is the most frequent one" : ""));
-      const std::string yes = root_is_most_frequent ? "1\tYes\t_\tINTJ\tUH\t_\t0\troot\t_\t_\n\n" : "";
-      test::write_text(file("train"), train + yes);
+      const std::string hello = root_is_most_frequent ? "1\tHello\t_\tINTJ\tUH\t_\t0\troot\t_\t_\n\n" : "";
+      test::write_text(file("train"), train + hello);
       test::write_text(file("dev"), relabelled(dev, label, "new"));
       test::write_text(file("test"), relabelled(test, label, "new"));
       const Ended ended = trained(kLearning);

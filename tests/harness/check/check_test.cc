@@ -408,11 +408,12 @@ TEST_F(Checks, ACellExactlyAtItsToleranceIsInside) {
       const auto scored = [value = sign * measured](const Coordinates&, Row& row) {
         row.result.scores["bleu"] = value;
       };
-      const GridChecks checks = check(
-          fmt::format("[[table.published]]\nsource = \"s\"\ntolerance = {}\nvalues = [[{}]]\n", tolerance,
-                      sign * published),
-          scored, "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\"]\ntask = [\"p\"]\ndepth = [1]\n"
-                  "[table]\nrows = \"norm\"\nscores = \"bleu\"\n");
+      const GridChecks checks =
+          check(fmt::format("[[table.published]]\nsource = \"s\"\ntolerance = {}\nvalues = [[{}]]\n", tolerance,
+                            sign * published),
+                scored,
+                "title = \"T\"\nseeds = 5\n[axis]\nnorm = [\"a\"]\ntask = [\"p\"]\ndepth = [1]\n"
+                "[table]\nrows = \"norm\"\nscores = \"bleu\"\n");
       EXPECT_EQ(counts_of({checks}).cells, is_inside ? (VerdictCounts{1, 0, 0, 0, 0}) : (VerdictCounts{0, 1, 0, 0, 0}))
           << sign * measured << " beside " << sign * published << ", tolerance " << tolerance;
     }

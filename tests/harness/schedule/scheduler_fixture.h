@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,7 +50,10 @@ inline Ids ids(const std::vector<int>& numbers) {
 class FakeLauncher : public Launcher {
  public:
   std::optional<Refusal> refusal_of(const Needs& needs) const override {
-    if (needs.device == "cuda") return Refusal{.why = "no GPU", .for_good = true};
+    if (needs.device == "cuda") {
+      if (when_refusing) when_refusing();
+      return Refusal{.why = "no GPU", .for_good = true};
+    }
     int taken = 0;
     for (const auto& [id, held] : alive) taken += held.alone ? kSlots : held.threads;
     const int wanted = needs.alone ? kSlots : std::min(needs.threads, kSlots);
@@ -81,6 +85,7 @@ class FakeLauncher : public Launcher {
   bool refuse = false;
   bool die_at_once = false;
   std::string device = "cpu";  // of the next attempts
+  std::function<void()> when_refusing;
   std::map<std::string, Needs> alive;
   std::set<std::string> survivors;
   std::map<std::string, Stop> stopped;

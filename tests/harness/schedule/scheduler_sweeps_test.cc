@@ -416,5 +416,18 @@ TEST_F(RestartTest, FinishesAHold) {
   EXPECT_EQ(states(2), (std::vector{RunState::kHeld, RunState::kQueued}));
 }
 
+TEST_F(SchedulerSweepsTest, AContradictionInOneSweepPausesThatSweepAndTheOthersAreTrained) {
+  submit("s", {job(0, "cuda")});
+  submit("t", {job(1)});
+  launcher_.when_refusing = [this] {
+    if (state(0) == RunState::kQueued) store_->move(id_of(0), RunState::kQueued, RunState::kCancelled);
+  };
+  begin_with_active();
+  EXPECT_THAT(paused(), testing::HasSubstr("this is a bug in tearless"));
+  EXPECT_THAT(paused(), testing::HasSubstr("tearless rebuild"));
+  EXPECT_EQ(scheduler_->paused("t"), "");
+  EXPECT_EQ(launcher_.starts, ids({1}));
+}
+
 }  // namespace
 }  // namespace tearless::harness::scheduler_test
