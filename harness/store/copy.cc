@@ -143,7 +143,14 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
   }
   for (const std::string& id : folders_in(workspace.runs())) {
     if (!options.sweeps.empty() && !wanted.contains(id)) continue;
-    copy_run(workspace.run(id), to / "runs" / id, options) ? void(++report.runs) : report.in_work.push_back(id);
+    const RunDirectory copy(to / "runs" / id);
+    if (!copy_run(workspace.run(id), copy.root(), options)) {
+      report.in_work.push_back(id);
+      continue;
+    }
+    ++report.runs;
+    const std::string settings = options.results_only ? read_if_there(copy.settings()).value_or("") : "";
+    if (without_folders(settings) != settings) report.with_paths.push_back(fmt::format("runs/{}/run.toml", id));
   }
   return report;
 }

@@ -134,8 +134,9 @@ std::string without_folders(std::string_view text) {
   std::string shorter;
   for (size_t at = 0; at < text.size();) {
     const char before = at == 0 ? ' ' : text[at - 1];
-    const bool begins =
-        text[at] == '/' && kBefore.find(before) != std::string_view::npos && !text.substr(at).starts_with("//");
+    const bool is_of_url = text.substr(at).starts_with("//");
+    const bool begins = text[at] == '/' && ((kBefore.find(before) != std::string_view::npos && !is_of_url) ||
+                                            text.substr(0, at).ends_with("file://"));
     const bool is_quoted = begins && (before == '"' || before == '\'');
     const size_t end =
         !begins     ? at + 1

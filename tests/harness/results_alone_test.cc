@@ -109,7 +109,7 @@ TEST_F(ResultsAlone, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
   for (const RunDirectory& failed : runs()) {
     if (fs::exists(failed.done())) continue;
     test::write_text(failed.attempt(1) / "log.txt",
-                     "in /somebody/main.py\nno file '/somebody/my data/train' for "
+                     "in /somebody/main.py\nno file '/somebody/my data/train', file:///somebody/dev, for "
                      "a-branch-of-mine on " +
                          host + ": PYTHONPATH=/somebody/python\n");
     nlohmann::json start = read_sealed(failed.attempt(1) / "start.json").value();
@@ -142,7 +142,7 @@ TEST_F(ResultsAlone, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
     }
   }
   EXPECT_THAT(all, AllOf(HasSubstr("\"BRANCH_NAME\": null"), HasSubstr("\"PYTHONPATH\": null")));
-  EXPECT_THAT(all, HasSubstr("no file 'train' for $BRANCH_NAME on (a machine): PYTHONPATH=$PYTHONPATH\n"));
+  EXPECT_THAT(all, HasSubstr("no file 'train', file://dev, for $BRANCH_NAME on (a machine): PYTHONPATH=$PYTHONPATH\n"));
   for (const char* copy : {"alone", "all.tar.gz"}) {
     EXPECT_THAT(shown(copy, {"verify"}), HasSubstr("no differences"));
     EXPECT_EQ(shown(copy, {"table", "named.toml"}), shown("results", {"table", "named.toml"}));
@@ -166,6 +166,9 @@ TEST_F(ResultsAlone, SayWhereAPathStaysThatIdsAreMadeOf) {
       ok({"copy", "mine.tar.gz", "mine.toml"}).output,
       testing::ContainsRegex("Absolute paths stay as they were written, .* in sweeps/mine-[0-9a-f]{8}/grid.toml"));
   EXPECT_THAT(ok({"copy", "other.tar.gz", "grid.toml"}).output, Not(HasSubstr("Absolute paths")));
+  ok({"run", "grid.toml", "--set", "fake.note=/somebody/note"});
+  EXPECT_THAT(ok({"copy", "noted.tar.gz", "last"}).output,
+              testing::ContainsRegex("Absolute paths stay .* runs/[0-9a-f]{16}/run.toml"));
 }
 
 // Of a workspace and of an archive; as a file that was edited, one that is gone, and one of another run.
