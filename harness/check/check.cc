@@ -177,7 +177,7 @@ class CellFinder {
     };
     const auto row = at(table_.row_axes, rows_), column = at(table_.column_axes, columns);
     if (row == rows_.end() || column == columns.end()) return {.labels = labels};
-    return {labels, &table_.rows[row->second].cells[column->second], &table_.columns[column->second]};
+    return {labels, &table_.rows[row->second].cells[column->second].cell, &table_.columns[column->second]};
   }
 
   const ClaimSpec& claim_;
@@ -190,9 +190,6 @@ class CellFinder {
 };
 
 using Found = CellFinder::Found;
-
-/// Runs of which nobody can say whether the method would have failed, and with which score it would not.
-int without_result(const Cell& cell) { return cell.missing() + cell.failed + cell.scoreless; }
 
 /// Of a claim about curves, those of the cell's runs, by seed.
 std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, const ResultSet& results) {
@@ -231,11 +228,11 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
   sample.values = cell.values;
   sample.runs = static_cast<size_t>(cell.expected);
   sample.failed = static_cast<size_t>(cell.failures());
-  sample.missing = static_cast<size_t>(without_result(cell));
+  sample.missing = static_cast<size_t>(cell.undecided());
   if (claim.curve.empty()) return sample;
   sample.curves = curves_of(cell, claim, results);
   sample.values.clear();
-  sample.failed = static_cast<size_t>(cell.diverged);
+  sample.failed = static_cast<size_t>(cell.diverged());
   sample.missing = sample.runs - std::min(sample.runs, sample.failed + sample.curves.size());
   return sample;
 }
@@ -326,8 +323,8 @@ std::string limit_text(const ClaimSpec& claim, const std::string& score) {
 std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
   std::string meaning(kind.meaning);
   if (kind.form != ClaimKind::Form::kShare) return meaning;
-  meaning += table.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
-  if (table.fail_below) meaning += fmt::format(" or below {}", *table.fail_below);
+  meaning += table.rules.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
+  if (table.rules.fail_below) meaning += fmt::format(" or below {}", *table.rules.fail_below);
   return meaning;
 }
 
@@ -367,6 +364,9 @@ void check_claim(const Grid& grid, size_t index, const Table& table, const Resul
                                   {.limits = claim.limits,
                                    .is_paired = check.is_paired,
                                    .highest_is_best = is_highest_best(cells, claim, view.title)});
+      for (const Found& one : cells) {
+        if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
+      }
       check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
     }
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;
@@ -389,8 +389,10 @@ Finding finding_of(const Cell& cell, const PublishedNumber& published) {
   const int failures = cell.failures();
   if (cell.expected == 0) {
     finding.reason = "the grid has no run there";
-  } else if (without_result(cell) > 0) {
-    finding.reason = fmt::format("{}/{} missing", without_result(cell), cell.expected);
+  } else if (!cell.chosen.reason.empty()) {
+    finding.reason = cell.chosen.reason;
+  } else if (cell.undecided() > 0) {
+    finding.reason = fmt::format("{}/{} missing", cell.undecided(), cell.expected);
   } else if (failures > 0) {
     finding.verdict = failures < cell.expected ? ClaimVerdict::kCannotTell : ClaimVerdict::kContradicted;
     finding.reason = fmt::format("{}/{} failed", failures, cell.expected);
@@ -406,12 +408,12 @@ Finding finding_of(const Cell& cell, const PublishedNumber& published) {
 void check_cell(const Table& table, const Table::Row& row, size_t index, const Check& blank,
                 std::vector<Check>& checks) {
   const Table::Column& column = table.columns[index];
-  Cell cell = row.cells[index];
+  TableCell cell = row.cells[index];
   for (PublishedNumber one : std::exchange(cell.published, {})) {
     if (!one.tolerance || !one.value.is_number()) continue;
     Check& check = checks.emplace_back(blank);
     check.source = std::exchange(one.source, "");
-    check.finding = finding_of(cell, one);
+    check.finding = finding_of(cell.cell, one);
     cell.published = {one};  // alone, with the difference from it
     check.measured = measured_text(table, column, cell);
     check.published = published_text(table, column, cell);

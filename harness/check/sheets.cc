@@ -10,7 +10,7 @@
 namespace tearless::harness {
 namespace {
 
-using Cells = std::vector<HeaderCell>;
+using HeaderCells = std::vector<HeaderCell>;
 
 std::vector<std::string> axes_of(const Place& place) {
   std::vector<std::string> axes;
@@ -118,7 +118,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   std::ranges::stable_sort(places, {}, &std::pair<size_t, Place>::first);
   for (size_t axis = 0; axis < std::max<size_t>(axes.size(), 1); ++axis) {
     const bool is_last = axis + 1 >= axes.size();
-    Cells line = {{Name{is_last ? "Claim" : ""}}};
+    HeaderCells line = {{Name{is_last ? "Claim" : ""}}};
     for (const auto& [rank, place] : places) {
       line.push_back({axes.empty() ? Name{"Verdict"} : name_of(grid.names, place[axis].first, place[axis].second)});
     }
@@ -146,7 +146,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
 /// A sheet of plain texts.
 Sheet sheet_of(std::string title, const std::vector<std::string>& header) {
   Sheet sheet{.title = std::move(title), .label_columns = 1};
-  Cells line;
+  HeaderCells line;
   for (const std::string& text : header) line.push_back({Name{text}});
   sheet.header.push_back({HeaderLine::Kind::kLabels, line});
   return sheet;

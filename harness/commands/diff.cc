@@ -24,6 +24,7 @@ using nlohmann::json;
 struct DiffOptions {
   std::string left;
   std::string right;
+  std::vector<std::string> where;
 };
 
 struct Side {
@@ -76,23 +77,9 @@ std::string difference_text(const Side& left, const Side& right, const std::stri
   return fmt::format("{:+.4g}", right.scores().at(key) - left.scores().at(key));
 }
 
-void print_lines(std::vector<std::array<std::string, 4>> lines) {
-  for (auto& line : lines) std::transform(line.begin(), line.end(), line.begin(), printable);
-  std::array<size_t, 4> widths{};
-  for (const auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
-  }
-  for (const auto& line : lines) {
-    std::string text;
-    for (size_t i = 0; i < line.size(); ++i) text += fmt::format("{:<{}}   ", line[i], widths[i]);
-    text.erase(text.find_last_not_of(' ') + 1);
-    print("{}\n", text);
-  }
-}
-
 void print_diff(const Side& left, const Side& right) {
-  std::vector<std::array<std::string, 4>> lines = {{"", left.id(), right.id(), ""},
-                                                   {"state", left.state(), right.state(), ""}};
+  std::vector<std::vector<std::string>> lines = {{"", left.id(), right.id(), ""},
+                                                 {"state", left.state(), right.state(), ""}};
   for (const std::string& key : differing(left.settings, right.settings)) {
     lines.push_back({key, setting_text(left, key), setting_text(right, key), ""});
   }
@@ -101,7 +88,7 @@ void print_diff(const Side& left, const Side& right) {
   for (const std::string& key : differing(left.scores(), right.scores())) {
     lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
   }
-  print_lines(std::move(lines));
+  print_columns(std::move(lines));
 }
 
 json diff_json(const Side& left, const Side& right) {
@@ -132,7 +119,8 @@ int diff(const DiffOptions& options, const Globals& globals) {
   std::unique_ptr<const Store> store = require_store(globals);
   const std::optional<std::string> before = sweep_meant(*store, options.left),
                                    after = sweep_meant(*store, options.right);
-  if (before && after) return diff_sweeps(std::move(store), *before, *after, globals);
+  if (before && after) return diff_sweeps(std::move(store), *before, *after, options.where, globals);
+  if (!options.where.empty()) fail("--where is of two sweeps, and {} and {} are runs", options.left, options.right);
   store.reset();
   const Side left = side_of(globals, options.left), right = side_of(globals, options.right);
   if (globals.json) {
@@ -151,6 +139,10 @@ Action command_diff(CLI::App& app, const Globals& globals) {
                  "a run: its id or the beginning of it, its place, or another word that means one run; or a sweep")
       ->required();
   app.add_option("right", options->right, "the run, or the sweep, to compare it with")->required();
+  app.add_option("--where", options->where,
+                 "AXIS=LABEL: only these runs of two sweeps; may be repeated. An axis that only one of the sweeps has "
+                 "needs it")
+      ->take_all();
   return [options, &globals] { return diff(*options, globals); };
 }
 

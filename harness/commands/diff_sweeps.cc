@@ -4,17 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "base/error.h"
 #include "base/print.h"
 #include "base/settings.h"
 #include "base/words.h"
+#include "harness/cells/cells.h"
+#include "harness/grid/expand.h"
 #include "harness/results/result_set.h"
 #include "harness/statistics/stats.h"
+#include "harness/store/sweep_directory.h"
 #include "harness/table/columns.h"
+#include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
@@ -24,46 +30,81 @@ using Values = std::map<std::string, json>;  // of a run's settings
 
 struct ComparedSweep {
   std::string id;
+  Grid grid;
   std::vector<Row> rows;
 };
 
 // How many pairs of runs differ in a setting in one way.
 using Changes = std::map<std::tuple<std::string, std::string, std::string>, int64_t>;  // key, left, right
 
-struct CellChange {
-  Labels labels;
+// A cell that both sweeps have, and a score that some run of each has there.
+struct ComparedCell {
+  Labels labels = {};
   std::string score;
-  std::optional<double> left, right;  // means over the seeds
+  std::array<Cell, 2> cells;  // of the left sweep and of the right one
+  std::vector<int64_t> seeds = {};
+  std::array<std::optional<double>, 2> means = {};  // over these seeds, which have a value on both sides
+
+  bool is_equal() const {
+    return means[0] == means[1] && cells[0].n() == cells[1].n() && cells[0].ends == cells[1].ends;
+  }
 };
 
 struct Differences {
   int64_t pairs = 0, only_left = 0, only_right = 0;  // runs
   Changes settings;
-  std::vector<CellChange> cells;
+  std::vector<ComparedCell> cells;
+  std::vector<std::string> notes;
 };
 
-std::vector<std::string> axes_of(const std::vector<Row>& rows) {
+// --- axes ------------------------------------------------------------------------------------------------------------
+
+const Axis* axis_called(const Grid& grid, const std::string& name) {
+  const auto axis = std::ranges::find(grid.axes, name, &Axis::name);
+  return axis == grid.axes.end() ? nullptr : &*axis;
+}
+
+std::set<std::string> labels_of_rows(const ComparedSweep& sweep, const std::string& axis) {
+  std::set<std::string> labels;
+  for (const Row& row : sweep.rows) labels.insert(label_on(row.run.coordinates, axis));
+  return labels;
+}
+
+// Keeps the rows that `where` admits, of the axes that the sweep has.
+void narrow(ComparedSweep& sweep, const ComparedSweep& other, const std::vector<std::string>& where) {
+  std::vector<std::string> own;
+  for (const std::string& text : where) {
+    const std::string axis = text.substr(0, text.find('='));
+    if (axis == "seed" || axis_called(sweep.grid, axis) || !axis_called(other.grid, axis)) own.push_back(text);
+  }
+  std::erase_if(sweep.rows, [&, only = Only(sweep.grid, own, "--where")](const Row& row) {
+    return !only.admits(row.run.coordinates, row.run.seed);
+  });
+  std::erase_if(sweep.grid.seeds, [&](int64_t seed) {
+    return std::ranges::none_of(sweep.rows, [&](const Row& row) { return row.run.seed == seed; });
+  });
+}
+
+// A mean over the points of an axis that the other sweep lacks would be compared with something else.
+void require_same_axes(const ComparedSweep& sweep, const ComparedSweep& other) {
+  for (const Axis& axis : sweep.grid.axes) {
+    if (axis_called(other.grid, axis.name)) continue;
+    const std::set<std::string> labels = labels_of_rows(sweep, axis.name);
+    if (labels.size() <= 1) continue;
+    fail("sweep {} has the axis {}, which {} has not; compare one of its values, as in --where \"{}={}\"; it has: {}",
+         sweep.id, axis.name, other.id, axis.name, *labels.begin(), fmt::join(labels, ", "));
+  }
+}
+
+std::vector<std::string> common_axes(const ComparedSweep& left, const ComparedSweep& right) {
   std::vector<std::string> axes;
-  for (const Row& row : rows) {
-    for (const auto& [axis, label] : row.run.coordinates) {
-      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
-    }
+  for (const Axis& axis : left.grid.axes) {
+    if (axis_called(right.grid, axis.name)) axes.push_back(axis.name);
   }
   return axes;
 }
 
-std::vector<std::string> common(const std::vector<std::string>& left, const std::vector<std::string>& right) {
-  std::vector<std::string> both;
-  std::ranges::copy_if(left, std::back_inserter(both),
-                       [&](const std::string& one) { return std::ranges::find(right, one) != right.end(); });
-  return both;
-}
-
-Labels labels_on(const Row& row, const std::vector<std::string>& axes) {
-  Labels labels;
-  for (const std::string& axis : axes) labels.emplace_back(axis, label_on(row.run.coordinates, axis));
-  return labels;
-}
+// --- settings --------------------------------------------------------------------------------------------------------
 
 std::string text_of(const Values& values, const std::string& key) {
   const auto value = values.find(key);
@@ -85,24 +126,17 @@ void count_changes(const Row& left, const Row& right, Changes& changes) {
   }
 }
 
-// Cell → score → values over the seeds.
-std::map<Labels, std::map<std::string, std::vector<double>>> cells_of(const std::vector<Row>& rows,
-                                                                      const std::vector<std::string>& axes) {
-  std::map<Labels, std::map<std::string, std::vector<double>>> cells;
-  for (const Row& row : rows) {
-    if (!row.counts(/*count_diverged=*/false)) continue;
-    for (const auto& [score, value] : row.result.scores) cells[labels_on(row, axes)][score].push_back(value);
-  }
-  return cells;
-}
-
-Differences compare(const ComparedSweep& left, const ComparedSweep& right) {
-  Differences found;
-  const std::vector<std::string> axes = common(axes_of(left.rows), axes_of(right.rows));
-  std::multimap<std::pair<Labels, int64_t>, const Row*> others;
-  for (const Row& row : right.rows) others.emplace(std::pair(labels_on(row, axes), row.run.seed), &row);
+void compare_runs(const ComparedSweep& left, const ComparedSweep& right, const std::vector<std::string>& axes,
+                  Differences& found) {
+  const auto key_of = [&](const Row& row) {
+    RowKey key = {row.derivation, std::to_string(row.run.seed)};
+    for (const std::string& axis : axes) key.push_back(label_on(row.run.coordinates, axis));
+    return key;
+  };
+  std::multimap<RowKey, const Row*> others;
+  for (const Row& row : right.rows) others.emplace(key_of(row), &row);
   for (const Row& row : left.rows) {
-    const auto other = others.find({labels_on(row, axes), row.run.seed});
+    const auto other = others.find(key_of(row));
     if (other == others.end()) {
       ++found.only_left;
       continue;
@@ -112,25 +146,174 @@ Differences compare(const ComparedSweep& left, const ComparedSweep& right) {
     others.erase(other);
   }
   found.only_right = std::ssize(others);
+}
 
-  const auto before = cells_of(left.rows, axes), after = cells_of(right.rows, axes);
-  for (const auto& [labels, scores] : before) {
-    const auto cell = after.find(labels);
-    if (cell == after.end()) continue;
-    for (const auto& [score, values] : scores) {
-      const auto others_of = cell->second.find(score);
-      if (others_of == cell->second.end()) continue;
-      CellChange change{labels, score, mean(values), mean(others_of->second)};
-      if (change.left != change.right) found.cells.push_back(std::move(change));
+// --- cells -----------------------------------------------------------------------------------------------------------
+
+// What the cells of both sweeps are made by: the first table of the left one's grid.
+struct Rules {
+  CellRules rules = {};
+  std::optional<Arrangement::Select> select = {};
+  std::vector<std::string> over = {};  // names of the axes of `select`
+  std::string fail_score = {};         // that fail_below is compared with
+};
+
+std::set<std::string> scores_of(const ComparedSweep& sweep) {
+  std::set<std::string> scores;
+  for (const Row& row : sweep.rows) {
+    if (!row.counts(/*count_diverged=*/true)) continue;
+    for (const auto& [score, value] : row.result.scores) scores.insert(score);
+  }
+  return scores;
+}
+
+Rules rules_of(const ComparedSweep& left) {
+  const auto view = std::ranges::find_if(left.grid.views,
+                                         [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
+  if (view == left.grid.views.end()) return {};
+  const TableSpec& table = view->table();
+  Rules rules{.rules = table.rules, .select = table.arrangement.select};
+  if (rules.select) rules.over = names_of_axes(left.grid, rules.select->over);
+  const std::vector<std::string>& scores = table.scores;
+  rules.fail_score =
+      names_matching(scores.empty() ? std::vector<std::string>{"test.*"} : scores, scores_of(left)).front();
+  return rules;
+}
+
+// A cell for each combination of labels of `axes`, chosen by the rules. Of the axes that are left one label is there.
+Arrangement arrangement_of(const ComparedSweep& sweep, const std::vector<std::string>& axes, const Rules& rules) {
+  Arrangement arrangement{.select = rules.select};
+  if (rules.select) arrangement.select->over.clear();
+  for (size_t i = 0; i < sweep.grid.axes.size(); ++i) {
+    const Axis& axis = sweep.grid.axes[i];
+    if (rules.select && std::ranges::find(rules.over, axis.name) != rules.over.end()) {
+      arrangement.select->over.push_back(i);
+    } else if (std::ranges::find(axes, axis.name) == axes.end()) {
+      const std::set<std::string> there = labels_of_rows(sweep, axis.name);
+      for (const AxisPoint& point : axis.points) arrangement.where[i].push_back(there.contains(point.label));
     }
   }
+  for (const std::string& axis : axes)
+    arrangement.rows.push_back(static_cast<size_t>(axis_called(sweep.grid, axis) - sweep.grid.axes.data()));
+  return arrangement;
+}
+
+std::vector<double> values_at(const std::vector<int64_t>& seeds, const Cell& cell) {
+  std::vector<double> values;
+  for (const SeedValue& one : cell.values) {
+    if (std::ranges::find(seeds, one.seed) != seeds.end()) values.push_back(one.value);
+  }
+  return values;
+}
+
+void compare_cells(const ComparedSweep& left, const ComparedSweep& right, std::vector<std::string> axes,
+                   Differences& found) {
+  Rules rules = rules_of(left);
+  // Of an axis to choose on that the other sweep lacks one label is there: nothing is chosen.
+  const auto is_common = [&](const std::string& axis) { return std::ranges::find(axes, axis) != axes.end(); };
+  if (!std::ranges::all_of(rules.over, is_common)) rules.select.reset();
+  if (rules.select)
+    std::erase_if(axes,
+                  [&](const std::string& axis) { return std::ranges::find(rules.over, axis) != rules.over.end(); });
+  const Arrangement of_left = arrangement_of(left, axes, rules), of_right = arrangement_of(right, axes, rules);
+  const Cells before(left.grid, of_left, rules.rules, left.rows), after(right.grid, of_right, rules.rules, right.rows);
+  std::map<std::vector<std::string>, size_t> places;  // of the right sweep
+  for (size_t i = 0; i < after.layout().rows.size(); ++i)
+    places.emplace(labels_at(right.grid, of_right.rows, after.layout().rows[i]), i);
+
+  const std::set<std::string> ours = scores_of(left), theirs = scores_of(right);
+  std::vector<std::string> scores;
+  std::ranges::set_intersection(ours, theirs, std::back_inserter(scores));
+  int64_t compared = 0;
+  for (size_t i = 0; i < before.layout().rows.size(); ++i) {
+    const std::vector<std::string> labels = labels_at(left.grid, of_left.rows, before.layout().rows[i]);
+    const auto place = places.find(labels);
+    if (place == places.end()) continue;
+    for (const std::string& score : scores) {
+      ComparedCell cell{
+          .score = score,
+          .cells = {before.at(i, 0, score, rules.fail_score), after.at(place->second, 0, score, rules.fail_score)}};
+      const bool has_runs = !cell.cells[0].runs.empty() && !cell.cells[1].runs.empty();
+      if (!has_runs || cell.cells[0].n() + cell.cells[1].n() == 0) continue;
+      for (size_t k = 0; k < labels.size(); ++k) cell.labels.emplace_back(axes[k], labels[k]);
+      for (const SeedValue& one : cell.cells[0].values) {
+        const std::vector<SeedValue>& others = cell.cells[1].values;
+        if (std::ranges::find(others, one.seed, &SeedValue::seed) != others.end()) cell.seeds.push_back(one.seed);
+      }
+      for (size_t side = 0; side < 2; ++side) cell.means[side] = mean(values_at(cell.seeds, cell.cells[side]));
+      compared += !cell.seeds.empty();
+      if (!cell.is_equal()) found.cells.push_back(std::move(cell));
+    }
+  }
+  for (const auto& [sweep, own] : {std::pair(&left, &ours), std::pair(&right, &theirs)}) {
+    if (own->empty()) found.notes.push_back(fmt::format("No run of {} has a result: nothing was compared", sweep->id));
+  }
+  if (!found.notes.empty()) return found.cells.clear();
+  constexpr size_t kMaxScores = 8;
+  if (scores.empty()) {
+    found.notes.push_back(fmt::format("No score in common: {} has {}; {} has {}", left.id,
+                                      some_of({ours.begin(), ours.end()}, kMaxScores), right.id,
+                                      some_of({theirs.begin(), theirs.end()}, kMaxScores)));
+  } else if (compared == 0) {
+    found.notes.emplace_back("No cell has a seed with a value in both: nothing was compared");
+  }
+}
+
+Differences compare(const ComparedSweep& left, const ComparedSweep& right) {
+  require_same_axes(left, right);
+  require_same_axes(right, left);
+  Differences found;
+  const std::vector<std::string> axes = common_axes(left, right);
+  compare_runs(left, right, axes, found);
+  compare_cells(left, right, axes, found);
   return found;
 }
 
+// --- what is printed -------------------------------------------------------------------------------------------------
+
 std::string cell_text(const Labels& labels) {
   std::vector<std::string> parts;
-  for (const auto& [axis, label] : labels) parts.push_back(label);
+  for (const auto& [axis, label] : labels) parts.push_back(label.empty() ? axis + "=" : label);
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, " · "));
+}
+
+const char* word_for(Cell::End end) {
+  constexpr const char* kWords[] = {"diverged", "failed", "below", "without the score", "not chosen"};
+  return kWords[static_cast<size_t>(end)];
+}
+
+// The mean over the seeds of both, and of how many seeds the cell has a value, if it is not of all: "27.5 (2/3)".
+std::string side_text(const ComparedCell& compared, size_t side) {
+  const Cell& cell = compared.cells[side];
+  const std::string mean = compared.means[side] ? fmt::format("{:.6g}", *compared.means[side]) : "–";
+  const std::string chosen = cell.chosen.labels.empty() ? "" : " @" + cell.chosen.labels;
+  return mean + (cell.n() == cell.expected ? "" : fmt::format(" ({}/{})", cell.n(), cell.expected)) + chosen;
+}
+
+// "b-5678: 1 failed; 2, 3 diverged", of seeds.
+std::string ends_text(const std::string& sweep, const Cell& cell) {
+  std::map<Cell::End, std::vector<int64_t>> seeds;
+  for (const auto& [seed, end] : cell.ends) seeds[end].push_back(seed);
+  std::vector<std::string> parts;
+  for (const auto& [end, own] : seeds) parts.push_back(fmt::format("{} {}", fmt::join(own, ", "), word_for(end)));
+  return parts.empty() ? "" : fmt::format("{}: {}", sweep, fmt::join(parts, "; "));
+}
+
+void print_cells(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
+  std::vector<std::vector<std::string>> lines = {
+      {"cell", "score", left.id, right.id, "difference", "seeds", "seeds without a value"}};
+  bool has_ends = false;
+  for (const ComparedCell& cell : found.cells) {
+    std::vector<std::string> ends = {ends_text(left.id, cell.cells[0]), ends_text(right.id, cell.cells[1])};
+    std::erase(ends, "");
+    has_ends |= !ends.empty();
+    lines.push_back({cell_text(cell.labels), cell.score, side_text(cell, 0), side_text(cell, 1),
+                     cell.seeds.empty() ? "–" : fmt::format("{:+.4g}", *cell.means[1] - *cell.means[0]),
+                     cell.seeds.empty() ? "none in common" : fmt::format("{}", fmt::join(cell.seeds, ", ")),
+                     fmt::format("{}", fmt::join(ends, "; "))});
+  }
+  for (std::vector<std::string>& line : lines) line.resize(line.size() - !has_ends);
+  print_columns(std::move(lines));
 }
 
 void print_differences(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
@@ -144,14 +327,10 @@ void print_differences(const ComparedSweep& left, const ComparedSweep& right, co
   if (lines.size() == 1) lines.push_back({"settings", "the same", "the same", ""});
   print("\n");
   print_columns(std::move(lines));
-  lines = {{"cell", "score", left.id, right.id, "difference"}};
-  for (const CellChange& cell : found.cells) {
-    lines.push_back({cell_text(cell.labels), cell.score, fmt::format("{:.6g}", *cell.left),
-                     fmt::format("{:.6g}", *cell.right), fmt::format("{:+.4g}", *cell.right - *cell.left)});
-  }
   print("\n");
-  if (found.cells.empty()) return print("No mean of a cell differs.\n");
-  print_columns(std::move(lines));
+  if (!found.cells.empty()) print_cells(left, right, found);
+  if (found.cells.empty() && found.notes.empty()) print("No mean of a cell differs.\n");
+  for (const std::string& note : found.notes) print("{}.\n", note);
 }
 
 json differences_json(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
@@ -160,17 +339,32 @@ json differences_json(const ComparedSweep& left, const ComparedSweep& right, con
     const auto& [key, before, after] = change;
     settings.push_back({{"key", key}, {"values", {before, after}}, {"runs", runs}});
   }
-  for (const CellChange& cell : found.cells) {
-    cells.push_back({{"labels", to_json(cell.labels)}, {"score", cell.score}, {"means", {*cell.left, *cell.right}}});
+  for (const ComparedCell& cell : found.cells) {
+    json n = json::array(), means = json::array(), ends = json::array();
+    for (size_t side = 0; side < 2; ++side) {
+      n.push_back(cell.cells[side].n());
+      means.push_back(cell.means[side] ? json(*cell.means[side]) : json());
+      json& own = ends.emplace_back(json::object());
+      for (const auto& [seed, end] : cell.cells[side].ends) own[std::to_string(seed)] = word_for(end);
+    }
+    cells.push_back({{"labels", to_json(cell.labels)},
+                     {"score", cell.score},
+                     {"means", means},
+                     {"n", n},
+                     {"seeds", cell.seeds},
+                     {"without_value", ends}});
   }
   return {{"sweeps", {left.id, right.id}},
           {"runs", {{"both", found.pairs}, {"only", {found.only_left, found.only_right}}}},
           {"settings", settings},
-          {"cells", cells}};
+          {"cells", cells},
+          {"notes", found.notes}};
 }
 
-ComparedSweep compared_sweep(const Store& store, const std::string& id) {
-  ComparedSweep side{.id = id, .rows = rows_of(store, *store.sweep(id))};
+ComparedSweep compared_sweep(const Store& store, const std::string& id, const Globals& globals) {
+  ComparedSweep side{.id = id, .grid = frozen_grid(Workspace(globals.workspace), id), .rows = {}};
+  side.rows = rows_of(store, *store.sweep(id));
+  set_trained(side.rows);
   read_results(&store, side.rows);
   return side;
 }
@@ -178,8 +372,10 @@ ComparedSweep compared_sweep(const Store& store, const std::string& id) {
 }  // namespace
 
 int diff_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
-                const Globals& globals) {
-  const ComparedSweep before = compared_sweep(*store, left), after = compared_sweep(*store, right);
+                const std::vector<std::string>& where, const Globals& globals) {
+  ComparedSweep before = compared_sweep(*store, left, globals), after = compared_sweep(*store, right, globals);
+  narrow(before, after, where);
+  narrow(after, before, where);
   const Differences found = compare(before, after);
   if (globals.json) {
     print_json(differences_json(before, after, found));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/plan/globals.h"
 #include "harness/store/store.h"
@@ -10,8 +11,9 @@
 namespace tearless::harness {
 
 /// Prints in which settings the runs of two sweeps differ that have the same labels and seed, and in which cells their
-/// scores. Returns the exit code.
+/// scores. `where`: texts "axis=label" (Only), of the axes of either. UserError for an axis that only one of the two
+/// has, unless one label of it is left. Returns the exit code.
 int diff_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
-                const Globals& globals);
+                const std::vector<std::string>& where, const Globals& globals);
 
 }  // namespace tearless::harness

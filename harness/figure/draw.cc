@@ -50,11 +50,7 @@ struct LineKey {
 class Places {
  public:
   Places(const Grid& grid, const FigureSpec& spec) : grid_(grid), spec_(spec) {
-    TableSpec table;
-    table.where = spec.where;
-    table.rows = spec.lines;
-    table.columns = spec.panels;
-    const Layout layout = layout_of(grid, table);
+    const Layout layout = layout_of(grid, {.rows = spec.lines, .columns = spec.panels, .where = spec.where});
     const std::vector<std::optional<size_t>> every_y = all_y(), any_y = {std::nullopt};
     const std::vector<std::optional<int64_t>> every_seed(grid.seeds.begin(), grid.seeds.end()),
         any_seed = {std::nullopt};

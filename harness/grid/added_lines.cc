@@ -196,7 +196,8 @@ std::vector<size_t> load_baselines(const toml::node& node, const Lines& rows, co
 }  // namespace
 
 void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layout, TableSpec& spec) {
-  const Lines rows("row", grid, spec.rows, layout.rows), columns("column", grid, spec.columns, layout.columns);
+  const Lines rows("row", grid, spec.arrangement.rows, layout.rows),
+      columns("column", grid, spec.arrangement.columns, layout.columns);
   if (const toml::node* baseline = reader.any("baseline")) spec.baselines = load_baselines(*baseline, rows, reader);
   const PublishedPlaces places(grid, spec, layout.columns);
   for (const toml::table* table : reader.tables("row")) {

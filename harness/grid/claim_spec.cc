@@ -33,9 +33,9 @@ struct TableLines {
 
   TableLines(const Grid& of, const View& table) : grid(of), view(table) {
     const TableSpec& spec = view.table();
-    const Layout layout = layout_of(grid, spec);
-    rows = lines_of(spec.rows, layout.rows, spec.added_rows);
-    columns = lines_of(spec.columns, layout.columns, spec.added_columns);
+    const Layout layout = layout_of(grid, spec.arrangement);
+    rows = lines_of(spec.arrangement.rows, layout.rows, spec.added_rows);
+    columns = lines_of(spec.arrangement.columns, layout.columns, spec.added_columns);
   }
 
   bool has_axis(const std::string& name) const { return std::ranges::find(axes, name) != axes.end(); }

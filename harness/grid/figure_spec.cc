@@ -234,11 +234,7 @@ void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
   load_x(reader, grid, spec);
   load_y(reader, spec);
   place_axes(reader, grid, spec);
-  TableSpec layout;
-  layout.where = spec.where;
-  layout.rows = spec.lines;
-  layout.columns = spec.panels;
-  if (reader.has("where") && layout_of(grid, layout).rows.empty())
+  if (reader.has("where") && layout_of(grid, {.rows = spec.lines, .where = spec.where}).rows.empty())
     fail("{}: where leaves no run of the grid", reader.location("where"));
   spec.band = static_cast<FigureSpec::Band>(reader.choice("band", {"none", "std", "ci95", "range"}, 1));
   constexpr int kMaxSmooth = 100000, kMaxBins = 1000;

@@ -1,9 +1,11 @@
-// The rows and columns of one table of a grid.
+// The rows and columns of an arrangement of a grid's runs.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "harness/grid/arrangement.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
 
@@ -18,9 +20,14 @@ struct Layout {
   std::vector<Coordinates> rows, columns;
 };
 
-Layout layout_of(const Grid& grid, const TableSpec& table);
+Layout layout_of(const Grid& grid, const Arrangement& arrangement);
 
 /// The coordinates of a combination on the given axes (indices into Grid::axes).
 Coordinates project(const Combination& combination, const std::vector<size_t>& axes);
+
+/// The labels of these points, one for each of the axes.
+std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates);
+
+std::vector<std::string> names_of_axes(const Grid& grid, const std::vector<size_t>& axes);
 
 }  // namespace tearless::harness

@@ -27,9 +27,9 @@ std::vector<std::string> labels_of(const toml::table& table) {
   return labels;
 }
 
-TableSpec::Select load_select(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
+Arrangement::Select load_select(const toml::table& table, const std::string& file, const Grid& grid, TableSpec& spec) {
   TableReader reader(table, "select", file);
-  TableSpec::Select select;
+  Arrangement::Select select;
   select.over = axes_named(reader, "over", grid);
   select.by = reader.text("by").value_or("");
   select.highest = reader.choice("best", {"highest", "lowest"}, 0) == 0;
@@ -60,20 +60,20 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
       stands[axis] = where;
     }
   };
-  mark(spec.rows, "rows");
-  mark(spec.columns, "columns");
-  mark(spec.average, "average");
-  if (spec.select) mark(spec.select->over, "select.over");
+  mark(spec.arrangement.rows, "rows");
+  mark(spec.arrangement.columns, "columns");
+  mark(spec.arrangement.average, "average");
+  if (spec.arrangement.select) mark(spec.arrangement.select->over, "select.over");
 
-  const bool no_rows = spec.rows.empty();
-  const bool no_columns = spec.columns.empty();
+  const bool no_rows = spec.arrangement.rows.empty();
+  const bool no_columns = spec.arrangement.columns.empty();
   const bool is_product = grid.axes.front().name != kSubgridAxis && !grid.sample;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    if (!stands[axis].empty() || leaves_one_point(grid, spec.where, axis)) continue;
-    if (no_rows && (spec.rows.empty() || !no_columns || !is_product)) {
-      spec.rows.push_back(axis);
+    if (!stands[axis].empty() || leaves_one_point(grid, spec.arrangement.where, axis)) continue;
+    if (no_rows && (spec.arrangement.rows.empty() || !no_columns || !is_product)) {
+      spec.arrangement.rows.push_back(axis);
     } else if (no_columns) {
-      spec.columns.push_back(axis);
+      spec.arrangement.columns.push_back(axis);
     } else {
       fail("{}: the axis {} is neither in rows nor in columns", reader.location(), grid.axes[axis].name);
     }
@@ -152,8 +152,8 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
       spec.named.push_back({score, "scores." + name, labels.location(word), std::pair(*spec.scores_axis, index)});
       if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
     }
-    const auto where = spec.where.find(*spec.scores_axis);
-    if (scores.empty() && (where == spec.where.end() || where->second[index]))
+    const auto where = spec.arrangement.where.find(*spec.scores_axis);
+    if (scores.empty() && (where == spec.arrangement.where.end() || where->second[index]))
       fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
   }
   labels.refuse_leftovers();
@@ -181,7 +181,7 @@ void load_factors(const toml::node& node, const TableReader& reader, TableSpec& 
       fail("{}: factor of {}{}, which the table does not show; its scores are {}", reader.location(value), score,
            did_you_mean(score, spec.scores), fmt::join(spec.scores, ", "));
     }
-    spec.factors[score] = *factor;
+    spec.rules.factors[score] = *factor;
   });
 }
 
@@ -251,7 +251,7 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 
 void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
   spec.test = read_significance_test(table, reader.file());
-  if (!spec.average.empty() && spec.test->is_over_sentences()) {
+  if (!spec.arrangement.average.empty() && spec.test->is_over_sentences()) {
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));
   }
@@ -294,8 +294,8 @@ void load_header(const toml::table& table, const std::string& file, const Grid& 
     return std::ranges::all_of(
         *texts, [&](const auto& entry) { return called(axis, entry.first.str()) != grid.axes[axis].points.end(); });
   };
-  const auto axis = std::ranges::find_if(spec.columns, has_all);
-  if (axis == spec.columns.end()) {
+  const auto axis = std::ranges::find_if(spec.arrangement.columns, has_all);
+  if (axis == spec.arrangement.columns.end()) {
     fail("{}: no axis of the columns has all of these labels: {}", reader.location("texts"),
          fmt::join(labels_of(*texts), ", "));
   }
@@ -326,18 +326,15 @@ std::string load_label(TableReader& reader) {
 
 const std::vector<std::string>& TableSpec::scores_of_column(const Grid& grid,
                                                             const std::vector<uint32_t>& column) const {
+  const std::vector<size_t>& columns = arrangement.columns;
   const auto axis = std::ranges::find_if(columns, [&](size_t one) { return one == scores_axis; });
   if (axis == columns.end()) return scores;
   return scores_of_label.at(grid.axes[*axis].points[column[static_cast<size_t>(axis - columns.begin())]].label);
 }
 
-bool TableSpec::admits(const std::vector<uint32_t>& index) const {
-  return std::ranges::all_of(where, [&](const auto& entry) { return entry.second[index[entry.first]]; });
-}
-
 void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   const std::string& file = reader.file();
-  spec.where = read_where(reader, grid);
+  spec.arrangement.where = read_where(reader, grid);
   load_scores(reader, grid, spec);
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   const toml::table* cell = reader.table("cell");
@@ -347,26 +344,27 @@ void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   if (const auto* factors = reader.any("factor")) load_factors(*factors, reader, spec);
   if (const auto* best = reader.any("best")) load_best(*best, reader, spec);
-  spec.fail_below = reader.number("fail_below");
-  spec.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
-  spec.rows = axes_named(reader, "rows", grid);
-  spec.columns = axes_named(reader, "columns", grid);
-  spec.average = axes_named(reader, "average", grid);
-  if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid, spec);
-  if (spec.select && !spec.average.empty())
+  spec.rules.fail_below = reader.number("fail_below");
+  spec.rules.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
+  spec.arrangement.rows = axes_named(reader, "rows", grid);
+  spec.arrangement.columns = axes_named(reader, "columns", grid);
+  spec.arrangement.average = axes_named(reader, "average", grid);
+  if (const auto* select = reader.table("select")) spec.arrangement.select = load_select(*select, file, grid, spec);
+  if (spec.arrangement.select && !spec.arrangement.average.empty())
     fail("{}: a table has either select or average, not both", reader.location("average"));
   place_axes(reader, grid, spec);
-  if (spec.scores_axis && std::ranges::find(spec.columns, *spec.scores_axis) == spec.columns.end())
+  if (spec.scores_axis &&
+      std::ranges::find(spec.arrangement.columns, *spec.scores_axis) == spec.arrangement.columns.end())
     fail("{}: scores.{}: the axis must be one of the columns", reader.location("scores"),
          grid.axes[*spec.scores_axis].name);
 
-  if (spec.scores_axis && spec.fail_below)
+  if (spec.scores_axis && spec.rules.fail_below)
     fail("{}: fail_below is compared with one score, and columns have scores of their own",
          reader.location("fail_below"));
 
   const bool needs_layout = std::ranges::any_of(std::array{"where", "published", "baseline", "row", "column"},
                                                 [&](const char* key) { return reader.has(key); });
-  const Layout layout = needs_layout ? layout_of(grid, spec) : Layout();  // a pass over all combinations
+  const Layout layout = needs_layout ? layout_of(grid, spec.arrangement) : Layout();  // a pass over all combinations
   if (reader.has("where") && layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
   for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
   load_added_lines(reader, grid, layout, spec);

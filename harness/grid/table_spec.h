@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/grid/arrangement.h"
 #include "harness/grid/names.h"
 #include "harness/grid/published.h"
 #include "harness/grid/show.h"
@@ -27,15 +28,6 @@ struct TableSpec {
   static constexpr const char* kSection = "table";
   static constexpr const char* kTitle = "caption";
   static constexpr bool kHasDefaultTitle = true;  // that of the grid
-
-  /// Model selection. Of the runs that differ on the axes `over` only, the table reports the best: the point with the
-  /// best mean of the score `by` over the seeds. `by` is a score on the development set, so the reported test score
-  /// does not take part in the choice.
-  struct Select {
-    std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows, columns or average
-    std::string by;
-    bool highest = true;  // false: the lowest mean is best
-  };
 
   /// A score that the grid file names.
   struct NamedScore {
@@ -71,21 +63,14 @@ struct TableSpec {
   /// In LaTeX.
   enum class Width { kAsNeeded, kColumn, kPage };
 
-  std::vector<size_t> rows;     // indices into Grid::axes, outermost first
-  std::vector<size_t> columns;  // indices, too; each axis is in exactly one of rows, columns, average and select.over,
-                                // or `where` leaves one point of it
-  std::vector<size_t> average;  // indices, too: a cell is the mean over their points, of each seed
-  std::map<size_t, std::vector<bool>> where;  // axis → the points that the table is about; other axes: all
-  std::vector<std::string> scores;            // names, or patterns with `*`; empty: test.*
-  std::optional<size_t> scores_axis;          // of columns, whose labels have scores of their own
+  Arrangement arrangement;  // of the rows, columns and cells
+  CellRules rules;
+  std::vector<std::string> scores;                                  // names, or patterns with `*`; empty: test.*
+  std::optional<size_t> scores_axis;                                // of columns, whose labels have scores of their own
   std::map<std::string, std::vector<std::string>> scores_of_label;  // label of that axis → scores
   std::map<std::string, Show> shows;                                // score or pattern; others: default_show()
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
-  std::map<std::string, double> factors;        // score or pattern → by what the table multiplies it; others: 1
   std::map<std::string, bool> highest_is_best;  // score or pattern; others: it is
-  std::optional<double> fail_below;  // a done run whose first score is lower counts as failed, in every column
-  bool count_diverged = false;       // a diverged run counts with the scores of its best checkpoint, if it has them
-  std::optional<Select> select;
   // Rows of the layout, in its order: each row is compared with the last of them that stands above it, and those above
   // all of them with the first.
   std::vector<size_t> baselines;
@@ -99,7 +84,6 @@ struct TableSpec {
 
   /// The names and patterns of a column of the layout (Coordinates); empty: test.*.
   const std::vector<std::string>& scores_of_column(const Grid& grid, const std::vector<uint32_t>& column) const;
-  bool admits(const std::vector<uint32_t>& index) const;  ///< whether `where` has a combination (Combination::index)
 };
 
 /// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.

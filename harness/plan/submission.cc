@@ -44,7 +44,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
 std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
   const auto view =
       std::ranges::find_if(grid.views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
-  const TableSpec table = view == grid.views.end() ? TableSpec() : std::get<TableSpec>(view->spec);
+  const Arrangement table = view == grid.views.end() ? Arrangement() : view->table().arrangement;
   const std::vector<Coordinates> rows = layout_of(grid, table).rows;
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {

@@ -10,14 +10,17 @@ namespace tearless::harness {
 namespace {
 
 /// How all runs of a cell without a value ended, if they ended alike. "" for other cells.
-std::string common_end(const Cell& cell) {
+std::string common_end(const TableCell& one) {
+  const Cell& cell = one.cell;
   if (cell.n() > 0) return "";
-  if (cell.expected == 0) return cell.excluded ? "left out" : "–";
-  if (cell.scoreless == cell.expected || (cell.is_sum && cell.missing() == 0)) return "–";
-  const auto all = [&](int runs, const char* what) { return fmt::format("{} ({}/{})", what, runs, cell.expected); };
-  if (cell.diverged == cell.expected) return all(cell.diverged, "div.");
-  if (cell.below == cell.expected) return all(cell.below, "fail");
-  if (cell.failed == cell.expected) return all(cell.failed, "failed");
+  if (cell.expected == 0) return cell.is_excluded ? "left out" : "–";
+  if (cell.count(Cell::End::kNotChosen) > 0 && !one.is_sum) return "not chosen";
+  if (cell.count(Cell::End::kScoreless) == cell.expected || (one.is_sum && cell.missing() == 0)) return "–";
+  const auto is_of_all = [&](int runs) { return runs == cell.expected; };
+  const auto all = [&](const char* what) { return fmt::format("{} ({}/{})", what, cell.expected, cell.expected); };
+  if (is_of_all(cell.diverged())) return all("div.");
+  if (is_of_all(cell.count(Cell::End::kBelow))) return all("fail");
+  if (is_of_all(cell.count(Cell::End::kFailed))) return all("failed");
   return "";
 }
 
@@ -32,14 +35,14 @@ std::string count_of(const Cell& cell) {
 
 /// nullopt: there are too few values.
 std::optional<double> value_of(const Table& table, const ShownPart& part, const Table::Column& column,
-                               const Cell& cell) {
-  return part.statistic->of({.values = cell.values,
-                             .baseline = cell.baseline,
-                             .is_baseline = cell.is_baseline,
+                               const TableCell& one) {
+  return part.statistic->of({.values = one.cell.values,
+                             .baseline = one.comparison.baseline,
+                             .is_baseline = one.comparison.is_baseline,
                              .is_paired = table.is_paired,
                              .highest_is_best = column.highest_is_best,
-                             .p = cell.corrected_p,
-                             .sources = cell.sources});
+                             .p = one.comparison.corrected_p,
+                             .sources = one.comparison.sources});
 }
 
 bool has_own_digits(const Statistic& statistic) {
@@ -59,15 +62,15 @@ std::string share_text(double value, const ShownPart& part) {
 
 /// One statistic; nullopt: it has no value.
 std::optional<std::string> statistic_text(const Table& table, const ShownPart& part, const Table::Column& column,
-                                          const Cell& cell) {
-  if (part.statistic->kind == Statistic::Kind::kCount) return count_of(cell);
-  const std::optional<double> value = value_of(table, part, column, cell);
+                                          const TableCell& one) {
+  if (part.statistic->kind == Statistic::Kind::kCount) return count_of(one.cell);
+  const std::optional<double> value = value_of(table, part, column, one);
   if (!value) return std::nullopt;
   if (has_own_digits(*part.statistic)) return share_text(*value, part);
   const Digits digits = part.decimals ? Digits{.decimals = *part.decimals, .is_given = true} : column.digits;
   const bool is_difference = part.statistic->kind == Statistic::Kind::kDifference ||
-                             (cell.is_difference && part.statistic->kind == Statistic::Kind::kValue);
-  const double scale = part.statistic->kind == Statistic::Kind::kSpread ? *value : scale_of(cell);
+                             (one.is_difference && part.statistic->kind == Statistic::Kind::kValue);
+  const double scale = part.statistic->kind == Statistic::Kind::kSpread ? *value : scale_of(one.cell);
   return with_minus(part.has_sign || is_difference ? signed_text(*value, scale, digits)
                                                    : number_text(*value, scale, digits));
 }
@@ -77,14 +80,14 @@ bool is_balanced(const std::string& text) {
          std::ranges::count(text, '[') == std::ranges::count(text, ']');
 }
 
-std::string shown_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  if (const std::string end = common_end(cell); !end.empty()) return end;
-  if (cell.n() == 0) return "–";
+std::string shown_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  if (const std::string end = common_end(one); !end.empty()) return end;
+  if (one.cell.n() == 0) return "–";
   // Parts between which a bracket is open are shown, or left out, together.
   std::string text, group, brackets;
   bool has_value = false;
   for (const ShownPart& part : column.show.parts) {
-    const auto statistic = statistic_text(table, part, column, cell);
+    const auto statistic = statistic_text(table, part, column, one);
     group += part.before + statistic.value_or("–") + part.after;
     brackets += part.before + part.after;
     has_value |= statistic.has_value();
@@ -98,7 +101,7 @@ std::string shown_text(const Table& table, const Table::Column& column, const Ce
   return text.empty() ? "–" : text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
-bool has_bad_runs(const Cell& cell) { return cell.diverged + cell.below + cell.failed + cell.scoreless > 0; }
+bool has_bad_runs(const Cell& cell) { return !cell.ends.empty() || cell.diverged_scored > 0; }
 
 bool shows_count(const Show& show) {
   return std::ranges::any_of(show.parts, [](const ShownPart& part) { return part.statistic->name == "n"; });
@@ -106,42 +109,42 @@ bool shows_count(const Show& show) {
 
 /// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where `show` or the counts of the bad runs say
 /// it.
-std::string count_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  if (!common_end(cell).empty()) return "";
-  if (cell.n() == cell.expected)
-    return table.shows_counts && !column.show.counts_itself ? fmt::format(" (n={})", cell.n()) : "";
-  const bool is_told = cell.n() > 0 && shows_count(column.show);
-  return is_told || (cell.missing() == 0 && has_bad_runs(cell)) ? "" : fmt::format(" ({})", count_of(cell));
+std::string count_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  if (!common_end(one).empty()) return "";
+  if (one.cell.n() == one.cell.expected)
+    return table.shows_counts && !column.show.counts_itself ? fmt::format(" (n={})", one.cell.n()) : "";
+  const bool is_told = one.cell.n() > 0 && shows_count(column.show);
+  return is_told || (one.cell.missing() == 0 && has_bad_runs(one.cell)) ? "" : fmt::format(" ({})", count_of(one.cell));
 }
 
-std::string ends_text(const Cell& cell) {
-  if (!common_end(cell).empty()) return "";
+std::string ends_text(const TableCell& one) {
+  if (!common_end(one).empty()) return "";
   std::string text;
   const auto add = [&](int runs, const char* what) {
-    if (runs > 0) text += fmt::format(", {}/{} {}", runs, cell.expected, what);
+    if (runs > 0) text += fmt::format(", {}/{} {}", runs, one.cell.expected, what);
   };
-  add(cell.diverged, "div.");
-  add(cell.below, "fail");
-  add(cell.failed, "failed");
-  add(cell.scoreless, "no score");
+  add(one.cell.diverged(), "div.");
+  add(one.cell.count(Cell::End::kBelow), "fail");
+  add(one.cell.count(Cell::End::kFailed), "failed");
+  add(one.cell.count(Cell::End::kScoreless), "no score");
   return text;
 }
 
-std::string chosen_text(const Table& table, const Cell& cell) {
-  if (cell.chosen.empty()) return "";
-  return table.chosen.empty() ? fmt::format(" @{}{}", cell.chosen_in_print, cell.tied ? " (tied)" : "") : "";
+std::string chosen_text(const Table& table, const Chosen& chosen) {
+  if (chosen.labels.empty() || !table.chosen.empty()) return "";
+  return fmt::format(" @{}{}", chosen.in_print, chosen.is_tied ? " (tied)" : "");
 }
 
 /// "+0.41": of what the cell shows first of its values, minus the published number; "" if there is no such difference.
-std::string difference_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  const nlohmann::json theirs = cell.published_value();
+std::string difference_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  const nlohmann::json theirs = one.published_value();
   const auto part = std::ranges::find_if(
       column.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
   if (!theirs.is_number() || part == column.show.parts.end()) return "";
-  const std::optional<double> ours = value_of(table, *part, column, cell);
+  const std::optional<double> ours = value_of(table, *part, column, one);
   if (!ours) return "";
   const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
-  return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(cell), digits));
+  return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(one.cell), digits));
 }
 
 // As in the source: TOML drops the zeros at its end.
@@ -157,32 +160,32 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 
 }  // namespace
 
-std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  if (cell.expected == 0 && !cell.excluded && !cell.is_sum) return "";  // the grid has nothing here
+std::string measured_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  if (one.cell.expected == 0 && !one.cell.is_excluded && !one.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
-  return shown_text(table, column, cell) + kLevels[cell.level] + (cell.stale > 0 ? "*" : "") +
-         (cell.mixed() > 0 ? "°" : "") + count_text(table, column, cell) + (cell.repeats ? " ≡" : "") +
-         ends_text(cell) + chosen_text(table, cell);
+  return shown_text(table, column, one) + kLevels[one.comparison.level] + (one.cell.origins.stale > 0 ? "*" : "") +
+         (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(table, column, one) + (one.repeats ? " ≡" : "") +
+         ends_text(one) + chosen_text(table, one.cell.chosen);
 }
 
-std::string published_text(const Table& table, const Table::Column& column, const Cell& cell) {
+std::string published_text(const Table& table, const Table::Column& column, const TableCell& one) {
   std::string text;
-  for (const PublishedNumber& one : cell.published) {
-    std::string number = published_number(one, column.published_decimals, cell.is_difference);
+  for (const PublishedNumber& published : one.published) {
+    std::string number = published_number(published, column.published_decimals, one.is_difference);
     if (number.empty()) continue;
-    if (!one.source.empty()) {
-      const auto source = std::ranges::find(table.sources, one.source) - table.sources.begin();
+    if (!published.source.empty()) {
+      const auto source = std::ranges::find(table.sources, published.source) - table.sources.begin();
       number += fmt::format(" ({})", static_cast<char>('a' + source));
     }
-    const std::string difference = &one == cell.published.data() ? difference_text(table, column, cell) : "";
+    const std::string difference = &published == one.published.data() ? difference_text(table, column, one) : "";
     if (!text.empty()) text += ' ';
     text += difference.empty() ? fmt::format("[{}]", number) : fmt::format("[{}, {}]", number, difference);
   }
   return text;
 }
 
-std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell) {
-  return beside(measured_text(table, column, cell), published_text(table, column, cell));
+std::string cell_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  return beside(measured_text(table, column, one), published_text(table, column, one));
 }
 
 std::string beside(const std::string& measured, const std::string& published) {

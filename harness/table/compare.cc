@@ -142,11 +142,11 @@ class Comparer {
   std::vector<Outcome> outcomes_of(Table::Row& row, const Table::Row& baseline) {
     std::vector<Outcome> outcomes(row.cells.size());
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      Cell& cell = row.cells[i];
-      const Cell& of_baseline = baseline.cells[i];
-      if (has_no_test(i) || cell.is_difference || are_the_same_runs(cell, of_baseline)) continue;
-      outcomes[i] = compare(cell, of_baseline, table_.columns[i]);
-      cell.sources = outcomes[i].sources;
+      TableCell& one = row.cells[i];
+      const Cell& of_baseline = baseline.cells[i].cell;
+      if (has_no_test(i) || one.is_difference || are_the_same_runs(one.cell, of_baseline)) continue;
+      outcomes[i] = compare(one.cell, of_baseline, table_.columns[i]);
+      one.comparison.sources = outcomes[i].sources;
       note(outcomes[i]);
     }
     for (size_t i = 0; i < row.cells.size(); ++i) {
@@ -157,7 +157,7 @@ class Comparer {
 
   void mark_differences_from_baseline() {
     if (!has_baseline_) return;
-    std::vector<Cell*> cells;
+    std::vector<BaselineComparison*> comparisons;
     std::vector<double> p;
     std::optional<double> least;
     for (Table::Row& row : table_.rows) {
@@ -166,17 +166,17 @@ class Comparer {
       const std::vector<Outcome> outcomes = outcomes_of(row, baseline);
       for (size_t i = 0; i < row.cells.size(); ++i) {
         if (!outcomes[i].p) continue;
-        row.cells[i].p = outcomes[i].p;
-        cells.push_back(&row.cells[i]);
+        comparisons.push_back(&row.cells[i].comparison);
+        comparisons.back()->p = outcomes[i].p;
         p.push_back(*outcomes[i].p);
         if (outcomes[i].least_p) least = std::min(*outcomes[i].least_p, least.value_or(1));
       }
     }
     compared_.family = p.size();
     const std::vector<double> all = corrected(p);
-    for (size_t i = 0; i < cells.size(); ++i) {
-      cells[i]->corrected_p = all[i];
-      cells[i]->level =
+    for (size_t i = 0; i < comparisons.size(); ++i) {
+      comparisons[i]->corrected_p = all[i];
+      comparisons[i]->level =
           static_cast<int>(std::ranges::count_if(test_.levels, [&](double level) { return all[i] <= level; }));
     }
     const double least_corrected = least.value_or(0) * (test_.is_corrected ? static_cast<double>(p.size()) : 1);
@@ -191,26 +191,26 @@ class Comparer {
   void embolden(size_t column) {
     const Table::Column& about = table_.columns[column];
     if (has_no_test(column)) return;
-    std::vector<Cell*> cells;  // with a value; the first is the best
+    std::vector<TableCell*> cells;  // with a value; the first is the best
     for (Table::Row& row : table_.rows) {
-      Cell& cell = row.cells[column];
-      if (row.is_added || cell.n() == 0 || cell.is_difference) continue;
-      cells.push_back(&cell);
-      const double own = *cell.mean(), best = *cells.front()->mean();
+      TableCell& one = row.cells[column];
+      if (row.is_added || one.cell.n() == 0 || one.is_difference) continue;
+      cells.push_back(&one);
+      const double own = *one.cell.mean(), best = *cells.front()->cell.mean();
       if (about.highest_is_best ? own > best : own < best) std::swap(cells.front(), cells.back());
     }
-    std::vector<Cell*> others, bold;
+    std::vector<TableCell*> others, bold;
     std::vector<double> p;
     bool all_have_p = true;
-    for (Cell* cell : cells) {
-      if (cell == cells.front() || are_the_same_runs(*cell, *cells.front())) {
-        bold.push_back(cell);
+    for (TableCell* one : cells) {
+      if (one == cells.front() || are_the_same_runs(one->cell, cells.front()->cell)) {
+        bold.push_back(one);
         continue;
       }
-      const Outcome outcome = compare(*cell, *cells.front(), about);
+      const Outcome outcome = compare(one->cell, cells.front()->cell, about);
       if (!has_baseline_) note(outcome);  // otherwise the comparison with the baseline says it
       all_have_p &= outcome.p.has_value();
-      others.push_back(cell);
+      others.push_back(one);
       p.push_back(outcome.p.value_or(1));
     }
     if (others.empty() || !all_have_p) return;
@@ -218,7 +218,7 @@ class Comparer {
     for (size_t i = 0; i < others.size(); ++i) {
       if (all[i] > test_.levels.front()) bold.push_back(others[i]);
     }
-    for (Cell* cell : bold) cell->is_bold = true;
+    for (TableCell* one : bold) one->is_bold = true;
   }
 
   std::vector<double> corrected(const std::vector<double>& p) const { return test_.is_corrected ? holm(p) : p; }

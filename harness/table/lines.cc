@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "harness/table/weighted_sum.h"
+#include "harness/cells/weighted_sum.h"
 
 namespace tearless::harness {
 
@@ -29,9 +29,42 @@ std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
   return lines;
 }
 
-Cell cell_of(const Line& row, const Line& column, const Base& base) {
-  static const Cell kNone;
-  Terms terms;
+namespace {
+
+/// Cells of the table → weight.
+using TableTerms = std::vector<std::pair<const TableCell*, double>>;
+
+/// The published numbers are summed as the runs' are, if all of the cells have one.
+TableCell sum_of(const TableTerms& terms) {
+  TableCell sum{.is_sum = true};
+  Terms cells;
+  Total published;
+  bool all_published = true;
+  for (const auto& [one, weight] : terms) {
+    cells.emplace_back(&one->cell, weight);
+    const nlohmann::json value = one->published_value();
+    all_published &= value.is_number();
+    if (value.is_number()) published.add(weight * value.get<double>());
+  }
+  sum.cell = weighted_sum(cells);
+  if (all_published) sum.published.push_back({published.sum()});
+  return sum;
+}
+
+/// Null: the row has none there.
+const PublishedNumber* published_at(const TableSpec::AddedLine& row, size_t column, const std::string& score,
+                                    const std::string& first_score) {
+  const std::map<std::string, PublishedNumber>& by_score = row.published[column];
+  auto found = by_score.find(score);
+  if (found == by_score.end() && score == first_score) found = by_score.find("");
+  return found == by_score.end() || found->second.value.is_null() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+TableCell cell_of(const Line& row, const Line& column, const Base& base) {
+  static const TableCell kNone;
+  TableTerms terms;
   const auto add = [&](const std::vector<std::pair<size_t, double>>& rows, double sign) {
     for (const auto& [r, row_weight] : rows) {
       for (const auto& [c, column_weight] : column.sum) {
@@ -47,28 +80,15 @@ Cell cell_of(const Line& row, const Line& column, const Base& base) {
     for (const auto& [r, row_weight] : row.sum) weight += row_weight;
     if (std::abs(weight) > 0.5) add({{*column.added->baseline, 1}}, -weight);
   }
-  Cell sum = weighted_sum(terms);
+  TableCell sum = sum_of(terms);
   sum.is_difference = (row.added && row.added->is_difference) || (column.added && column.added->is_difference);
   return sum;
 }
 
-namespace {
-
-/// Null: the row has none there.
-const PublishedNumber* published_at(const TableSpec::AddedLine& row, size_t column, const std::string& score,
-                                    const std::string& first_score) {
-  const std::map<std::string, PublishedNumber>& by_score = row.published[column];
-  auto found = by_score.find(score);
-  if (found == by_score.end() && score == first_score) found = by_score.find("");
-  return found == by_score.end() || found->second.value.is_null() ? nullptr : &found->second;
-}
-
-}  // namespace
-
-Cell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
-                    const Base& base) {
-  std::vector<Cell> cells(column.sum.size());
-  Terms terms;
+TableCell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
+                         const Base& base) {
+  std::vector<TableCell> cells(column.sum.size());
+  TableTerms terms;
   for (size_t i = 0; i < cells.size(); ++i) {
     const auto& [c, weight] = column.sum[i];
     if (const auto* number = published_at(*row.added, c, column.score, first_scores[c])) cells[i].published = {*number};
@@ -79,7 +99,7 @@ Cell published_cell(const Line& row, const Line& column, const std::vector<std::
     const auto found = base.find({*column.added->baseline, c, column.score});
     if (found != base.end()) terms.emplace_back(&found->second, -weight);
   }
-  Cell sum = weighted_sum(terms);
+  TableCell sum = sum_of(terms);
   sum.is_sum = false;  // nothing was measured
   sum.is_difference = column.added->is_difference;
   return sum;

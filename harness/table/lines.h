@@ -30,14 +30,14 @@ std::vector<Line> with_added(const std::vector<std::vector<Line>>& of_layout,
                              const std::vector<std::string>& axes, Names& names);
 
 /// The cells of the layout, by row, column and score.
-using Base = std::map<std::tuple<size_t, size_t, std::string>, Cell>;
+using Base = std::map<std::tuple<size_t, size_t, std::string>, TableCell>;
 
 /// The cell of a row and a column: one of the layout's, or a sum of these.
-Cell cell_of(const Line& row, const Line& column, const Base& base);
+TableCell cell_of(const Line& row, const Line& column, const Base& base);
 
 /// A cell of a row of published numbers alone: one of them, or the same sum of them as the column is. `first_scores`:
 /// of each column of the layout, the score that the numbers are of.
-Cell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
-                    const Base& base);
+TableCell published_cell(const Line& row, const Line& column, const std::vector<std::string>& first_scores,
+                         const Base& base);
 
 }  // namespace tearless::harness

@@ -112,7 +112,7 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
   std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
+      const Cell& cell = row.cells[i].cell;
       for (const auto& [id, instead] : cell.without_score) {
         if (cell.n() > 0 || (instead != kNotInScores && instead != kNotMeasured))
           runs[table.columns[i].score][id] = instead;
@@ -167,7 +167,7 @@ void add_resume_notes(const NoteContext& context, std::vector<std::string>& note
 void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<std::string>& notes) {
   std::map<const Exclusion*, int64_t> counts;
   for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded && spec.admits(combination.index)) ++counts[excluded];
+    if (excluded && spec.arrangement.admits(combination.index)) ++counts[excluded];
   });
   for (const Exclusion& exclusion : grid.excludes) {
     if (counts[&exclusion] > 0)
@@ -176,10 +176,13 @@ void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<st
 }
 
 // What the cells say, each once.
-std::string all_of(const Table& table, std::set<std::string> Cell::*texts) {
+std::string all_of(const Table& table, std::set<std::string> Origins::*texts) {
   std::set<std::string> all;
   for (const Table::Row& row : table.rows) {
-    for (const Cell& cell : row.cells) all.insert((cell.*texts).begin(), (cell.*texts).end());
+    for (const TableCell& one : row.cells) {
+      const std::set<std::string>& own = one.cell.origins.*texts;
+      all.insert(own.begin(), own.end());
+    }
   }
   return some_of({all.begin(), all.end()}, kMaxShown, "; ");
 }
@@ -212,9 +215,16 @@ std::string meaning_of(const Show& show, size_t seeds) {
   return text;
 }
 
+/// `what` is of a TableCell.
+template <class F>
+bool any_table_cell(const Table& table, const F& what) {
+  return std::ranges::any_of(table.rows, [&](const Table::Row& row) { return std::ranges::any_of(row.cells, what); });
+}
+
+/// `what` is of a Cell.
 template <class F>
 bool any_cell(const Table& table, const F& what) {
-  return std::ranges::any_of(table.rows, [&](const Table::Row& row) { return std::ranges::any_of(row.cells, what); });
+  return any_table_cell(table, [&](const TableCell& one) { return what(one.cell); });
 }
 
 std::string row_in_print(const Table& table, const Table::Row& row) {
@@ -269,18 +279,18 @@ void add_meanings(const NoteContext& context, Table& table) {
 void add_show_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_meanings(context, table);
-  for (const auto& [axis, points] : spec.where) {
-    const bool is_seen = std::ranges::find(spec.rows, axis) != spec.rows.end() ||
-                         std::ranges::find(spec.columns, axis) != spec.columns.end();
+  for (const auto& [axis, points] : spec.arrangement.where) {
+    const bool is_seen = std::ranges::find(spec.arrangement.rows, axis) != spec.arrangement.rows.end() ||
+                         std::ranges::find(spec.arrangement.columns, axis) != spec.arrangement.columns.end();
     std::vector<std::string> labels;
     for (size_t i = 0; i < points.size(); ++i) {
       if (points[i]) labels.push_back(name_of(grid.names, grid.axes[axis].name, grid.axes[axis].points[i].label).text);
     }
     if (!is_seen) table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {axis}), fmt::join(labels, ", ")));
   }
-  if (!spec.average.empty() && averages != Averages::kOfOne) {
+  if (!spec.arrangement.average.empty() && averages != Averages::kOfOne) {
     table.notes.push_back(
-        fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.average),
+        fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.arrangement.average),
                     averages == Averages::kOfOthers ? " that the cell has, which are not the same in every cell" : ""));
   }
   const auto compares = [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; };
@@ -354,7 +364,7 @@ void add_test_notes(const NoteContext& context, Table& table) {
                                                         : fmt::format("not corrected for {}", family),
                                       test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.is_bold; })) {
+  if (any_table_cell(table, &TableCell::is_bold)) {
     table.notes.push_back(fmt::format("bold: the best of the column, and what is not different from it with p ≤ {}{}{}",
                                       test.levels.front(), test.is_corrected ? " (Holm, over the column)" : "",
                                       has_marks ? "" : ": " + how));
@@ -375,8 +385,8 @@ void add_power_notes(Table& table) {
     std::vector<std::vector<double>> cells;
     std::set<size_t> seeds;
     for (const Table::Row& row : table.rows) {
-      if (row.is_added || row.cells[i].n() < 2 || row.cells[i].repeats) continue;
-      cells.push_back(numbers_of(row.cells[i].values));
+      if (row.is_added || row.cells[i].cell.n() < 2 || row.cells[i].repeats) continue;
+      cells.push_back(numbers_of(row.cells[i].cell.values));
       seeds.insert(cells.back().size());
     }
     const std::optional<double> deviation = pooled_deviation(cells);
@@ -402,9 +412,10 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
   constexpr size_t kMaxParts = 6;
   std::set<std::pair<int, int>> shares;  // of ended runs
   for (const Table::Row& row : table.rows) {
-    for (const Cell& cell : row.cells) {
+    for (const TableCell& one : row.cells) {
+      const Cell& cell = one.cell;
       const int ended = cell.failures() + cell.n();
-      if (!cell.is_sum && cell.failures() > 0 && ended > 1) shares.emplace(cell.failures(), ended);
+      if (!one.is_sum && cell.failures() > 0 && ended > 1) shares.emplace(cell.failures(), ended);
     }
   }
   std::vector<std::string> parts;
@@ -424,21 +435,22 @@ void add_select_notes(const NoteContext& context, Table& table) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
   });
-  const std::string axes = names_in_print(grid, spec.select->over), by = score_in_print(table, spec.select->by);
+  const std::string axes = names_in_print(grid, spec.arrangement.select->over),
+                    by = score_in_print(table, spec.arrangement.select->by);
   table.notes.push_back(fmt::format("{} of {} with the {} mean {}{}{}",
                                     table.chosen.empty() ? "@: the value" : "the value", axes,
-                                    spec.select->highest ? "highest" : "lowest", by,
+                                    spec.arrangement.select->highest ? "highest" : "lowest", by,
                                     table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
                                     final ? "" : ", which may still change: runs are missing"));
-  if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen_of_all; })) {
+  if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen.is_of_all; })) {
     table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", by));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.tied; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.chosen.is_tied; })) {
     table.notes.push_back(
         fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", by));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.expected > 0 && cell.chosen.empty(); })) {
-    table.notes.push_back(fmt::format("nothing is chosen where no run has a {}", by));
+  if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kNotChosen) > 0; })) {
+    table.notes.push_back(fmt::format("not chosen: no run has {}", by));
   }
 }
 
@@ -451,8 +463,8 @@ void add_published_notes(const TableSpec& spec, Table& table) {
   for (const Published& published : spec.published) add(published.source);  // "": with each number
   for (const TableSpec::AddedLine& row : spec.added_rows) add(row.source);
   if (!sources.empty()) {
-    const bool has_ours =
-        any_cell(table, [](const Cell& cell) { return cell.difference().has_value(); }) || !spec.published.empty();
+    const bool has_ours = any_table_cell(table, [](const TableCell& one) { return one.difference().has_value(); }) ||
+                          !spec.published.empty();
     table.notes.push_back(
         fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "), has_ours ? ", then ours minus that" : ""));
   }
@@ -465,7 +477,8 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
   std::map<std::string, std::set<std::string>> machines;  // of each score
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      machines[table.columns[i].score].insert(row.cells[i].measured_on.begin(), row.cells[i].measured_on.end());
+      const std::set<std::string>& own = row.cells[i].cell.origins.measured_on;
+      machines[table.columns[i].score].insert(own.begin(), own.end());
     }
   }
   std::map<std::set<std::string>, std::vector<std::string>> scores;  // of the same machines
@@ -481,30 +494,30 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
 
 // What the marks and words in cells mean.
 void add_mark_notes(const TableSpec& spec, Table& table) {
-  if (any_cell(table, [](const Cell& cell) { return cell.diverged > 0; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.diverged() > 0; })) {
     const bool counted = any_cell(table, [](const Cell& cell) { return cell.diverged_scored > 0; });
     table.notes.push_back(
         fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
                     counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.below > 0; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kBelow) > 0; })) {
     const auto first = std::ranges::find(table.columns, false, &Table::Column::is_added);
     table.notes.push_back(fmt::format("fail: trained to the end with {} below {}", score_in_print(table, first->score),
-                                      *spec.fail_below));
+                                      *spec.rules.fail_below));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.stale > 0; })) {
-    table.notes.push_back("*: stale: " + all_of(table, &Cell::stale_because));
+  if (any_cell(table, [](const Cell& cell) { return cell.origins.stale > 0; })) {
+    table.notes.push_back("*: stale: " + all_of(table, &Origins::stale_because));
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.mixed() > 0; })) {
+  if (any_cell(table, [](const Cell& cell) { return cell.origins.mixed() > 0; })) {
     table.notes.push_back(
         "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
         "or version of the training program");
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.repeats; })) {
+  if (any_table_cell(table, &TableCell::repeats)) {
     table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
   }
-  if (any_cell(table, [](const Cell& cell) { return cell.trained_by.size() > 1; })) {
-    table.notes.push_back("trained by: " + all_of(table, &Cell::trained_by));
+  if (any_cell(table, [](const Cell& cell) { return cell.origins.trained_by.size() > 1; })) {
+    table.notes.push_back("trained by: " + all_of(table, &Origins::trained_by));
   }
 }
 
@@ -513,7 +526,7 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
 void add_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_show_notes(context, table);
-  if (spec.select) add_select_notes(context, table);
+  if (spec.arrangement.select) add_select_notes(context, table);
   add_published_notes(spec, table);
   add_seed_notes(runs, table.notes);
   add_test_notes(context, table);

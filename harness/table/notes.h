@@ -4,22 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/cells/cells.h"
 #include "harness/table/compare.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
-
-/// What a run that is done has in place of a score that its scores.json lacks (Cell::without_score).
-inline constexpr const char* kNotInScores = "not in scores.json";
-/// The same of a number that runs measure of themselves.
-inline constexpr const char* kNotMeasured = "not measured";
-
-/// Over which values of an axis the means over it are.
-enum class Averages {
-  kOfOne,      // each cell has one value alone, as of an axis that exists only where a condition holds: no mean
-  kOfTheSame,  // in every cell
-  kOfOthers    // in some cells
-};
 
 /// What notes are about beside the cells.
 struct NoteContext {

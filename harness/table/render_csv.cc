@@ -21,9 +21,9 @@ std::string render_csv(const Table& table, Formulas formulas) {
   // The columns of every table keep their names; an axis that is called as one of them gets another, as in `runs
   // --csv`.
   Values header = {"score"};
-  for (const CellField& field : cell_fields()) {
-    if (field.in_csv) header.emplace_back(field.name);
-  }
+  std::vector<CellField> fields = cell_fields(table);
+  std::erase_if(fields, [](const CellField& field) { return !field.in_csv; });
+  for (const CellField& field : fields) header.emplace_back(field.name);
   const auto of_every_table = std::ssize(header);
   header.insert(header.end(), table.row_axes.begin(), table.row_axes.end());
   header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
@@ -35,9 +35,7 @@ std::string render_csv(const Table& table, Formulas formulas) {
       Values line = row.labels;
       line.insert(line.end(), table.columns[i].labels.begin(), table.columns[i].labels.end());
       line.push_back(table.columns[i].score);
-      for (const CellField& field : cell_fields()) {
-        if (field.in_csv) line.push_back(csv_value(field.value(row.cells[i])));
-      }
+      for (const CellField& field : fields) line.push_back(csv_value(field.value(row.cells[i])));
       text += csv_line(line, formulas);
     }
   }

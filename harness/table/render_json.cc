@@ -1,6 +1,4 @@
 // JSON: every cell with all of its fields, numbers in full precision.
-#include <algorithm>
-
 #include "harness/table/formats.h"
 
 namespace tearless::harness {
@@ -15,9 +13,9 @@ json json_labels(const std::vector<std::string>& axes, const std::vector<std::st
   return object;
 }
 
-json json_cell(const Cell& cell) {
+json json_cell(const TableCell& cell, const std::vector<CellField>& fields) {
   json object = json::object();
-  for (const CellField& field : cell_fields()) object[field.name] = field.value(cell);
+  for (const CellField& field : fields) object[field.name] = field.value(cell);
   return object;
 }
 
@@ -30,10 +28,11 @@ nlohmann::json json_of(const Table& table) {
                        {"score", column.score},
                        {"added", column.is_added}});
   }
+  const std::vector<CellField> fields = cell_fields(table);
   json rows = json::array();
   for (const Table::Row& row : table.rows) {
     json cells = json::array();
-    std::transform(row.cells.begin(), row.cells.end(), std::back_inserter(cells), json_cell);
+    for (const TableCell& cell : row.cells) cells.push_back(json_cell(cell, fields));
     rows.push_back(
         {{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}, {"added", row.is_added}});
   }

@@ -6,12 +6,12 @@
 namespace tearless::harness {
 namespace {
 
-using Cells = std::vector<HeaderCell>;
+using HeaderCells = std::vector<HeaderCell>;
 using Kind = HeaderLine::Kind;
 
 // `ends`: where cells of the line above end; a cell below them ends there, too.
-Cells spanned(const std::vector<Name>& labels, std::vector<bool>& ends) {
-  Cells line;
+HeaderCells spanned(const std::vector<Name>& labels, std::vector<bool>& ends) {
+  HeaderCells line;
   for (size_t column = 0; column < labels.size(); ++column) {
     if (column > 0 && line.back() == labels[column] && !ends[column]) {
       ++line.back().span;
@@ -39,8 +39,8 @@ std::vector<Name> without_repeated(std::vector<Name> labels, const std::vector<N
 std::vector<HeaderLine> header_of(const Table& table) {
   const size_t row_axes = table.row_axes.size();
   std::vector<HeaderLine> lines;
-  const auto add = [&](Kind kind, const Name& name, const Cells& cells) {
-    Cells& line = lines.emplace_back(HeaderLine{kind, Cells(row_axes)}).cells;
+  const auto add = [&](Kind kind, const Name& name, const HeaderCells& cells) {
+    HeaderCells& line = lines.emplace_back(HeaderLine{kind, HeaderCells(row_axes)}).cells;
     if (row_axes > 0) line.back() = {name};
     line.insert(line.end(), cells.begin(), cells.end());
   };
@@ -56,7 +56,7 @@ std::vector<HeaderLine> header_of(const Table& table) {
     add(Kind::kAdded, line.name, spanned(line.texts, own_ends));
   }
   if (table.several_scores || lines.empty()) {
-    Cells scores;
+    HeaderCells scores;
     for (const Table::Column& column : table.columns) scores.push_back({name_of(table.names, column.score)});
     add(Kind::kLabels, {}, scores);
   }
@@ -66,12 +66,12 @@ std::vector<HeaderLine> header_of(const Table& table) {
   for (const std::string& axis : table.row_axes) names.push_back(name_of(table.names, axis));
   if (row_axes > 0 && !lines.back().cells[row_axes - 1].text.empty()) {
     if (table.header.empty()) {
-      Cells above(row_axes);
+      HeaderCells above(row_axes);
       above.push_back({std::exchange(lines.back().cells[row_axes - 1], {}), table.columns.size()});
       lines.insert(lines.end() - 1, {Kind::kAxisName, above});
     } else {
       if (std::ranges::all_of(names, [](const Name& name) { return name.text.empty(); })) return lines;
-      lines.push_back({Kind::kLabels, Cells(row_axes + table.columns.size())});
+      lines.push_back({Kind::kLabels, HeaderCells(row_axes + table.columns.size())});
     }
   }
   for (size_t axis = 0; axis < row_axes; ++axis) lines.back().cells[axis] = {names[axis]};
@@ -100,7 +100,7 @@ Sheet sheet_of(const Table& table) {
               .header = header_of(table),
               .rows = {},
               .notes = table.notes};
-  const auto has_bold = [](const Table::Row& row) { return std::ranges::any_of(row.cells, &Cell::is_bold); };
+  const auto has_bold = [](const Table::Row& row) { return std::ranges::any_of(row.cells, &TableCell::is_bold); };
   if (std::ranges::any_of(table.rows, has_bold)) {
     sheet.bold_in_text = " ●";
     sheet.about_bold_in_text = "●: bold in other formats";
@@ -120,7 +120,7 @@ Sheet sheet_of(const Table& table) {
       printed.published.push_back(published_text(table, column, row.cells[i]));
       printed.cells.push_back(beside(printed.measured.back(), printed.published.back()));
       printed.bold.push_back(row.cells[i].is_bold ? printed.measured.back().size() : 0);
-      printed.runs.push_back(row.cells[i].runs);
+      printed.runs.push_back(row.cells[i].cell.runs);
     }
     above = labels;
     previous = &row;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cells/cell.h"
 #include "harness/grid/grid.h"
 #include "harness/results/row.h"
 #include "harness/statistics/sentence_test.h"
@@ -23,59 +24,25 @@
 
 namespace tearless::harness {
 
-/// One score of the runs that differ in their seed only.
-struct Cell {
-  // Numbers of runs:
-  int expected = 0;         // in this cell; 0 if the grid has no runs there
-  int diverged = 0;         // ended with a loss or gradient that was not finite
-  int diverged_scored = 0;  // diverged runs that count in the mean: with the grid's diverged = "counted"
-  int below = 0;            // done, but below the grid's fail_below
-  int failed = 0;           // ended without a result: crashed, refused …
-  int scoreless = 0;        // done, but without this score: it was null, or the run has none of its name
-  int stale = 0;            // of those with a value: RunResult::stale
+/// A cell against its baseline's in the same column.
+struct BaselineComparison {
+  bool is_baseline = false;                        // others are compared with it
+  std::vector<SeedValue> baseline = {};            // the values of the baseline's cell
+  std::optional<double> delta = {};                // the difference from it
+  std::optional<double> ratio = {};                // to it, as {ratio} has it
+  std::optional<double> p = {}, corrected_p = {};  // of the table's test
+  std::optional<TwoSources> sources = {};          // of the difference, where `show` has them
+  int level = 0;                                   // 1: † (p is at most the first level), 2: ‡ (the second)
+};
 
-  bool excluded = false;  // all runs that the grid would have here are left out
-
+struct TableCell {
+  Cell cell = {};
   bool is_sum = false;         // of an added row or column: made of others, of each seed
   bool is_difference = false;  // then its mean is printed with a sign
-
-  /// Why a seed has no value, the gravest first: a sum has that of the gravest of its cells.
-  enum class End { kDiverged, kFailed, kBelow, kScoreless };
-  std::map<int64_t, End> ends;       // of the seeds whose runs have ended without a value
-  std::vector<SeedValue> values;     // of the runs that are done and have the score; statistics are over these
-  bool is_baseline = false;          // others are compared with it
-  std::optional<double> delta = {};  // the difference from the baseline
-  std::optional<double> ratio = {};  // to the baseline, as {ratio} has it
-  std::vector<SeedValue> baseline;   // the values of the baseline's cell in the column
-  std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences;  // by seed, of the score
-  std::optional<double> p, corrected_p;                               // of the table's test against the baseline
-  std::optional<TwoSources> sources;       // of the difference from the baseline, where `show` has them
-  int level = 0;                           // 1: † (p is at most the first level), 2: ‡ (the second)
-  bool is_bold = false;                    // the best of its column, or not to be told from it
-  std::vector<PublishedNumber> published;  // of each source that has this score
-  std::string chosen;  // with `select`: the labels of the chosen point on the axes select.over; "": none yet
-  std::string chosen_in_print = {};     // the same, by their names in print
-  bool tied = false;                    // others have the same mean of select.by
-  bool repeats = false;                 // its runs are those of a cell above it, or before it in its row
-  bool chosen_of_all = true;            // all that were compared have select.by of every seed
-  std::vector<std::string> runs;        // ids, as far as they are known
-  std::set<std::string> stale_because;  // RunResult::stale of the stale ones
-  std::set<std::string> measured_on;    // of a measured number: RunResult::measured_on of those with one
-  std::set<std::string> trained_by;     // RunResult::trained_by of those with a value
-  std::set<std::string> trained_on;     // where
-  std::map<std::string, std::set<std::string>> derived_on;  // of each derivation by itself: some need no matmuls
-  std::map<std::string, std::string> without_score;  // of the scoreless runs: id → what it has instead: "null", "NaN"
-                                                     // …, or "not in scores.json"
-
-  int n() const { return static_cast<int>(values.size()); }
-  /// By how many machines or versions of a program the values were made, if by more than one; else 0.
-  int mixed() const;
-  std::optional<double> mean() const;
-  std::optional<double> spread() const;  ///< sample standard deviation; nullopt for n < 2
-  /// Runs without a value because the method failed: they diverged or are below fail_below. A crash is no such failure.
-  int failures() const { return diverged - diverged_scored + below; }
-  /// Runs without a result yet.
-  int missing() const { return expected - n() - failures() - failed - scoreless; }
+  bool repeats = false;        // its runs are those of a cell above it, or before it in its row
+  bool is_bold = false;        // the best of its column, or not to be told from it
+  BaselineComparison comparison = {};
+  std::vector<PublishedNumber> published = {};  // of each source that has this score
 
   /// The first published number or text; null: there is none.
   nlohmann::json published_value() const;
@@ -96,7 +63,7 @@ struct Table {
   };
   struct Row {
     std::vector<std::string> labels;      // one for each row axis
-    std::vector<Cell> cells;              // one for each column
+    std::vector<TableCell> cells;         // one for each column
     bool is_added = false;                // the grid does not have it
     std::optional<size_t> baseline = {};  // the row that it is compared with, by its place; its own: it is a baseline
   };
@@ -105,21 +72,22 @@ struct Table {
     std::vector<Name> texts;  // one for each column
   };
 
-  std::string title;
-  std::vector<std::string> row_axes;     // names, outermost first
-  std::vector<std::string> column_axes;  // names, outermost first
-  bool several_scores = false;           // the header then has a line with the scores' names
-  std::vector<HeaderLine> header;        // below the labels of the columns
-  std::vector<Column> columns;
-  std::vector<Row> rows;
+  std::string title = {};
+  std::vector<std::string> row_axes = {};     // names, outermost first
+  std::vector<std::string> column_axes = {};  // names, outermost first
+  bool several_scores = false;                // the header then has a line with the scores' names
+  std::vector<HeaderLine> header = {};        // below the labels of the columns
+  std::vector<Column> columns = {};
+  std::vector<Row> rows = {};
   bool shows_counts = true;  // `show` leaves the number of seeds to the table, and it is not the same everywhere
-  std::string chosen;        // with `select`: what is chosen in every cell; "": not the same everywhere
+  bool has_choices = false;  // it has `select`
+  std::string chosen = {};   // with `select`: what is chosen in every cell; "": not the same everywhere
   bool is_paired = true;     // with the baseline, by seed
-  std::vector<std::string> sources;  // that single published numbers have
-  Names names;                       // in print, of the axes, labels and scores above
-  std::string label;                 // in LaTeX, as in \ref{tab:norms}
+  std::vector<std::string> sources = {};  // that single published numbers have
+  Names names = {};                       // in print, of the axes, labels and scores above
+  std::string label = {};                 // in LaTeX, as in \ref{tab:norms}
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
-  std::vector<std::string> notes;  // printed below the table, one sentence each
+  std::vector<std::string> notes = {};  // printed below the table, one sentence each
 };
 
 /// Whether a note says how many runs `tearless verify-resume` found equal. Runs that it found different are always
@@ -138,17 +106,18 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, co
 /// What CSV and JSON print of a cell. The fields are in the order of CSV's columns.
 struct CellField {
   const char* name;
-  nlohmann::json (*value)(const Cell&);  // null: it has none
+  nlohmann::json (*value)(const TableCell&);  // null: it has none
   bool in_csv = true;
+  bool of_choices = false;  // only tables with `select` have it
 };
-std::span<const CellField> cell_fields();
+std::vector<CellField> cell_fields(const Table& table);
 
 /// What was measured: "20.91 ± 0.30 (n=3)". The formats for people print it, with their own escapes.
-std::string measured_text(const Table& table, const Table::Column& column, const Cell& cell);
+std::string measured_text(const Table& table, const Table::Column& column, const TableCell& cell);
 /// What was published, and the difference from it: "[20.91, +0.00]"; "" if nothing was.
-std::string published_text(const Table& table, const Table::Column& column, const Cell& cell);
+std::string published_text(const Table& table, const Table::Column& column, const TableCell& cell);
 /// The two beside each other, as text, Markdown and HTML have them.
-std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
+std::string cell_text(const Table& table, const Table::Column& column, const TableCell& cell);
 std::string beside(const std::string& measured, const std::string& published);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/settings.h"
-#include "harness/table/by_score.h"
+#include "harness/grid/by_score.h"
 
 namespace tearless::harness {
 namespace {
@@ -28,11 +28,11 @@ Digits digits_of(const TableSpec& spec, const Table& table, const std::string& s
   std::vector<double> means, spreads;
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
+      const TableCell& one = row.cells[i];
       if (table.columns[i].score != score) continue;
-      if (cell.is_sum) continue;  // a mean over rows has a spread of its own
-      if (const auto mean = cell.mean()) means.push_back(*mean);
-      if (const auto spread = cell.spread()) spreads.push_back(*spread);
+      if (one.is_sum) continue;  // a mean over rows has a spread of its own
+      if (const auto mean = one.cell.mean()) means.push_back(*mean);
+      if (const auto spread = one.cell.spread()) spreads.push_back(*spread);
     }
   }
   return Digits::of(means, spreads);

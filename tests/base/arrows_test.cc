@@ -93,6 +93,46 @@ TEST(Arrows, EveryFolderOfSourcesIsADeclaredRoom) {
   }
 }
 
+// The layout of docs/design.md: folder → what stands after ←. A folder that is indented is in the one above it.
+Arrows drawn_arrows() {
+  const std::string page = test::read_text(test::source_root() / "docs/design.md");
+  const size_t begin = page.find("```\nbase/");
+  std::istringstream lines(page.substr(begin, page.find("```", begin + 3) - begin));
+  static const std::regex kFolder(R"(^( *)([a-z]+)/ )"), kWord(R"([a-z/]+)");
+  Arrows arrows;
+  std::vector<std::string> above;
+  std::string room;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch folder;
+    if (std::regex_search(line, folder, kFolder)) {
+      above.resize(folder[1].length() / 2);
+      room = (above.empty() ? "" : above.back() + "/") + folder[2].str();
+      above.push_back(room);
+      arrows[room];
+    }
+    const size_t arrow = line.find("←");
+    const bool continues = arrow == std::string::npos && line.find_first_not_of(' ') > 60;  // arrows alone
+    if (arrow == std::string::npos && !continues) continue;
+    const std::string targets = line.substr(continues ? 0 : arrow);
+    for (std::sregex_iterator word(targets.begin(), targets.end(), kWord), end; word != end; ++word)
+      arrows[room].insert(word->str());
+  }
+  return arrows;
+}
+
+TEST(Arrows, TheDesignPageDrawsTheRoomsOfCMakeListsAndNoOtherArrows) {
+  const Arrows declared = declared_arrows(), drawn = drawn_arrows();
+  for (const auto& [room, reached] : declared) EXPECT_TRUE(drawn.contains(room)) << room << " is not in the layout";
+  for (const auto& [room, targets] : drawn) {
+    ASSERT_TRUE(declared.contains(room)) << "the layout has " << room;
+    const std::string tree = room.substr(0, room.find('/')) + "/";
+    for (const std::string& target : targets) {
+      const std::set<std::string>& reached = declared.at(room);
+      EXPECT_TRUE(reached.contains(target) || reached.contains(tree + target)) << room << " ← " << target;
+    }
+  }
+}
+
 TEST(Arrows, ARoomIncludesOnlyRoomsItDependsOn) {
   const Arrows arrows = declared_arrows();
   for (const Include& include : all_includes()) {

@@ -75,29 +75,5 @@ TEST_F(SpellingOfWords, ANameThatMeansSomethingAlreadyIsRefusedBeforeAnythingIsW
   ok({"run", "grid.toml", "--name", "first"});
 }
 
-// --- two sweeps ------------------------------------------------------------------------------------------------------
-
-TEST_F(SpellingOfWords, TwoSweepsAreComparedBySettingsAndCells) {
-  const std::string grid = "seeds = 2\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n[set]\n\"fake.updates\" = 4\n";
-  test::write_text(folder_ / "grid.toml", grid + "\"fake.score.dev\" = 7\n");
-  ok({"run", "grid.toml", "--name", "before"});
-  test::write_text(folder_ / "grid.toml", grid + "\"fake.score.dev\" = 7.5\n\"train.lr\" = 0.1\n");
-  ok({"run", "grid.toml", "--name", "after", "--only", "model.kind=a"});
-  const json found = json::parse(ok({"--json", "diff", "before", "after"}).output);
-  EXPECT_EQ(found.at("runs"), (json{{"both", 2}, {"only", {2, 0}}}));
-  EXPECT_EQ(found.at("settings"), (json::array({{{"key", "fake.score.dev"}, {"values", {"7", "7.5"}}, {"runs", 2}},
-                                                {{"key", "train.lr"}, {"values", {"–", "0.1"}}, {"runs", 2}}})));
-  bool has_dev = false;
-  for (const json& cell : found.at("cells")) {
-    EXPECT_EQ(cell.at("labels"), (json{{"model.kind", "a"}}));
-    has_dev |= cell.at("score") == "dev" && cell.at("means") == json({7.0, 7.5});
-  }
-  EXPECT_TRUE(has_dev) << found;
-  const std::string text = ok({"diff", "before", "after"}).output;
-  EXPECT_THAT(text, testing::AllOf(HasSubstr("2 runs of both, 2 of "), HasSubstr("+0.5"), HasSubstr("train.lr")));
-  EXPECT_THAT(ok({"diff", "before", "before"}).output,
-              testing::AllOf(HasSubstr("4 runs of both, 0 of "), HasSubstr("No mean of a cell differs")));
-}
-
 }  // namespace
 }  // namespace tearless::harness::spelling_of_words_test

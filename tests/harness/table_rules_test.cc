@@ -63,6 +63,52 @@ TEST_F(TableRulesTest, OfPointsThatAreEquallyGoodTheFirstIsByTheAxesAsSelectName
   EXPECT_EQ(chosen("\"model.b\", \"model.a\""), "b1, a2");
 }
 
+// Two rows of two sizes; those of the row y have no score "alt" to choose by.
+std::string with_nothing_to_choose_by_in_y(const std::string& table) {
+  return "[axis]\n[[axis.norm]]\nlabel = \"x\"\nset = { \"model.norm\" = \"x\", \"fake.score.alt\" = 3 "
+         "}\n[[axis.norm]]\n"
+         "label = \"y\"\nset = { \"model.norm\" = \"y\" }\n" +
+         point("size", "s", 5, 1) + point("size", "m", 7, 2) + "[table]\nrows = [\"norm\"]\nscores = [\"test\"]\n" +
+         table;
+}
+constexpr const char* kChoosing = "select = { over = [\"size\"], by = \"alt\" }\n";
+
+// All runs are done, so nothing is missing: what the cell lacks is a reason to choose.
+TEST_F(TableRulesTest, WhereNoRunHasTheScoreThatSelectChoosesByTheCellSaysThatNothingIsChosen) {
+  const json table = table_of(with_nothing_to_choose_by_in_y(kChoosing)), one = cell(table, 1, 0);
+  EXPECT_EQ(one.at("state"), "not_chosen");
+  EXPECT_EQ(one.at("reason"), "not chosen: no run has alt");
+  for (const char* count : {"missing", "failed", "scoreless", "diverged", "n"}) EXPECT_EQ(one.at(count), 0) << count;
+  EXPECT_EQ(cell(table, 0, 0).at("reason"), "");
+  EXPECT_EQ(cell(table, 0, 0).at("mean"), 1.0) << "of equal ones the first";
+  const auto shown = [&](const char* format) { return ok({"table", "grid.toml", "--format", format}).output; };
+  EXPECT_THAT(shown("text"), testing::AllOf(testing::ContainsRegex("y +not chosen\n"),
+                                            testing::HasSubstr("not chosen: no run has alt")));
+  EXPECT_THAT(ok({"table", "grid.toml", "--final"}).output, testing::Not(testing::HasSubstr("have no result")));
+  const std::string csv = shown("csv"), header = csv.substr(0, csv.find('\n'));
+  EXPECT_TRUE(header.ends_with(",reason")) << header;
+  EXPECT_TRUE(csv.ends_with(",not chosen: no run has alt\n")) << csv;
+  EXPECT_THAT(table_of(with_nothing_to_choose_by_in_y("columns = [\"size\"]\n")).dump(),
+              testing::Not(testing::HasSubstr("reason")))
+      << "a table that chooses nothing has no such field";
+}
+
+TEST_F(TableRulesTest, AClaimAndANumberOfACellInWhichNothingIsChosenAreNotTestedForThatReason) {
+  test::write_text(
+      folder_ / "grid.toml",
+      with_nothing_to_choose_by_in_y(std::string(kChoosing) +
+                                     "[[table.published]]\nsource = \"s\"\ntolerance = 1\nvalues = [[1], [1]]\n"
+                                     "[[claim]]\ntext = \"c\"\nbetter = [\"x\", \"y\"]\n"));
+  ok({"run", "grid.toml"});
+  const json found = json::parse(tearless({"check-table", "grid.toml", "--format", "json"}).output);
+  const json of_y[] = {found.at("claims").at(0), found.at("cells").at(1)};
+  for (const json& one : of_y) {
+    EXPECT_EQ(one.at("verdict"), "not tested") << one;
+    EXPECT_EQ(one.at("reason"), "not chosen: no run has alt") << one;
+  }
+  EXPECT_EQ(found.at("cells").at(0).at("verdict"), "held") << "of x one is chosen";
+}
+
 TEST_F(TableRulesTest, ARunWhoseFirstScoreIsBelowTheLimitFailsInEveryColumnAndNoOther) {
   const std::string points = "[axis]\n" + point("size", "below", 19.999, 50) + point("size", "at", 20, 1) +
                              point("size", "above", 20.001, 2) +

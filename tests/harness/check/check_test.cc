@@ -565,7 +565,7 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
     Table::Row& row = table.rows.emplace_back();
     row.labels = {std::to_string(r)};
     for (int c = 0; c < kColumns; ++c) {
-      Cell& cell = row.cells.emplace_back();
+      Cell& cell = row.cells.emplace_back().cell;
       cell.expected = kSeeds;
       for (int seed = 1; seed <= kSeeds; ++seed)
         cell.values.push_back({seed, r * static_cast<double>(c) + 0.01 * seed * c});

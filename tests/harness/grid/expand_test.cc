@@ -200,7 +200,7 @@ why = "w"
 [table]
 rows = ["norm", "placement"]
 )");
-  const Layout layout = layout_of(grid, grid.views.front().table());
+  const Layout layout = layout_of(grid, grid.views.front().table().arrangement);
   EXPECT_THAT(layout.rows, testing::ElementsAre(Coordinates{0, 1}, Coordinates{1, 0}, Coordinates{1, 1}));
   EXPECT_THAT(layout.columns, testing::ElementsAre(Coordinates{0}, Coordinates{1}));
 }

@@ -619,10 +619,10 @@ TEST(LoadGrid, TheSeedKeyCanBeNamedAndTheBaseMayGiveTheSeed) {
 TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsByDefault) {
   const TempFolder folder;
   const Grid grid = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n");
-  EXPECT_THAT(grid.views.front().table().rows, testing::ElementsAre(0));
-  EXPECT_THAT(grid.views.front().table().columns, testing::ElementsAre(1, 2));
+  EXPECT_THAT(grid.views.front().table().arrangement.rows, testing::ElementsAre(0));
+  EXPECT_THAT(grid.views.front().table().arrangement.columns, testing::ElementsAre(1, 2));
   const Grid chosen = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n[table]\ncolumns = [\"b\"]\n");
-  EXPECT_THAT(chosen.views.front().table().rows, testing::ElementsAre(0, 2));
+  EXPECT_THAT(chosen.views.front().table().arrangement.rows, testing::ElementsAre(0, 2));
 }
 
 TEST(LoadGrid, EachTableIsAView) {
@@ -634,10 +634,10 @@ TEST(LoadGrid, EachTableIsAView) {
   const Grid grid = load_text(folder, axes + "[[table]]\n[[table]]\ncaption = \"Turned\"\nrows = \"b\"\n");
   ASSERT_EQ(grid.views.size(), 2u);
   EXPECT_EQ(grid.views[0].title, "T");
-  EXPECT_THAT(grid.views[0].table().rows, testing::ElementsAre(0));
+  EXPECT_THAT(grid.views[0].table().arrangement.rows, testing::ElementsAre(0));
   EXPECT_EQ(grid.views[1].title, "Turned");
-  EXPECT_THAT(grid.views[1].table().rows, testing::ElementsAre(1));
-  EXPECT_THAT(grid.views[1].table().columns, testing::ElementsAre(0));
+  EXPECT_THAT(grid.views[1].table().arrangement.rows, testing::ElementsAre(1));
+  EXPECT_THAT(grid.views[1].table().arrangement.columns, testing::ElementsAre(0));
   std::string many;
   for (int i = 0; i < 101; ++i) many += "[[table]]\n";
   EXPECT_EQ(error_of(folder, axes + many), "grid.toml:5: the grid has more than 100 tables; split it");

@@ -100,7 +100,8 @@ json content_of(const Grid& grid) {
   content.push_back({grid.size(), grid.sample ? drawn_text(*grid.sample) : ""});
   for (const View& view : grid.views) {
     content.push_back(view.title);
-    if (const auto* table = std::get_if<TableSpec>(&view.spec)) content.push_back({table->rows, table->columns});
+    if (const auto* table = std::get_if<TableSpec>(&view.spec))
+      content.push_back({table->arrangement.rows, table->arrangement.columns});
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
       content.push_back({claim->name, claim->source, claim->kind->name, claim->cells, claim->where.labels,
                          claim->not_claimed.labels, claim->paired.labels, claim->limits.within});

@@ -65,7 +65,7 @@ published = { source = "P", score = "both", values = [[24.5], [""]] }
   // of a (21 + 27)/2 and (22 + 30)/2, of b (31 + 38)/2 and (32 + 41)/2
   EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "25.0 ± 1.4 [24.5, +0.5]", "21.50 ± 0.71"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "35.5 ± 1.4", "31.50 ± 0.71"));
-  EXPECT_EQ(table.rows[0].cells[0].runs.size(), 4u) << "of both kinds";
+  EXPECT_EQ(table.rows[0].cells[0].cell.runs.size(), 4u) << "of both kinds";
 }
 
 TEST(MeanOfScores, IsMixedOnlyWhereOneOfItsKindsOfRunIs) {
@@ -75,8 +75,8 @@ TEST(MeanOfScores, IsMixedOnlyWhereOneOfItsKindsOfRunIs) {
         result.trained_on = {system == "b" && seed == 2 ? "cpu, Xeon" : "cpu, Zen"};  // it needs no matmuls
         return result;
       });
-  EXPECT_EQ(table.rows[0].cells[0].mixed(), 0);
-  EXPECT_EQ(table.rows[1].cells[0].mixed(), 2);
+  EXPECT_EQ(table.rows[0].cells[0].cell.origins.mixed(), 0);
+  EXPECT_EQ(table.rows[1].cells[0].cell.origins.mixed(), 2);
 }
 
 TEST(MeanOfScores, IsMissingForTheGravestReasonOfItsScores) {
@@ -117,7 +117,7 @@ TEST(MeanOfScores, ChoosesAndIsBelowTheLimit) {
   };
   const Table chosen =
       table_of_means("[table]\nselect = { over = \"system\", by = \"both\" }\nscores = \"test.bleu\"\n", derived);
-  EXPECT_EQ(chosen.rows[0].cells[0].chosen, "a") << "35.75 against 18.25, where test.bleu alone says b";
+  EXPECT_EQ(chosen.rows[0].cells[0].cell.chosen.labels, "a") << "35.75 against 18.25, where test.bleu alone says b";
   const Table below =
       table_of_means("[table]\nrows = \"system\"\nscores = [\"both\", \"test.bleu\"]\nfail_below = 20\n", derived);
   EXPECT_THAT(texts_of(below)[0], ElementsAre("a", "35.75 ± 0.35", "21.50 ± 0.71"));

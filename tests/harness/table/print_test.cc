@@ -203,7 +203,7 @@ better = [{ lr = "1e-3" }, "2"]
   EXPECT_EQ(name_of(grid.names, "lr", "2.0").text, "huge");
   EXPECT_THAT(grid.named, testing::IsEmpty()) << "none is a score";
   const TableSpec &first = grid.views.at(0).table(), &turned = grid.views.at(1).table();
-  EXPECT_THAT(first.where.at(1), ElementsAre(true, true, false));
+  EXPECT_THAT(first.arrangement.where.at(1), ElementsAre(true, true, false));
   EXPECT_THAT(first.baselines, ElementsAre(0));
   EXPECT_THAT(first.added_rows.at(0).sum, ElementsAre(std::pair(1, 1), std::pair(0, -1)));
   EXPECT_EQ(first.added_rows.at(0).before, 1u);

@@ -66,15 +66,15 @@ TEST(Marks, AreOfThePCorrectedForTheFamily) {
   const std::string two = "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\nlevel = [0.05, 0.04]\n";
   const Table alone = filled(grid_of(6, "\"a\", \"b\"", two), kSixSeeds);
   EXPECT_THAT(column_of(alone), ElementsAre("3.5", "4.6‡"));
-  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].p, 0.03125);
-  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].corrected_p, 0.03125);
-  EXPECT_FALSE(alone.rows[0].cells[0].p) << "the baseline";
+  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].comparison.p, 0.03125);
+  EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].comparison.corrected_p, 0.03125);
+  EXPECT_FALSE(alone.rows[0].cells[0].comparison.p) << "the baseline";
   EXPECT_THAT(note_with(alone, "†"), AllOf(HasSubstr("† p ≤ 0.05, ‡ p ≤ 0.04"), HasSubstr("sign-flip test over seeds"),
                                            HasSubstr("corrected for 1 comparison (Holm)")));
   // c differs from a in one seed alone: p = 1. Of two comparisons the smallest p is doubled: 0.0625.
   const Table both = filled(grid_of(6, "\"a\", \"b\", \"c\"", two), kSixSeeds);
   EXPECT_THAT(column_of(both), ElementsAre("3.5", "4.6", "3.6"));
-  EXPECT_DOUBLE_EQ(*both.rows[1].cells[0].corrected_p, 0.0625);
+  EXPECT_DOUBLE_EQ(*both.rows[1].cells[0].comparison.corrected_p, 0.0625);
   EXPECT_THAT(note_with(both, "† p"), HasSubstr("corrected for 2 comparisons (Holm)"));
   const Table uncorrected = filled(grid_of(6, "\"a\", \"b\", \"c\"", two + "correction = \"none\"\n"), kSixSeeds);
   EXPECT_THAT(column_of(uncorrected), ElementsAre("3.5", "4.6‡", "3.6"));
@@ -103,7 +103,7 @@ TEST(Marks, OfTheTTestPairBySeedUnlessToldNotTo) {
   };
   EXPECT_THAT(column_of(p_of("")), ElementsAre("3.5", "6.7‡"));
   EXPECT_THAT(column_of(p_of("paired = false\n")), ElementsAre("3.5", "6.7†"));
-  EXPECT_NEAR(*p_of("paired = false\n").rows[1].cells[0].p, 0.0222, 0.0002);
+  EXPECT_NEAR(*p_of("paired = false\n").rows[1].cells[0].comparison.p, 0.0222, 0.0002);
   EXPECT_THAT(p_of("paired = false\n").notes, Contains(HasSubstr("Welch's t test over seeds")));
 }
 
@@ -159,11 +159,11 @@ TEST(SentenceMarks, AreOfThePOverSentencesAndOfAMeanTheLargest) {
   EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70‡", "70‡"));
   EXPECT_THAT(column_of(table, 1), ElementsAre("40", "70‡", "40"));
   EXPECT_THAT(column_of(table, 2), ElementsAre("40", "70‡", "55"));
-  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].p, 1.0 / 1001);
-  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].p, 1.0 / 1001) << "the largest of its columns";
-  EXPECT_DOUBLE_EQ(*table.rows[2].cells[1].p, 1) << "equal";
-  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].p, 1);
-  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].corrected_p, 6.0 / 1001) << "the least of a family of six";
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].comparison.p, 1.0 / 1001);
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].comparison.p, 1.0 / 1001) << "the largest of its columns";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[1].comparison.p, 1) << "equal";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].comparison.p, 1);
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].comparison.corrected_p, 6.0 / 1001) << "the least of a family of six";
   EXPECT_THAT(
       note_with(table, "† p"),
       HasSubstr("approximate randomisation over sentences (1000 samples, seed 1), corrected for 6 comparisons"));
@@ -180,14 +180,14 @@ TEST(SentenceMarks, OfAMeanSayNothingWhereItsColumnsDisagree) {
   const std::map<std::string, std::map<std::string, int64_t>> correct = {
       {"a", {{"x", 40}, {"y", 70}}}, {"b", {{"x", 70}, {"y", 40}}}, {"c", {{"x", 70}, {"y", 99}}}};
   const Table table = of_sentences("samples = 1000", correct);
-  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].p, 1) << "better on x, worse on y";
-  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].p, 1.0 / 1001) << "better on both";
+  EXPECT_DOUBLE_EQ(*table.rows[1].cells[2].comparison.p, 1) << "better on x, worse on y";
+  EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].comparison.p, 1.0 / 1001) << "better on both";
 }
 
 TEST(SentenceMarks, DependOnTheSeedOfTheTestAlone) {
   const std::map<std::string, std::map<std::string, int64_t>> correct = {
       {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 44}, {"y", 70}}}, {"c", {{"x", 41}, {"y", 40}}}};
-  const auto p_of = [&](const char* seed) { return *of_sentences(seed, correct).rows[1].cells[0].p; };
+  const auto p_of = [&](const char* seed) { return *of_sentences(seed, correct).rows[1].cells[0].comparison.p; };
   EXPECT_EQ(p_of("seed = 3"), p_of("seed = 3"));
   EXPECT_NE(p_of("seed = 3"), p_of("seed = 4"));
   // Of 8 signs (4 sentences, 2 seeds) all alike: 2 / 2^8.
@@ -232,8 +232,8 @@ TEST(SentenceMarks, ShowSpreadInTheUnitsOfTheTable) {
       {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}};
   const Table table = of_sentences("", correct, "factor = 10\nshow = \"{delta:.0f} {se_sentences:.0f}\"");
   EXPECT_THAT(column_of(table, 0).at(1), testing::MatchesRegex("\\+300 4[4-8]†"));
-  EXPECT_NE(of_sentences("seed = 5", correct, "show = \"{se}\"").rows[1].cells[0].sources->sentences,
-            of_sentences("seed = 6", correct, "show = \"{se}\"").rows[1].cells[0].sources->sentences)
+  EXPECT_NE(of_sentences("seed = 5", correct, "show = \"{se}\"").rows[1].cells[0].comparison.sources->sentences,
+            of_sentences("seed = 6", correct, "show = \"{se}\"").rows[1].cells[0].comparison.sources->sentences)
       << "the seed of the test";
 }
 
@@ -408,7 +408,7 @@ TEST(Baselines, AreThoseOfTheTestToo) {
         grid_of(6, "\"a\", \"b\", \"c\", \"d\", \"e\"", "baseline = " + baseline + "\n[table.test]\nmethod = \"t\"\n"),
         values);
     std::vector<int> levels;
-    for (const Table::Row& row : table.rows) levels.push_back(row.cells[0].level);
+    for (const Table::Row& row : table.rows) levels.push_back(row.cells[0].comparison.level);
     EXPECT_THAT(note_with(table, "† p"), HasSubstr(baseline == "\"a\"" ? "for 4 comparisons" : "for 3 comparisons"));
     return levels;
   };

@@ -332,7 +332,7 @@ TEST(Cell, OfADerivedRunsScoreIsStaleIfTheTrainedOrTheDerivedRunIs) {
                                 run.wide->stale = seed == 1 && derived_is_stale ? kStale : "";
                                 return run;
                               }));
-    const std::vector<Cell>& cells = filled.rows[0].cells;
+    const std::vector<TableCell>& cells = filled.rows[0].cells;
     return std::pair(cell_text(filled, filled.columns[0], cells[0]), cell_text(filled, filled.columns[1], cells[1]));
   };
   using Texts = std::pair<std::string, std::string>;
@@ -598,8 +598,8 @@ std::string only_cell(const Table& table) { return cell_text(table, table.column
 
 TEST(Fill, ChoosesNothingWhereNoRunHasTheScoreThatChooses) {
   const Table table = selected({std::nullopt, std::nullopt, std::nullopt});
-  EXPECT_EQ(only_cell(table), "– (0/1)");
-  EXPECT_THAT(table.notes, testing::Contains("nothing is chosen where no run has a dev.bleu"));
+  EXPECT_EQ(only_cell(table), "not chosen");
+  EXPECT_THAT(table.notes, testing::Contains("not chosen: no run has dev.bleu"));
   EXPECT_EQ(only_cell(selected({std::nullopt, std::nullopt, std::nullopt}, RunState::kDiverged)), "div. (1/1)");
 }
 
@@ -722,7 +722,7 @@ Table table_of(const std::string& title, const std::string& label, const std::st
   cell.expected = 1;
   cell.values = {{.seed = 1, .value = -0.5}};
   cell.runs = {run};
-  table.rows = {{.labels = {label}, .cells = {cell}}};
+  table.rows = {{.labels = {label}, .cells = {{.cell = cell}}}};
   table.notes = {note};
   return table;
 }
@@ -834,18 +834,19 @@ scores = ["test.bleu", "dev.bleu"]
 TEST(CellFields, AreInEveryFormWithTheValuesBySeedBehindThem) {
   const Grid grid = load_text("seeds = [5, 3]\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n");
   const Table table = fill(grid, results(grid, [](uint32_t, uint32_t, int64_t seed) { return around_28(seed); }));
-  const Cell& cell = table.rows[0].cells[0];
-  ASSERT_EQ(cell.values.size(), 2u);
-  EXPECT_EQ(cell.values[0].seed, 5);
-  EXPECT_EQ(cell.values[0].value, 28.5);
-  EXPECT_EQ(cell.values[1].seed, 3);
+  const TableCell& cell = table.rows[0].cells[0];
+  const std::vector<SeedValue>& values = cell.cell.values;
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].seed, 5);
+  EXPECT_EQ(values[0].value, 28.5);
+  EXPECT_EQ(values[1].seed, 3);
   const auto json = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows").at(0).at("cells").at(0);
   const std::string csv = render(table, TableFormat::kCsv), header = "," + csv.substr(0, csv.find('\n')) + ",";
-  for (const CellField& field : cell_fields()) {
+  for (const CellField& field : cell_fields(table)) {
     EXPECT_EQ(json.at(field.name), field.value(cell)) << field.name;
     EXPECT_EQ(header.find(fmt::format(",{},", field.name)) != std::string::npos, field.in_csv) << field.name;
   }
-  EXPECT_EQ(json.size(), cell_fields().size());
+  EXPECT_EQ(json.size(), cell_fields(table).size());
 }
 
 std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note) {

@@ -1,4 +1,4 @@
-#include "harness/table/weighted_sum.h"
+#include "harness/cells/weighted_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,19 +10,6 @@
 
 namespace tearless::harness {
 namespace {
-
-/// A sum that is 0 but for rounding errors is 0.
-class Total {
- public:
-  void add(double value) {
-    sum_ += value;
-    sizes_ += std::abs(value);
-  }
-  double sum() const { return std::abs(sum_) <= kRounding * sizes_ ? 0 : sum_; }
-
- private:
-  double sum_ = 0, sizes_ = 0;
-};
 
 void add_values(const Terms& terms, Cell& sum) {
   std::vector<std::map<int64_t, double>> values;  // of each term
@@ -57,53 +44,45 @@ void add_ends(const Terms& terms, Cell& sum) {
   }
   for (const auto& [seed, reasons] : ends) {
     if (there[seed] < terms.size()) continue;
-    const Cell::End gravest = *std::ranges::min_element(reasons);
-    sum.ends.emplace(seed, gravest);
-    sum.diverged += gravest == Cell::End::kDiverged;
-    sum.failed += gravest == Cell::End::kFailed;
-    sum.below += gravest == Cell::End::kBelow;
-    sum.scoreless += gravest == Cell::End::kScoreless;
+    sum.ends.emplace(seed, *std::ranges::min_element(reasons));
   }
 }
 
-void add_published(const Terms& terms, Cell& sum) {
-  Total total;
+/// Numbers of two machines have no sum.
+void end_all(const Terms& terms, Cell& sum) {
   for (const auto& [cell, weight] : terms) {
-    const nlohmann::json value = cell->published_value();
-    if (!value.is_number()) return;
-    total.add(weight * value.get<double>());
+    for (const SeedValue& one : cell->values) sum.ends[one.seed] = Cell::End::kScoreless;
+    for (const auto& [seed, end] : cell->ends) sum.ends[seed] = Cell::End::kScoreless;
   }
-  sum.published.push_back({total.sum()});
 }
 
 }  // namespace
 
+void Total::add(double value) {
+  sum_ += value;
+  sizes_ += std::abs(value);
+}
+
+double Total::sum() const { return std::abs(sum_) <= kRounding * sizes_ ? 0 : sum_; }
+
 Cell weighted_sum(const Terms& terms) {
   Cell sum;
-  sum.is_sum = true;
-  add_published(terms, sum);
   if (std::ranges::any_of(terms, [](const auto& term) { return term.first->expected == 0; })) return sum;
   for (const auto& [cell, weight] : terms) {
     sum.expected = std::max(sum.expected, cell->expected);
-    sum.stale += cell->stale;
-    sum.trained_on.insert(cell->trained_on.begin(), cell->trained_on.end());
-    for (const auto& [derivation, machines] : cell->derived_on)
-      sum.derived_on[derivation].insert(machines.begin(), machines.end());
-    sum.stale_because.insert(cell->stale_because.begin(), cell->stale_because.end());
-    sum.measured_on.insert(cell->measured_on.begin(), cell->measured_on.end());
-    sum.trained_by.insert(cell->trained_by.begin(), cell->trained_by.end());
+    sum.origins.add(cell->origins);
     sum.without_score.insert(cell->without_score.begin(), cell->without_score.end());
     for (const std::string& run : cell->runs) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);
     }
   }
-  if (kinds_in(sum.measured_on) <= 1) {
+  if (kinds_in(sum.origins.measured_on) <= 1) {
     add_values(terms, sum);
     add_ends(terms, sum);
   } else {
-    sum.scoreless = sum.expected;  // numbers of two machines have no sum
+    end_all(terms, sum);
   }
-  sum.stale = std::min(sum.stale, sum.n());
+  sum.origins.stale = std::min(sum.origins.stale, sum.n());
   return sum;
 }
 

@@ -1,4 +1,4 @@
-// What a grid file says for each score: a table of score, or pattern, = value. Internal to harness/table.
+// What a grid file says for each score: a table of score, or pattern, = value.
 #pragma once
 
 #include <map>
