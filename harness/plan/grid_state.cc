@@ -28,16 +28,18 @@ namespace {
 
 // True if the run's folder holds a result that the store lacks, and no living process is going to record it.
 bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
-  const RunDirectory run = workspace.run(result.id);
   if (result.id.empty() || (result.state && has_result(*result.state))) return false;
-  if (has_writer(workspace) || is_alive(run)) return false;
+  const RunDirectory run = workspace.run(result.id);
+  if (!fs::exists(run.done()) || is_alive(run)) return false;  // of most runs the first look is the only one
   const std::optional<Verdict> done = verdict_of_done(run);
   return done && has_result(done->state);
 }
 
 void report_unrecorded(const GridState& state, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  if (has_writer(workspace)) return;
   for (const Row& row : state.results.rows) {
-    if (!is_unrecorded(Workspace(globals.workspace), row.result)) continue;
+    if (!is_unrecorded(workspace, row.result)) continue;
     notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", row.run.id,
                        state.grid.words(), options_again(globals)));
   }
@@ -136,10 +138,12 @@ void report_missing_grids(const std::vector<std::string>& words) {
   }
 }
 
-std::vector<Row> rows_of(const std::vector<PlannedRun>& plan) {
+std::vector<Row> take_rows(std::vector<PlannedRun>& plan) {
   std::vector<Row> rows;
-  for (const PlannedRun& planned : plan) {
-    rows.push_back({.run = planned.answer.run, .derivation = planned.derivation, .refusal = planned.answer.error});
+  rows.reserve(plan.size());
+  for (PlannedRun& planned : plan) {
+    rows.push_back(
+        {.run = std::move(planned.answer.run), .derivation = planned.derivation, .refusal = planned.answer.error});
   }
   set_trained(rows);
   return rows;
@@ -163,11 +167,11 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
     const Program program(path);
     std::vector<PlannedGrid> asked;
     for (const size_t i : grids) asked.push_back({&states[i].grid, Only(states[i].grid, only)});
-    const std::vector<std::vector<PlannedRun>> plans = plan_grids(asked, program);
+    std::vector<std::vector<PlannedRun>> plans = plan_grids(asked, program);
     for (size_t k = 0; k < grids.size(); ++k) {
       GridState& state = states[grids[k]];
       state.errors = errors_of(state.grid, plans[k]);
-      state.results.rows = rows_of(plans[k]);
+      state.results.rows = take_rows(plans[k]);
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
       if (state.errors.empty()) state.errors = errors_of_names(state.grid, plans[k], state.results.rows);

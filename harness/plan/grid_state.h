@@ -22,8 +22,8 @@ struct GridState {
   std::vector<std::string> errors;  // errors_of() the plan
 };
 
-/// A row for each run of a plan, without its result.
-std::vector<Row> rows_of(const std::vector<PlannedRun>& plan);
+/// A row for each run of a plan, without its result. Takes the runs out of the plan: there may be 200,000.
+std::vector<Row> take_rows(std::vector<PlannedRun>& plan);
 
 enum class WithoutProgram {
   kRefuse,    // UserError

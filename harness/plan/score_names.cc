@@ -190,7 +190,12 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
 
 bool have_all_labels(const Grid& grid, const std::vector<Row>& rows) {
   std::set<std::pair<std::string, std::string>> labels;
-  for (const Row& row : rows) labels.insert(row.run.coordinates.begin(), row.run.coordinates.end());
+  const Labels* last = nullptr;
+  for (const Row& row : rows) {
+    const Labels& own = row.run.coordinates;
+    if (!last || own != *last) labels.insert(own.begin(), own.end());  // replicates stand together
+    last = &own;
+  }
   return std::ranges::all_of(grid.axes, [&](const Axis& axis) {
     return std::ranges::all_of(axis.points, [&](const AxisPoint& point) {
       return point.label == kAbsentLabel || labels.contains({axis.name, point.label});

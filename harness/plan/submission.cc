@@ -188,7 +188,10 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
   const std::optional<std::vector<std::string>> scores = scores_of(plan);
   std::vector<std::string> errors = errors_of(grid, plan);
-  if (errors.empty()) errors = errors_of_names(grid, plan, rows_of(plan));
+  if (errors.empty()) {
+    std::vector<PlannedRun> copy = plan;
+    errors = errors_of_names(grid, plan, take_rows(copy));
+  }
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
