@@ -329,7 +329,6 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
 
   read_settings(reader, grid, nullptr, grid.base, nullptr);
-  add_set_options(set, grid.seed_key, grid.base);
   grid.set_options.insert(grid.set_options.end(), set.begin(), set.end());
   grid.seeds = load_seeds(reader, grid);
   const toml::table *axes = reader.table("axis"), *computed = reader.table("computed");
@@ -346,6 +345,7 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   if (root.contains("grids"))
     fail("{}: this file lists grids, and one grid is wanted here; name one of them", reader.location("grids"));
   refuse_other_tools_keys(root, reader);
+  add_set_options(set, grid.seed_key, reader.known(), grid.base);
   reader.refuse_leftovers(axes ? "" : settings_are_no_grid);
   if (!reader.has("submitted")) refuse_swallowed_keys(root, reader);
 
