@@ -229,19 +229,6 @@ void load_names(const toml::table* table, const std::string& file, Grid& grid) {
   }
 }
 
-// The grids of sweeps that an earlier build submitted have sections [decoding.NAME].
-void rename_old_section(toml::table& root, const fs::path& file) {
-  constexpr const char* kOldName = "decoding";
-  toml::table* const old = root[kOldName].as_table();
-  if (!old) return;
-  if (!root.contains("submitted")) {
-    fail("{}: [{}.NAME] is called [{}.NAME] now", TableReader(root, "", file.string()).location(kOldName), kOldName,
-         kDerivedLabel);
-  }
-  root.insert(kDerivedLabel, std::move(*old));
-  root.erase(kOldName);
-}
-
 }  // namespace
 
 void require_tag(const std::string& tag, const std::string& location) {
@@ -308,7 +295,6 @@ namespace {
 
 Grid parse(std::string_view text, const fs::path& file, const std::vector<std::string>& set, const Grid* submitted) {
   toml::table root = parse_toml(text, file.string());
-  rename_old_section(root, file);
   Grid grid;
   if (submitted) replace_missing_bases(root, file, *submitted, grid);
   TableReader reader(root, "", file.string());

@@ -437,18 +437,6 @@ TEST_F(DaemonTest, RunsAndSweepsArePausedResumedCancelledAndRetriedThroughTheSer
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(DaemonTest, OldNamesOfCommandsAnswerWithTheNewOne) {
-  for (const auto& [old, now] : std::map<std::string, std::string>{{"hold", "pause RUN"},
-                                                                   {"release", "resume RUN"},
-                                                                   {"priority", "submit GRID --priority N"},
-                                                                   {"gc", "clean"},
-                                                                   {"forget", "delete SWEEP"}}) {
-    const test::Finished answer = tearless({old, "last"});
-    EXPECT_EQ(answer.code, 2);
-    EXPECT_EQ(answer.errors, "tearless: tearless " + old + " is now: tearless " + now + "\n");
-  }
-}
-
 TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
   start_daemon();
   ok({"submit", "grid.toml"});
