@@ -28,7 +28,7 @@ ClusterPlan cluster_plan_of(const Executor& executor, const std::vector<Run>& ru
   for (const auto& [needs, count] : waiting) {
     if (plan.never.empty()) plan.never = never_fits(executor, needs);
   }
-  if (executor.kind == Executor::Kind::kWorkers) return plan;
+  if (!executor.slurm) return plan;
   int64_t workers = 0;
   const auto allocation_of = [&](const Needs& needs) { return allocation_for(executor, needs); };
   for (const auto& [allocation, count] : workers_for(executor, waiting, allocation_of)) workers += count;

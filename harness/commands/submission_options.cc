@@ -162,7 +162,7 @@ SubmissionOptions SubmissionFlags::options() const {
                             .grace_seconds = grace_seconds};
   options.executor = executor.name;
   std::optional<Executor> section = executor.executor();
-  const bool is_cluster = section && section->kind == Executor::Kind::kSlurm;
+  const bool is_cluster = section && section->slurm;
   if (max_gpu_hours && !is_cluster) {
     fail("--max-gpu-hours limits the jobs of a cluster: name its section of executors.toml with --executor, too");
   }

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
@@ -241,7 +240,7 @@ std::map<std::string, Executor> read_executors(const fs::path& file) {
 }
 
 Executor find_executor(const std::string& name, const fs::path& file) {
-  if (name == kWorkers) return {.name = name, .kind = Executor::Kind::kWorkers};
+  if (name == kWorkers) return {.name = name, .slurm = false};
   std::error_code absent;
   if (!fs::exists(file, absent)) {
     fail(
@@ -256,42 +255,6 @@ Executor find_executor(const std::string& name, const fs::path& file) {
   names.emplace_back(kWorkers);
   fail("there is no executor \"{}\" in {}{}; there are: {}", name, file.string(), did_you_mean(name, names),
        fmt::join(names, ", "));
-}
-
-void to_json(nlohmann::json& json, const Executor& executor) {
-  json = {{"name", executor.name},           {"slurm", executor.kind == Executor::Kind::kSlurm},
-          {"partition", executor.partition}, {"account", executor.account},
-          {"gres", executor.gres},           {"time", executor.time},
-          {"cpus", executor.cpus},           {"workers", executor.workers},
-          {"options", executor.options},     {"setup", executor.setup},
-          {"prefix", executor.prefix}};
-  if (executor.seconds) json["seconds"] = *executor.seconds;
-  if (executor.memory_bytes) json["memory_bytes"] = *executor.memory_bytes;
-  if (executor.max_gpu_hours) json["max_gpu_hours"] = *executor.max_gpu_hours;
-  nlohmann::json& instead = json["instead"] = nlohmann::json::array();
-  for (const Executor::Instead& entry : executor.instead) {
-    instead.push_back({{"memory_above", entry.memory_above}, {"gres", entry.gres}});
-  }
-}
-
-void from_json(const nlohmann::json& json, Executor& executor) {
-  executor = {.name = json.at("name"),
-              .kind = json.at("slurm").get<bool>() ? Executor::Kind::kSlurm : Executor::Kind::kWorkers,
-              .partition = json.at("partition"),
-              .account = json.at("account"),
-              .gres = json.at("gres"),
-              .time = json.at("time"),
-              .cpus = json.at("cpus"),
-              .workers = json.at("workers"),
-              .options = json.at("options").get<std::vector<std::string>>(),
-              .setup = json.at("setup").get<std::vector<std::string>>(),
-              .prefix = json.value("prefix", std::vector<std::string>())};
-  if (json.contains("seconds")) executor.seconds = json["seconds"].get<double>();
-  if (json.contains("memory_bytes")) executor.memory_bytes = json["memory_bytes"].get<int64_t>();
-  if (json.contains("max_gpu_hours")) executor.max_gpu_hours = json["max_gpu_hours"].get<double>();
-  for (const nlohmann::json& entry : json.at("instead")) {
-    executor.instead.push_back({entry.at("memory_above"), entry.at("gres")});
-  }
 }
 
 Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger) {
@@ -335,7 +298,7 @@ std::map<Allocation, int64_t> workers_for(const Executor& executor, const std::m
 }
 
 std::string never_fits(const Executor& executor, const Needs& needs) {
-  if (executor.kind == Executor::Kind::kWorkers) return "";
+  if (!executor.slurm) return "";
   if (needs.device == "cuda" && gpus_of(executor, allocation_for(executor, needs)) == 0) {
     return fmt::format("the executor {} has no GPU: its section needs gres, such as \"gpu:1\"", executor.name);
   }
