@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
+#include "base/words.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/nvml.h"
 
@@ -42,8 +43,7 @@ std::vector<Device> visible_devices(const std::vector<Device>& devices, const ch
   std::vector<Device> visible;
   std::istringstream entries(value);
   for (std::string entry; std::getline(entries, entry, ',');) {
-    const size_t begin = entry.find_first_not_of(' '), end = entry.find_last_not_of(' ');
-    const std::string name = begin == std::string::npos ? "" : entry.substr(begin, end + 1 - begin);
+    const std::string_view name = trimmed(entry);
     const auto device = std::ranges::find_if(devices, [&](const Device& each) {
       return name == std::to_string(each.index) || (name.starts_with("GPU-") && each.uuid.starts_with(name));
     });

@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -12,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/nearest.h"
+#include "base/numbers.h"
 #include "base/table_reader.h"
 #include "base/toml.h"
 #include "base/words.h"
@@ -162,16 +161,9 @@ int64_t gpus_in(std::string_view gres) {
     begin = end + 1;
     if (item != "gpu" && !item.starts_with("gpu:")) continue;
     const std::string_view last = item.substr(item.rfind(':') + 1);
-    int64_t number = 0;
-    const auto [rest, error] = std::from_chars(last.data(), last.data() + last.size(), number);
-    const bool is_number = error == std::errc() && rest == last.data() + last.size();
-    sum += is_number ? number : 1;
+    sum += number_of<int64_t>(last).value_or(1);
   }
   return sum;
-}
-
-int64_t scaled(int64_t bytes, double factor) {
-  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
 }
 
 // Those that a word for sbatch asks for: "--gpus-per-node=a100:2", "-G2", "--tres-per-task=gres/gpu:2" → 2.
@@ -193,10 +185,8 @@ std::optional<double> seconds_of_limit(std::string_view text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end =
         std::min(text.find_first_of(numbers.empty() && dash != text.npos ? "-" : ":", begin), text.size());
-    int64_t number = 0;
-    const char* const last = text.data() + end;
-    const auto [rest, error] = std::from_chars(text.data() + begin, last, number);
-    if (error != std::errc() || rest != last || number < 0 || number > 1'000'000) return std::nullopt;
+    const int64_t number = number_of<int64_t>(text.substr(begin, end - begin)).value_or(-1);
+    if (number < 0 || number > 1'000'000) return std::nullopt;
     numbers.push_back(static_cast<double>(number));
     begin = end + 1;
   }
