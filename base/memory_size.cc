@@ -33,6 +33,10 @@ std::string memory_text_down(int64_t bytes) {
   return rounded_text(bytes, [](double x) { return std::floor(x); });
 }
 
+int64_t scaled(int64_t bytes, double factor) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
+}
+
 std::optional<int64_t> parse_memory(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);

@@ -15,6 +15,9 @@ std::string memory_text(int64_t bytes);
 std::string memory_text_up(int64_t bytes);
 std::string memory_text_down(int64_t bytes);
 
+/// So many times as much, rounded up.
+int64_t scaled(int64_t bytes, double factor);
+
 /// Reads "24GiB", "1.5 GiB" or "512 MiB", greater than 0; nullopt for anything else.
 std::optional<int64_t> parse_memory(std::string_view text);
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/numbers.h"
 #include "base/omitted.h"
 #include "base/sealed_json.h"
 #include "base/sys.h"
@@ -30,11 +30,8 @@ namespace {
 // N of a name "<prefix>N" in canonical decimal form; nullopt for any other name.
 std::optional<int64_t> number_in(const std::string& name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
-  int64_t number = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
-  if (error != std::errc() || stop != end || name != fmt::format("{}{}", prefix, number)) return std::nullopt;
-  return number;
+  const auto number = number_of<int64_t>(std::string_view(name).substr(prefix.size()));
+  return number && name == fmt::format("{}{}", prefix, *number) ? number : std::nullopt;
 }
 
 std::string host_name() {

@@ -1,8 +1,9 @@
 #include "base/spelling.h"
 
-#include <charconv>
 #include <cmath>
 #include <string>
+
+#include "base/numbers.h"
 
 namespace tearless {
 
@@ -12,14 +13,10 @@ std::optional<double> number_spelled(std::string_view text) {
     if (c != '_') digits += c;
   }
   const bool has_plus = digits.starts_with('+');
-  const char* const begin = digits.data() + (has_plus ? 1 : 0);
-  const char* const end = digits.data() + digits.size();
-  double number = 0;
-  const auto [read, error] = std::from_chars(begin, end, number);
-  if (begin == end || error != std::errc() || read != end || !std::isfinite(number) || (has_plus && *begin == '-')) {
-    return std::nullopt;
-  }
-  return number;
+  const std::string_view unsigned_digits = std::string_view(digits).substr(has_plus ? 1 : 0);
+  const std::optional<double> number = number_of<double>(unsigned_digits);
+  const bool has_two_signs = has_plus && unsigned_digits.starts_with('-');
+  return number && std::isfinite(*number) && !has_two_signs ? number : std::nullopt;
 }
 
 bool is_same_value(std::string_view a, std::string_view b) {

@@ -30,6 +30,7 @@ class TableReader {
   std::string location(const toml::node& node) const;
 
   bool has(const std::string& key) const { return table_.contains(key); }
+  const std::vector<std::string>& known() const { return known_; }  ///< the keys that were requested
 
   // Each of these marks `key` as known and returns its value; nothing (or null) if the key is absent. UserError if the
   // value has another type.

@@ -18,6 +18,17 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::string lowered(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 std::vector<std::string> list_items(std::string_view list) {
   constexpr std::string_view kSeparator = ", ";
   std::vector<std::string> items;

@@ -16,6 +16,12 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 
+/// Without the spaces before and after it.
+std::string_view trimmed(std::string_view text);
+
+/// With small letters in place of ASCII's capital ones.
+std::string lowered(std::string text);
+
 /// The items of a list such as "a, b", which a comma and a space separate; of "" one that is empty.
 std::vector<std::string> list_items(std::string_view list);
 

@@ -94,13 +94,6 @@ const std::vector<Command> kCommands = [] {
   return commands;
 }();
 
-// Names of commands that another one has taken over.
-const std::map<std::string, std::string> kOldCommands = {{"hold", "pause RUN"},
-                                                         {"release", "resume RUN"},
-                                                         {"priority", "submit GRID --priority N"},
-                                                         {"gc", "clean"},
-                                                         {"forget", "delete SWEEP"}};
-
 std::string commands_with_json() {
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
@@ -109,7 +102,7 @@ std::string commands_with_json() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Reports an old or mistyped command with what to type; CLI11 would only report an unexpected argument.
+// Reports a mistyped command with what to type; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
   std::vector<std::string> names, hidden;
   for (const Command& command : kCommands) (command.help.empty() ? hidden : names).emplace_back(command.name);
@@ -123,8 +116,6 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
       continue;
     else if (has(names, words[i]) || has(hidden, words[i]))
       return;
-    else if (const auto old = kOldCommands.find(words[i]); old != kOldCommands.end())
-      fail("tearless {} is now: tearless {}", old->first, old->second);
     else
       fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
   }

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "base/words.h"
 
@@ -42,11 +42,9 @@ std::vector<std::string> columns_in(std::string_view line, std::string_view file
 }
 
 int64_t count_in(std::string_view field, std::string_view file, size_t line) {
-  int64_t count = -1;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), count);
-  if (error != std::errc() || end != field.data() + field.size() || count < 0 || count > kMaxSum) {
+  const int64_t count = number_of<int64_t>(field).value_or(-1);
+  if (count < 0 || count > kMaxSum)
     fail("{}:{}: \"{}\" is no count, a whole number from 0 to 2^53", file, line, printable(field));
-  }
   return count;
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "engine/data/text_lines.h"
@@ -27,17 +27,10 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   return columns;
 }
 
-std::optional<int32_t> number_in(std::string_view text) {
-  int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// "3-4" of a word of several tokens, "5.1" of an empty node: they are in no tree.
 bool is_range_or_empty_node(std::string_view id) {
   const size_t at = id.find_first_of("-.");
-  return at != id.npos && number_in(id.substr(0, at)) && number_in(id.substr(at + 1));
+  return at != id.npos && number_of<int32_t>(id.substr(0, at)) && number_of<int32_t>(id.substr(at + 1));
 }
 
 /// One sentence, while its lines are read.
@@ -61,7 +54,7 @@ void Sentence::add(std::string_view line, size_t number, const std::string& file
          counted(std::ssize(columns), "column"));
   }
   if (is_range_or_empty_node(columns[0])) return;
-  if (number_in(columns[0]) != tree.size() + 1) {
+  if (number_of<int32_t>(columns[0]) != tree.size() + 1) {
     fail("{}: the word's number is \"{}\" and should be {}: is an empty line between two sentences missing?", location,
          printable(columns[0]), tree.size() + 1);
   }
@@ -69,7 +62,7 @@ void Sentence::add(std::string_view line, size_t number, const std::string& file
   for (const auto& [column, what] : {std::pair(kForm, "word"), {tag, "tag"}, {kLabel, "label"}}) {
     if (columns[column].empty()) fail("{}: the {} in column {} is empty; write _ for none", location, what, column + 1);
   }
-  const std::optional<int32_t> head = number_in(columns[kHead]);
+  const std::optional<int32_t> head = number_of<int32_t>(columns[kHead]);
   if (!head || *head < 0) {
     fail("{}: the head \"{}\" is no number of a word; a sentence without a tree cannot be used", location,
          printable(columns[kHead]));

@@ -1,9 +1,9 @@
 #include "engine/data/text_lines.h"
 
-#include <charconv>
 #include <limits>
 
 #include "base/files.h"
+#include "base/numbers.h"
 #include "base/words.h"
 
 namespace tearless::engine {
@@ -26,11 +26,8 @@ std::vector<size_t> line_numbers(std::string_view bytes, const std::string& file
   std::vector<size_t> numbers;
   for (const std::string_view line : text_lines(bytes)) {
     const std::string location = fmt::format("{}:{}", file, numbers.size() + 1);
-    size_t number = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc() || end != line.data() + line.size() || number == 0) {
-      fail("{}: \"{}\" is no line number; write one a line, the first line is 1", location, line);
-    }
+    const size_t number = number_of<size_t>(line).value_or(0);
+    if (number == 0) fail("{}: \"{}\" is no line number; write one a line, the first line is 1", location, line);
     if (number > count) fail("{}: line {} of a set of {}; is the file of another set?", location, number, count);
     if (!numbers.empty() && number <= numbers.back() + 1) {
       fail("{}: {} after {}; sort the numbers, and leave out repeated ones", location, number, numbers.back() + 1);

@@ -2,9 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +10,7 @@
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/numbers.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/run/derived_run.h"
@@ -29,11 +28,7 @@ namespace {
 /// The integer in an environment variable; nothing if it is not set or not an integer.
 std::optional<int64_t> number_in(const char* variable) {
   const char* text = std::getenv(variable);
-  if (!text) return std::nullopt;
-  const char* end = text + std::strlen(text);
-  int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+  return text ? number_of<int64_t>(text) : std::nullopt;
 }
 
 /// What the harness would write to start.json. Only the harness names a GPU.

@@ -30,21 +30,19 @@ using Samples = std::span<const CellSample>;
 
 /// The difference of the means of two samples as far as it is known: with one pair there is an estimate alone.
 struct Estimate {
-  std::optional<double> mean;
-  std::optional<MeanDifference> difference;
-  std::vector<size_t> n;
+  std::optional<double> mean = {};
+  std::optional<MeanDifference> difference = {};
+  std::vector<size_t> n = {};
 };
 
 Estimate estimate_of(const CellSample& a, const CellSample& b, bool is_paired) {
-  Estimate estimate;
-  const std::vector<double> of_a = numbers_of(a.values), of_b = numbers_of(b.values);
+  Estimate estimate{.difference = difference_of(a.values, b.values, is_paired)};
   if (is_paired) {
-    estimate.difference = paired_difference(a.values, b.values);
     const SeedPairs pairs = pairs_of(a.values, b.values);
     estimate.mean = mean(pairs.differences());
     estimate.n = {pairs.size()};
   } else {
-    estimate.difference = welch_difference(of_a, of_b);
+    const std::vector<double> of_a = numbers_of(a.values), of_b = numbers_of(b.values);
     const std::optional<double> mean_a = mean(of_a), mean_b = mean(of_b);
     if (mean_a && mean_b) estimate.mean = *mean_a - *mean_b;
     estimate.n = {of_a.size(), of_b.size()};

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/time.h"
 #include "base/words.h"
-#include "harness/slurm/cluster_facts.h"
-#include "harness/slurm/commands.h"
 
 namespace tearless::harness {
 namespace {
@@ -20,21 +17,18 @@ std::string hours_text(double seconds, const char* of) {
 
 }  // namespace
 
-ClusterPlan cluster_plan_of(const Executor& executor, const std::vector<Run>& runs, const Estimate& estimate,
-                            int grace_seconds) {
+ClusterPlan cluster_plan_of(const Executor& executor, const std::vector<Run>& runs, const Estimate& estimate) {
   ClusterPlan plan{.executor = executor.name, .estimate = estimate};
   std::map<Needs, int64_t> waiting;
   for (const Run& run : runs) ++waiting[run.needs];
   for (const auto& [needs, count] : waiting) {
     if (plan.never.empty()) plan.never = never_fits(executor, needs);
   }
-  if (executor.kind == Executor::Kind::kWorkers) return plan;
+  if (!executor.slurm) return plan;
   int64_t workers = 0;
   const auto allocation_of = [&](const Needs& needs) { return allocation_for(executor, needs); };
   for (const auto& [allocation, count] : workers_for(executor, waiting, allocation_of)) workers += count;
   plan.workers = std::min(workers, executor.workers);
-  SlurmPrograms commands(steady_seconds);
-  plan.preemption = cost_of_preemption(ask_for_facts(commands, executor.partition), grace_seconds);
   return plan;
 }
 
@@ -52,7 +46,6 @@ std::vector<std::string> lines_of(const ClusterPlan& plan) {
   std::vector<std::string> lines;
   if (!parts.empty()) lines.push_back(fmt::format("Executor {}: {}", plan.executor, fmt::join(parts, ", ")));
   if (!plan.never.empty()) lines.push_back(fmt::format("Some runs are never trained there: {}", plan.never));
-  if (!plan.preemption.empty()) lines.push_back(fmt::format("Preemption: {}", plan.preemption));
   return lines;
 }
 
@@ -62,8 +55,7 @@ nlohmann::json to_json(const ClusterPlan& plan) {
           {"core_hours", plan.estimate.cpu_seconds / 3600},
           {"gpu_hours", plan.estimate.gpu_seconds / 3600},
           {"runs_without", plan.estimate.unknown},
-          {"never", plan.never},
-          {"preemption", plan.preemption}};
+          {"never", plan.never}};
 }
 
 }  // namespace tearless::harness

@@ -16,13 +16,10 @@ struct ClusterPlan {
   std::string executor;
   std::optional<int64_t> workers = {};  // that would be submitted; unset: people start them
   Estimate estimate = {};
-  std::string never = {};       // why some of the runs are never trained there, one phrase; "" if all are
-  std::string preemption = {};  // what one costs, one sentence; "" where nothing preempts
+  std::string never = {};  // why some of the runs are never trained there, one phrase; "" if all are
 };
 
-/// Asks Slurm what it says of preemption, which may take half a minute. `grace_seconds`: [policy] grace.
-ClusterPlan cluster_plan_of(const Executor& executor, const std::vector<Run>& runs, const Estimate& estimate,
-                            int grace_seconds);
+ClusterPlan cluster_plan_of(const Executor& executor, const std::vector<Run>& runs, const Estimate& estimate);
 
 /// "Executor a100: 8 workers, about 12 core hours and 340 GPU hours", and a line for what else there is to say.
 std::vector<std::string> lines_of(const ClusterPlan& plan);

@@ -33,8 +33,7 @@ struct CopyWords {
 bool is_of_another_archive(const std::filesystem::path& target) {
   constexpr std::string_view kEndings[] = {".7z",  ".bz2", ".gz",  ".lz",  ".lz4",  ".lzma", ".rar", ".tar", ".tbz",
                                            ".tb2", ".tgz", ".txz", ".tz2", ".tzst", ".xz",   ".z",   ".zip", ".zst"};
-  std::string ending = target.extension();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = lowered(target.extension().string());
   return !has_archive_name(target) && std::ranges::find(kEndings, ending) != std::end(kEndings);
 }
 

@@ -37,12 +37,10 @@ struct PlanOptions {
 };
 
 /// Unset without --executor.
-std::optional<ClusterPlan> cluster_plan_of(const PlanOptions& options, const Work& work,
-                                           std::optional<int> grace_seconds) {
+std::optional<ClusterPlan> cluster_plan_of(const PlanOptions& options, const Work& work) {
   const std::optional<Executor> executor = options.executor.executor();
   if (!executor) return std::nullopt;
-  return harness::cluster_plan_of(*executor, work.runs, work.estimate,
-                                  grace_seconds.value_or(SweepPolicy().grace_seconds));
+  return harness::cluster_plan_of(*executor, work.runs, work.estimate);
 }
 
 // --- text output ----------------------------------------------------------------------------------------------------
@@ -261,7 +259,7 @@ json plan_json(const GridState& state, const Tally& tally) {
 int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& globals) {
   const GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
   const Tally tally = tally_of(state, Only(state.grid, options.only), Workspace(globals.workspace));
-  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, tally.work, state.grid.policy.grace_seconds);
+  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, tally.work);
   if (globals.json) {
     json printed = plan_json(state, tally);
     if (cluster) printed["executor"] = to_json(*cluster);
@@ -382,9 +380,7 @@ int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const Pla
     plan.tallies.push_back(tally_of(state, Only(state.grid, options.only), workspace));
   }
   plan.count(workspace);
-  std::optional<int> grace;
-  for (const GridState& state : plan.states) grace = std::max(grace, state.grid.policy.grace_seconds);
-  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, plan.work, grace);
+  const std::optional<ClusterPlan> cluster = cluster_plan_of(options, plan.work);
   if (globals.json) {
     json printed = paper_json(plan, options);
     if (cluster) printed["executor"] = to_json(*cluster);

@@ -1,7 +1,6 @@
 #include "harness/commands/run_conditions.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,8 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/numbers.h"
+#include "base/words.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
 
@@ -18,10 +19,8 @@ using nlohmann::json;
 namespace {
 
 std::optional<double> number_in(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || std::isnan(number)) return std::nullopt;
-  return number;
+  const auto number = number_of<double>(text);
+  return number && std::isnan(*number) ? std::nullopt : number;
 }
 
 std::optional<double> number_in(const json& value) {
@@ -40,16 +39,10 @@ constexpr Operator kOperators[] = {
     {">=", [](double a, double b) { return a >= b; }}, {"=", [](double a, double b) { return a == b; }},
     {"<", [](double a, double b) { return a < b; }},   {">", [](double a, double b) { return a > b; }}};
 
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
-}
-
-std::string unquoted(const std::string& text) {
+std::string unquoted(std::string_view text) {
   const bool is_quoted =
       text.size() > 1 && text.front() == text.back() && (text.front() == '"' || text.front() == '\'');
-  return is_quoted ? text.substr(1, text.size() - 2) : text;
+  return std::string(is_quoted ? text.substr(1, text.size() - 2) : text);
 }
 
 // "test.bleu_13a > 20". It does not hold for a run that has no such value.
@@ -77,7 +70,7 @@ Condition condition_in(const std::string& text) {
     return at != std::string::npos && text.compare(at, known.text.size(), known.text) == 0;
   });
   const bool is_one = compare != std::end(kOperators);
-  const Condition condition = is_one ? Condition{trimmed(text.substr(0, at)), *compare,
+  const Condition condition = is_one ? Condition{std::string(trimmed(text.substr(0, at))), *compare,
                                                  unquoted(trimmed(text.substr(at + compare->text.size())))}
                                      : Condition();
   if (condition.name.empty() || condition.value.find_first_of("!<>=") == 0) {

@@ -162,7 +162,7 @@ SubmissionOptions SubmissionFlags::options() const {
                             .grace_seconds = grace_seconds};
   options.executor = executor.name;
   std::optional<Executor> section = executor.executor();
-  const bool is_cluster = section && section->kind == Executor::Kind::kSlurm;
+  const bool is_cluster = section && section->slurm;
   if (max_gpu_hours && !is_cluster) {
     fail("--max-gpu-hours limits the jobs of a cluster: name its section of executors.toml with --executor, too");
   }
@@ -222,8 +222,6 @@ void ServiceFlags::keep_in(const Workspace& workspace) {
 
 void ServiceFlags::add_to(CLI::App& app) {
   add_limits_to(app);
-  app.add_option("--devices", limits.declared_devices,
-                 "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
   app.add_option(
       "--on-end", on_end,
       "a shell command that is run when a run or a sweep ends, with TEARLESS_EVENT, TEARLESS_ID and others in "
@@ -236,9 +234,6 @@ std::vector<std::string> ServiceFlags::arguments() const {
   if (limits.runs_per_gpu > 0)
     arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(limits.runs_per_gpu)});
   if (limits.pin) arguments.emplace_back("--pin");
-  if (!limits.declared_devices.empty()) {
-    arguments.insert(arguments.end(), {"--devices", limits.declared_devices});
-  }
   if (!on_end.empty()) arguments.insert(arguments.end(), {"--on-end", on_end});
   return arguments;
 }
@@ -246,7 +241,7 @@ std::vector<std::string> ServiceFlags::arguments() const {
 void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals) {
   if (!flags.are_typed() || flags.arguments() == service.arguments) return;
   notice(
-      fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
+      fmt::format("--jobs, --runs-per-gpu, --pin and --on-end have no effect here: the service (process {}) "
                   "was started with others; the next one has --jobs, --runs-per-gpu and --pin. To change them now: "
                   "tearless stop{}, then this command again",
                   service.pid, options_again(globals)));

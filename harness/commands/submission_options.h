@@ -79,7 +79,7 @@ struct ServiceFlags {
   /// is kept.
   void keep_in(const Workspace& workspace);
   /// One of the flags was given.
-  bool are_typed() const { return is_typed_ || !on_end.empty() || !limits.declared_devices.empty(); }
+  bool are_typed() const { return is_typed_ || !on_end.empty(); }
 
  private:
   bool is_typed_ = false;

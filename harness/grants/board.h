@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_members.h"
 #include "harness/runs/launcher.h"
 
 namespace tearless::harness {
@@ -32,14 +33,18 @@ struct OpenGrant {
   std::set<std::string> not_on = {};  // hosts whose workers are to leave it to others
   int64_t memory_above = 0;           // as Machines::memory_above()
 };
+TEARLESS_JSON(OpenGrant, (id, attempt, needs), (not_on, memory_above))
+
+NLOHMANN_JSON_SERIALIZE_ENUM(Stop, {{Stop::kOnRequest, "request"}, {Stop::kStalled, "stall"}, {Stop::kAtOnce, "now"}})
 
 /// An attempt that its worker is to end.
 struct StopOrder {
   std::string id;
   int64_t attempt = 0;
   Stop how = Stop::kOnRequest;
-  int grace_seconds = 0;
+  int grace = 0;  // seconds
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopOrder, id, attempt, how, grace)
 
 struct Board {
   int64_t beat = 0;                 // raised at each write
@@ -48,6 +53,7 @@ struct Board {
   std::vector<OpenGrant> grants = {};
   std::vector<StopOrder> stops = {};
 };
+TEARLESS_JSON(Board, (beat, seen, grants, stops), (stay))
 
 /// MachineError or UserError if it cannot be written.
 void write_board(const std::filesystem::path& file, const Board& board);

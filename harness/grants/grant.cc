@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "base/sealed_json.h"
 #include "base/sys.h"
-#include "harness/grants/needs_json.h"
 #include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
@@ -33,16 +32,10 @@ bool is_there(const fs::path& path) {
 }  // namespace
 
 void write_grant(const RunDirectory& run, const Grant& grant) {
-  json record = {{"id", grant.id},
-                 {"attempt", grant.attempt},
-                 {"settings", grant.settings},
-                 {"local", grant.local},
-                 {"program", grant.program.path.string()},
-                 {"stamp", grant.program.stamp},
-                 {"grace", grant.program.grace_seconds},
-                 {"needs", json_of(grant.needs)},
-                 {"origins", grant.origins},
-                 {"from", grant.from}};
+  json record = grant;
+  record["program"] = grant.program.path.string();
+  record["stamp"] = grant.program.stamp;
+  record["grace"] = grant.program.grace_seconds;
   if (grant.program.environment) record["environment"] = *grant.program.environment;
   write_atomically(run.attempt(grant.attempt) / kGrantFile, sealed(std::move(record)));
 }
@@ -51,16 +44,10 @@ std::optional<Grant> read_grant(const RunDirectory& run, int64_t attempt) {
   const std::optional<json> record = read_sealed(run.attempt(attempt) / kGrantFile);
   if (!record) return std::nullopt;
   try {
-    Grant grant{.id = record->at("id"),
-                .attempt = record->at("attempt"),
-                .settings = record->at("settings"),
-                .local = record->at("local"),
-                .program = {.path = record->at("program").get<std::string>(),
-                            .stamp = record->at("stamp"),
-                            .grace_seconds = record->at("grace")},
-                .needs = needs_from(record->at("needs")),
-                .origins = record->at("origins"),
-                .from = record->at("from")};
+    Grant grant = record->get<Grant>();
+    grant.program = {.path = record->at("program").get<std::string>(),
+                     .stamp = record->at("stamp"),
+                     .grace_seconds = record->at("grace")};
     if (record->contains("environment")) {
       grant.program.environment = record->at("environment").get<SubmittedEnvironment>();
     }

@@ -37,6 +37,7 @@ struct Grant {
   std::map<std::string, RunFiles> origins = {};  // what it reads of other runs
   int64_t from = 0;  // the attempt in whose work folder the newest state is; 0: the run's own folder
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Grant, id, attempt, settings, local, needs, origins, from)
 
 /// Writes grant.json, durably. REQUIRES: attempts/<n> is there.
 void write_grant(const RunDirectory& run, const Grant& grant);

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/error.h"
@@ -21,44 +20,13 @@ namespace {
 
 std::string line_of(const json& record) { return record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
-json json_of(const WorkerFacts& facts) {
-  json devices = json::array();
-  for (const WorkerDevice& device : facts.devices) {
-    devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
-  }
-  return {{"worker", facts.name},
-          {"host", facts.host},
-          {"executor", facts.executor},
-          {"job", facts.job},
-          {"cores", facts.cores},
-          {"memory_bytes", facts.memory_bytes},
-          {"processor", facts.processor},
-          {"devices", std::move(devices)},
-          {"secrets", facts.secrets},
-          {"shared", facts.is_shared},
-          {"until", facts.until_seconds ? json(*facts.until_seconds) : json()}};
-}
-
-WorkerFacts facts_from(const json& line) {
-  WorkerFacts facts{.name = line.at("worker"),
-                    .host = line.at("host"),
-                    .executor = line.at("executor"),
-                    .job = line.at("job"),
-                    .cores = line.at("cores"),
-                    .memory_bytes = line.at("memory_bytes"),
-                    .processor = line.value("processor", ""),
-                    .secrets = line.value("secrets", std::set<std::string>()),
-                    .is_shared = line.value("shared", false)};
-  if (const json until = line.value("until", json()); until.is_number()) facts.until_seconds = until.get<double>();
-  for (const json& device : line.at("devices")) {
-    facts.devices.push_back({.name = device.at("name"), .memory_bytes = device.at("memory_bytes")});
-  }
-  return facts;
-}
-
 // Throws nlohmann::json::exception for a line that is no record.
 void take(const json& line, WorkerNews& news) {
-  if (line.contains("worker")) news.facts = facts_from(line);
+  if (line.contains("worker")) {
+    WorkerFacts facts = line;
+    line.at("worker").get_to(facts.name);
+    news.facts = std::move(facts);
+  }
   if (line.contains("claimed")) news.claims.emplace_back(line.at("claimed"), line.at("attempt"));
   if (line.contains("ended")) {
     AttemptReport report{
@@ -88,7 +56,9 @@ bool fits(const WorkerFacts& worker, const Needs& needs, int64_t memory_above) {
 
 WorkerFile::WorkerFile(const fs::path& workers, const WorkerFacts& facts)
     : file_(workers / (facts.name + ".jsonl"), 0) {
-  file_.append(line_of(json_of(facts)));
+  json first = facts;
+  first["worker"] = facts.name;
+  file_.append(line_of(first));
 }
 
 void WorkerFile::say(const std::string& line) {

@@ -1,7 +1,7 @@
 // What a worker tells the service: lines of JSON that it appends to a file of its own, queue/workers/<name>.jsonl.
 //
-//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "processor", "until",
-//    "devices": [{"name", "memory_bytes"}, …], "secrets": [name of a variable, …], "shared": false} first
+//   {"worker": name, "host", "executor", "job", "cores", "memory_bytes", "devices": [{"name", "memory_bytes"}, …],
+//    and, if there are any, "processor", "until", "secrets": [name of a variable, …], "shared": true}          first
 //   {"beat": k}                                                                                     every 5 s
 //   {"claimed": id, "attempt": n}
 //   {"ended": id, "attempt": n, "fault": "", "files": {"start.json": SHA-256, "exit.json": …, "DONE": …}}
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json_members.h"
 #include "harness/grants/run_files.h"
 #include "harness/runs/needs.h"
 
@@ -34,6 +35,7 @@ struct WorkerDevice {
   std::string name;
   int64_t memory_bytes = 0;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerDevice, name, memory_bytes)
 
 struct WorkerFacts {
   std::string name;  // "<host>-<8 random hex digits>": drawn at each start, so that no two processes have one
@@ -42,11 +44,12 @@ struct WorkerFacts {
   std::string job = {};                 // of a cluster, as its script calls it; "": a person has started it
   int64_t cores = 0, memory_bytes = 0;  // memory 0: not known
   std::vector<WorkerDevice> devices = {};
-  std::string processor = {};                // as Needs::kind
-  std::optional<double> until_seconds = {};  // the time that it has in all; unset: it has no end
-  std::set<std::string> secrets = {};        // names of those in its environment
-  bool is_shared = false;                    // it trusts whoever may write the workspace
+  std::string processor = {};          // as Needs::kind
+  std::optional<double> until = {};    // seconds that it has in all; unset: it has no end
+  std::set<std::string> secrets = {};  // names of those in its environment
+  bool shared = false;                 // it trusts whoever may write the workspace
 };
+TEARLESS_JSON(WorkerFacts, (host, executor, job, cores, memory_bytes, devices), (processor, until, secrets, shared))
 
 /// True if the worker may be given runs with these needs: it takes those of their executor, and has a GPU if they need
 /// one, of their kind, with as much memory as the user has declared, and more than `memory_above`; else its machine

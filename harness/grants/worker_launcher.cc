@@ -309,7 +309,7 @@ void WorkerLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
     attempt.taken_back = true;
     return;
   }
-  attempt.stop = StopOrder{.id = id, .attempt = attempt.number, .how = how, .grace_seconds = grace_seconds};
+  attempt.stop = StopOrder{.id = id, .attempt = attempt.number, .how = how, .grace = grace_seconds};
 }
 
 // --- machines that may be at fault -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ std::string WorkerLauncher::unseen_file_of(const Attempt& attempt) {
 // A worker with --shared says so in its own file. Then that file alone is looked at: it must be the user's.
 std::string WorkerLauncher::distrusted(const Attempt& attempt) const {
   const WorkerFacts* const worker = workers_.facts_of(attempt.worker);
-  const bool is_shared = worker && worker->is_shared;
+  const bool is_shared = worker && worker->shared;
   if (is_shared) return distrust({workers_of(workspace_) / (attempt.worker + ".jsonl")});
   const fs::path folder = attempt.run.attempt(attempt.number);
   return distrust({attempt.run.root(), folder, folder / kClaimedFile, work_of(attempt.run, attempt.number).root()});
@@ -95,8 +95,8 @@ std::optional<Launcher::End> WorkerLauncher::end_of(const std::string& id, Attem
 // time was over.
 std::string WorkerLauncher::lacks_time(const Attempt& attempt, double ended_at) const {
   const WorkerFacts* worker = workers_.facts_of(attempt.worker);
-  if (!worker || !worker->until_seconds) return "";
-  const double whole = *worker->until_seconds;
+  if (!worker || !worker->until) return "";
+  const double whole = *worker->until;
   if (attempt.stop || ended_at - attempt.claimed_at < whole / 2 || made_checkpoint(attempt)) return "";
   return fmt::format(
       "{}{} that its worker had: give workers more time (time of the executor's section, or --until), or have the run "

@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/numbers.h"
 #include "base/pattern.h"
 #include "base/spelling.h"
 #include "base/table_reader.h"
@@ -308,14 +308,9 @@ void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid
   }
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool is_unit_of(const std::string& unit, const std::string& score, const Names& names) {
-  const std::string last = score.substr(score.rfind('.') + 1), own = lower(unit);
-  return own == lower(score) || own == lower(last) || own == lower(name_of(names, score).text);
+  const std::string last = score.substr(score.rfind('.') + 1), own = lowered(unit);
+  return own == lowered(score) || own == lowered(last) || own == lowered(name_of(names, score).text);
 }
 
 /// within = "0.3 BLEU", or "2 %" of the mean of the second.
@@ -456,10 +451,8 @@ bool PlaceFilter::has(const CellLabels& place) const {
 }
 
 std::optional<double> number_of_label(const std::string& label) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-  if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const auto number = number_of<double>(label);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {

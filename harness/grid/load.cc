@@ -229,19 +229,6 @@ void load_names(const toml::table* table, const std::string& file, Grid& grid) {
   }
 }
 
-// The grids of sweeps that an earlier build submitted have sections [decoding.NAME].
-void rename_old_section(toml::table& root, const fs::path& file) {
-  constexpr const char* kOldName = "decoding";
-  toml::table* const old = root[kOldName].as_table();
-  if (!old) return;
-  if (!root.contains("submitted")) {
-    fail("{}: [{}.NAME] is called [{}.NAME] now", TableReader(root, "", file.string()).location(kOldName), kOldName,
-         kDerivedLabel);
-  }
-  root.insert(kDerivedLabel, std::move(*old));
-  root.erase(kOldName);
-}
-
 }  // namespace
 
 void require_tag(const std::string& tag, const std::string& location) {
@@ -308,7 +295,6 @@ namespace {
 
 Grid parse(std::string_view text, const fs::path& file, const std::vector<std::string>& set, const Grid* submitted) {
   toml::table root = parse_toml(text, file.string());
-  rename_old_section(root, file);
   Grid grid;
   if (submitted) replace_missing_bases(root, file, *submitted, grid);
   TableReader reader(root, "", file.string());
@@ -329,7 +315,6 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
 
   read_settings(reader, grid, nullptr, grid.base, nullptr);
-  add_set_options(set, grid.seed_key, grid.base);
   grid.set_options.insert(grid.set_options.end(), set.begin(), set.end());
   grid.seeds = load_seeds(reader, grid);
   const toml::table *axes = reader.table("axis"), *computed = reader.table("computed");
@@ -346,6 +331,7 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   if (root.contains("grids"))
     fail("{}: this file lists grids, and one grid is wanted here; name one of them", reader.location("grids"));
   refuse_other_tools_keys(root, reader);
+  add_set_options(set, grid.seed_key, reader.known(), grid.base);
   reader.refuse_leftovers(axes ? "" : settings_are_no_grid);
   if (!reader.has("submitted")) refuse_swallowed_keys(root, reader);
 

@@ -39,8 +39,9 @@ PublishedNumber read_published(const toml::node& node, const TableReader& reader
 void add_names(const toml::table* table, const std::string& file, Names& names);
 
 /// Adds settings of the command line, "key=value", each with the location "--set key". UserError for one of another
-/// form.
-void add_set_options(const std::vector<std::string>& options, const std::string& seed_key, Settings& settings);
+/// form, and for one of the `words` that a grid file itself has.
+void add_set_options(const std::vector<std::string>& options, const std::string& seed_key,
+                     const std::vector<std::string>& words, Settings& settings);
 
 /// Adds the axes of a table [axis], in the order of the file. `subgrid`: the index of the sub-grid that alone has them.
 void load_axes(const toml::table& table, std::optional<size_t> subgrid, Grid& grid);

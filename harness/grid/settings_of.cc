@@ -1,6 +1,5 @@
 // The settings that a section of a grid file brings: base files, `unset`, `set`, and those of the command line.
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
@@ -161,7 +160,8 @@ void read_settings(TableReader& reader, Grid& grid, const Settings* below, Setti
   add_set(reader, grid, settings);
 }
 
-void add_set_options(const std::vector<std::string>& options, const std::string& seed_key, Settings& settings) {
+void add_set_options(const std::vector<std::string>& options, const std::string& seed_key,
+                     const std::vector<std::string>& words, Settings& settings) {
   for (const std::string& option : options) {
     const size_t equals = option.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == option.size()) {
@@ -169,12 +169,9 @@ void add_set_options(const std::vector<std::string>& options, const std::string&
     }
     const std::string key = option.substr(0, equals), location = "--set " + key;
     if (key == seed_key) fail("{}: the seeds are those of the grid file; --only seed=N chooses some of them", location);
-    for (const char* word : {"title",   "grids",  "tag",      "note",      "program", "base",    "unset",
-                             "set",     "seeds",  "seed_key", "variables", "axis",    "subgrid", "computed",
-                             "exclude", "sample", "derived",  "table",     "claim",   "names",   "policy"}) {
-      if (key == word || (key.starts_with(word) && key[std::strlen(word)] == '.' && is_section(word)))
-        fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
-    }
+    const std::string table = key.substr(0, key.find('.'));
+    if (std::ranges::find(words, key) != words.end() || key == "grids" || is_section(table))
+      fail("{}: it sets settings of the runs; `{}` is written in the grid file", location, key);
     settings[key] = {option_value(key, option.substr(equals + 1), location), fs::current_path().string(), location};
   }
 }

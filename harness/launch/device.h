@@ -1,6 +1,5 @@
-// A GPU of this machine, and what runs on it now. A DeviceMonitor finds both out: through NVML (nvml.h), or from a
-// declared list (declared_devices.h). Devices are addressed by UUID, because the order of indices differs between
-// NVML and CUDA.
+// A GPU of this machine, and what runs on it now. A DeviceMonitor finds both out, through NVML (nvml.h). Devices are
+// addressed by UUID, because the order of indices differs between NVML and CUDA.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
-#include "harness/launch/declared_devices.h"
+#include "base/words.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/nvml.h"
 
@@ -32,15 +32,9 @@ LocalLauncher::Options local_options(const LocalLimits& limits) {
   if (limits.cores > 0 && std::ssize(cores) > limits.cores) cores.resize(static_cast<size_t>(limits.cores));
   int64_t& memory = options.capacity.memory_bytes;
   if (limits.memory_bytes > 0) memory = memory == 0 ? limits.memory_bytes : std::min(memory, limits.memory_bytes);
-  std::vector<Device>& devices = options.capacity.devices;
-  if (!limits.declared_devices.empty()) {
-    options.monitor = std::make_unique<DeclaredDevices>(limits.declared_devices, "--devices");
-    devices = options.monitor->devices();
-    return options;
-  }
   const char* library = std::getenv(kNvmlVariable);
   options.monitor = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
-  devices = visible_devices(options.monitor->devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
+  options.capacity.devices = visible_devices(options.monitor->devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
   return options;
 }
 
@@ -49,8 +43,7 @@ std::vector<Device> visible_devices(const std::vector<Device>& devices, const ch
   std::vector<Device> visible;
   std::istringstream entries(value);
   for (std::string entry; std::getline(entries, entry, ',');) {
-    const size_t begin = entry.find_first_not_of(' '), end = entry.find_last_not_of(' ');
-    const std::string name = begin == std::string::npos ? "" : entry.substr(begin, end + 1 - begin);
+    const std::string_view name = trimmed(entry);
     const auto device = std::ranges::find_if(devices, [&](const Device& each) {
       return name == std::to_string(each.index) || (name.starts_with("GPU-") && each.uuid.starts_with(name));
     });

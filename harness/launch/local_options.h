@@ -10,16 +10,15 @@
 namespace tearless::harness {
 
 struct LocalLimits {
-  int jobs = 0;                       // concurrent runs on the CPU; 0: as many as their threads fit the cores
-  int runs_per_gpu = 0;               // concurrent runs on each GPU, as far as their memory fits; 0: one
-  bool pin = false;                   // bind each run on the CPU to cores of its own
-  int cores = 0;                      // of this machine's, at most; 0: all that the process may use
-  int64_t memory_bytes = 0;           // likewise
-  std::string declared_devices = {};  // GPUs to assume instead of those of NVML, as DeclaredDevices reads them
+  int jobs = 0;              // concurrent runs on the CPU; 0: as many as their threads fit the cores
+  int runs_per_gpu = 0;      // concurrent runs on each GPU, as far as their memory fits; 0: one
+  bool pin = false;          // bind each run on the CPU to cores of its own
+  int cores = 0;             // of this machine's, at most; 0: all that the process may use
+  int64_t memory_bytes = 0;  // likewise
 };
 
 /// The options of a launcher on this machine, without peaks that were measured before. Its GPUs are those that the
-/// NVIDIA driver shows, of them what CUDA_VISIBLE_DEVICES admits. UserError if `limits.declared_devices` is malformed.
+/// NVIDIA driver shows, of them what CUDA_VISIBLE_DEVICES admits.
 LocalLauncher::Options local_options(const LocalLimits& limits);
 
 /// The devices that a value of CUDA_VISIBLE_DEVICES admits, in its order: indices or UUIDs (their beginnings suffice),

@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/memory_size.h"
 
 namespace tearless::harness {
 namespace {
-
-int64_t scaled(int64_t bytes, double factor) {
-  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
-}
 
 std::string with_margin(int64_t bytes, const char* source, double margin) {
   return fmt::format("{} {}, with a margin of {:.0f} %", memory_text(bytes), source, 100 * (margin - 1));

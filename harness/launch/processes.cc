@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 
 namespace tearless::harness {
@@ -22,9 +22,7 @@ std::vector<int64_t> all_processes(const fs::path& proc) {
   std::error_code gone;
   for (const auto& entry : fs::directory_iterator(proc, gone)) {
     const std::string name = entry.path().filename();
-    int64_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error == std::errc() && end == name.data() + name.size()) pids.push_back(pid);
+    if (const auto pid = number_of<int64_t>(name)) pids.push_back(*pid);
   }
   std::sort(pids.begin(), pids.end());
   return pids;

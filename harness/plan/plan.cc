@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/plan/identity.h"
@@ -50,10 +50,8 @@ void require_own_seed(const Grid& grid, const Combination& asked, const Run& ans
   const std::string begin = grid.seed_key + " = ";
   for (const std::string_view line : split_lines(answered.settings)) {
     if (!line.starts_with(begin)) continue;
-    int64_t seed = 0;
-    const auto [end, error] = std::from_chars(line.data() + begin.size(), line.data() + line.size(), seed);
-    const bool is_whole = error == std::errc() && end == line.data() + line.size();
-    if (!is_whole || seed == asked.seed) continue;
+    const auto seed = number_of<int64_t>(line.substr(begin.size()));
+    if (!seed || *seed == asked.seed) continue;
     fail(
         "`{} check` answered a question about {}{} with settings that have {}; each question gets one answer, in their "
         "order",

@@ -1,7 +1,6 @@
 #include "harness/results/curves.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/numbers.h"
 #include "base/omitted.h"
 #include "harness/runs/gradient_norms.h"
 #include "harness/runs/workspace.h"
@@ -149,10 +149,9 @@ Curve layers_of(const Row& row, const std::string& pattern) {
        score != row.result.scores.end() && score->first.starts_with(before); ++score) {
     const std::string& name = score->first;
     if (name.size() <= before.size() + after.size() || !name.ends_with(after)) continue;
-    int layer = 0;
-    const char *begin = name.data() + before.size(), *end = name.data() + name.size() - after.size();
-    const auto [last, error] = std::from_chars(begin, end, layer);
-    if (error == std::errc() && last == end && layer >= 0) curve.push_back({static_cast<double>(layer), score->second});
+    const std::string_view between = std::string_view(name).substr(before.size());
+    const int layer = number_of<int>(between.substr(0, between.size() - after.size())).value_or(-1);
+    if (layer >= 0) curve.push_back({static_cast<double>(layer), score->second});
   }
   put_in_order(curve);
   return curve;

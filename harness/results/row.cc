@@ -10,11 +10,6 @@
 #include "harness/runs/measured.h"
 
 namespace tearless::harness {
-namespace {
-
-constexpr const char* kOldDerivedLabel = "decoding";  // in sweeps that an earlier build submitted
-
-}  // namespace
 
 bool Row::counts(bool count_diverged) const {
   return result.state == RunState::kDone ||
@@ -30,7 +25,6 @@ std::optional<double> Row::number(const std::string& score) const {
 std::string derivation_of(const Run& run) {
   if (const std::string& name = label_on(run.coordinates, kDerivedLabel); !name.empty()) return name;
   if (derived_from(run.settings).empty()) return "";
-  if (const std::string& name = label_on(run.coordinates, kOldDerivedLabel); !name.empty()) return name;
   const auto settings = parse_toml_settings(run.settings, "run " + run.id).values;
   const auto name = settings.find("derived.name");
   return name != settings.end() && name->second.is_string() ? name->second.get<std::string>() : run.id;

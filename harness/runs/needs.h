@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "base/json_members.h"
+
 namespace tearless::harness {
 
 struct Needs {
@@ -22,5 +24,6 @@ struct Needs {
   std::string first_of = {};  // the sweep whose first attempt is to decide `kind`; "": it is known, or any will do
   auto operator<=>(const Needs&) const = default;
 };
+TEARLESS_JSON(Needs, (device, threads, resource_class, declared, alone, executor), (memory_bytes, kind, secrets))
 
 }  // namespace tearless::harness

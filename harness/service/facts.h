@@ -5,23 +5,13 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json_members.h"
 #include "harness/runs/devices.h"
 #include "harness/runs/progress.h"
-
-template <>
-struct nlohmann::adl_serializer<std::optional<double>> {
-  static void to_json(nlohmann::json& j, const std::optional<double>& value) {
-    j = value ? nlohmann::json(*value) : nlohmann::json();
-  }
-  static void from_json(const nlohmann::json& j, std::optional<double>& value) {
-    value = j.is_null() ? std::nullopt : std::optional(j.get<double>());
-  }
-};
 
 namespace tearless::harness {
 

@@ -3,16 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "base/nearest.h"
+#include "base/numbers.h"
 #include "base/table_reader.h"
 #include "base/toml.h"
 #include "base/words.h"
@@ -163,16 +161,9 @@ int64_t gpus_in(std::string_view gres) {
     begin = end + 1;
     if (item != "gpu" && !item.starts_with("gpu:")) continue;
     const std::string_view last = item.substr(item.rfind(':') + 1);
-    int64_t number = 0;
-    const auto [rest, error] = std::from_chars(last.data(), last.data() + last.size(), number);
-    const bool is_number = error == std::errc() && rest == last.data() + last.size();
-    sum += is_number ? number : 1;
+    sum += number_of<int64_t>(last).value_or(1);
   }
   return sum;
-}
-
-int64_t scaled(int64_t bytes, double factor) {
-  return static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * factor));
 }
 
 // Those that a word for sbatch asks for: "--gpus-per-node=a100:2", "-G2", "--tres-per-task=gres/gpu:2" → 2.
@@ -194,10 +185,8 @@ std::optional<double> seconds_of_limit(std::string_view text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end =
         std::min(text.find_first_of(numbers.empty() && dash != text.npos ? "-" : ":", begin), text.size());
-    int64_t number = 0;
-    const char* const last = text.data() + end;
-    const auto [rest, error] = std::from_chars(text.data() + begin, last, number);
-    if (error != std::errc() || rest != last || number < 0 || number > 1'000'000) return std::nullopt;
+    const int64_t number = number_of<int64_t>(text.substr(begin, end - begin)).value_or(-1);
+    if (number < 0 || number > 1'000'000) return std::nullopt;
     numbers.push_back(static_cast<double>(number));
     begin = end + 1;
   }
@@ -241,7 +230,7 @@ std::map<std::string, Executor> read_executors(const fs::path& file) {
 }
 
 Executor find_executor(const std::string& name, const fs::path& file) {
-  if (name == kWorkers) return {.name = name, .kind = Executor::Kind::kWorkers};
+  if (name == kWorkers) return {.name = name, .slurm = false};
   std::error_code absent;
   if (!fs::exists(file, absent)) {
     fail(
@@ -256,42 +245,6 @@ Executor find_executor(const std::string& name, const fs::path& file) {
   names.emplace_back(kWorkers);
   fail("there is no executor \"{}\" in {}{}; there are: {}", name, file.string(), did_you_mean(name, names),
        fmt::join(names, ", "));
-}
-
-void to_json(nlohmann::json& json, const Executor& executor) {
-  json = {{"name", executor.name},           {"slurm", executor.kind == Executor::Kind::kSlurm},
-          {"partition", executor.partition}, {"account", executor.account},
-          {"gres", executor.gres},           {"time", executor.time},
-          {"cpus", executor.cpus},           {"workers", executor.workers},
-          {"options", executor.options},     {"setup", executor.setup},
-          {"prefix", executor.prefix}};
-  if (executor.seconds) json["seconds"] = *executor.seconds;
-  if (executor.memory_bytes) json["memory_bytes"] = *executor.memory_bytes;
-  if (executor.max_gpu_hours) json["max_gpu_hours"] = *executor.max_gpu_hours;
-  nlohmann::json& instead = json["instead"] = nlohmann::json::array();
-  for (const Executor::Instead& entry : executor.instead) {
-    instead.push_back({{"memory_above", entry.memory_above}, {"gres", entry.gres}});
-  }
-}
-
-void from_json(const nlohmann::json& json, Executor& executor) {
-  executor = {.name = json.at("name"),
-              .kind = json.at("slurm").get<bool>() ? Executor::Kind::kSlurm : Executor::Kind::kWorkers,
-              .partition = json.at("partition"),
-              .account = json.at("account"),
-              .gres = json.at("gres"),
-              .time = json.at("time"),
-              .cpus = json.at("cpus"),
-              .workers = json.at("workers"),
-              .options = json.at("options").get<std::vector<std::string>>(),
-              .setup = json.at("setup").get<std::vector<std::string>>(),
-              .prefix = json.value("prefix", std::vector<std::string>())};
-  if (json.contains("seconds")) executor.seconds = json["seconds"].get<double>();
-  if (json.contains("memory_bytes")) executor.memory_bytes = json["memory_bytes"].get<int64_t>();
-  if (json.contains("max_gpu_hours")) executor.max_gpu_hours = json["max_gpu_hours"].get<double>();
-  for (const nlohmann::json& entry : json.at("instead")) {
-    executor.instead.push_back({entry.at("memory_above"), entry.at("gres")});
-  }
 }
 
 Allocation allocation_for(const Executor& executor, const Needs& needs, bool is_larger) {
@@ -335,7 +288,7 @@ std::map<Allocation, int64_t> workers_for(const Executor& executor, const std::m
 }
 
 std::string never_fits(const Executor& executor, const Needs& needs) {
-  if (executor.kind == Executor::Kind::kWorkers) return "";
+  if (!executor.slurm) return "";
   if (needs.device == "cuda" && gpus_of(executor, allocation_for(executor, needs)) == 0) {
     return fmt::format("the executor {} has no GPU: its section needs gres, such as \"gpu:1\"", executor.name);
   }

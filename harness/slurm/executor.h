@@ -24,7 +24,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,14 +41,14 @@ std::optional<double> seconds_of_limit(std::string_view text);
 inline constexpr double kMinWorkerSeconds = 91;
 
 struct Executor {
-  enum class Kind { kWorkers, kSlurm };
   struct Instead {
     int64_t memory_above = 0;  // bytes
     std::string gres;
+    NLOHMANN_DEFINE_TYPE_INTRUSIVE(Instead, memory_above, gres)
   };
 
   std::string name = {};
-  Kind kind = Kind::kSlurm;
+  bool slurm = true;                                    // else `workers`
   std::string partition = {}, account = {}, gres = {};  // "": sbatch's default
   std::string time = {};                                // as Slurm spells it; "": the partition's
   std::optional<double> seconds = {};                   // the same; unset: none, or no limit
@@ -62,6 +61,9 @@ struct Executor {
   std::vector<Instead> instead = {};                    // by memory_above, ascending
   std::optional<double> max_gpu_hours = {};             // --max-gpu-hours, no key of a section; unset: no limit
 };
+/// What a sweep keeps of its executor: the service may have another HOME.
+TEARLESS_JSON(Executor, (name, slurm, partition, account, gres, time, cpus, workers, options, setup, instead),
+              (prefix, seconds, memory_bytes, max_gpu_hours))
 
 /// $XDG_CONFIG_HOME/tearless/executors.toml (~/.config if that is not set). UserError if neither it nor HOME is set.
 std::filesystem::path default_executor_file();
@@ -71,11 +73,6 @@ std::map<std::string, Executor> read_executors(const std::filesystem::path& file
 
 /// The executor of this name. UserError, one sentence that names the file and its sections, if there is none.
 Executor find_executor(const std::string& name, const std::filesystem::path& file);
-
-/// What a sweep keeps of its executor: the service may have another HOME. from_json: nlohmann::json::exception if a
-/// member is missing or of another type.
-void to_json(nlohmann::json& json, const Executor& executor);
-void from_json(const nlohmann::json& json, Executor& executor);
 
 /// What is asked of Slurm for one worker, as far as it differs by runs.
 struct Allocation {

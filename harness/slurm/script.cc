@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/words.h"
 
 namespace tearless::harness {
@@ -71,7 +71,7 @@ std::optional<WorkerJob> worker_job(const std::string& text) {
   const std::string task = text.substr(underscore + 1, at - underscore - 1);
   WorkerJob job{.array = text.substr(0, underscore), .token = text.substr(at + 1)};
   if (!is_number(job.array) || !is_number(task) || !is_token(job.token)) return std::nullopt;
-  std::from_chars(task.data(), task.data() + task.size(), job.task);
+  job.task = number_of<int64_t>(task).value();  // of ten digits at most
   return job;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "base/words.h"
 
@@ -50,11 +50,7 @@ constexpr KnownWord kWords[] = {
 // clang-format on
 
 std::optional<int64_t> whole_number_in(std::string_view text) {
-  int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const bool is_number = !text.empty() && text.size() <= kMaxDigits && text[0] != '-';
-  return is_number && error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+  return text.size() <= kMaxDigits && !text.starts_with('-') ? number_of<int64_t>(text) : std::nullopt;
 }
 
 bool is_state_word(std::string_view text) {

@@ -71,6 +71,11 @@ std::optional<MeanDifference> welch_difference(std::span<const double> a, std::s
                                        : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b)};
 }
 
+std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::span<const SeedValue> b,
+                                            bool is_paired) {
+  return is_paired ? paired_difference(a, b) : welch_difference(numbers_of(a), numbers_of(b));
+}
+
 bool lies_within(const MeanDifference& difference, double delta) {
   const auto [lower, upper] = difference.interval(kEquivalence);
   return -delta < lower && upper < delta;

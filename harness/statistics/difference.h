@@ -26,6 +26,7 @@ struct MeanDifference {
 std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, std::span<const SeedValue> b);
 /// a − b of independent samples whose variances may differ; nullopt if one has fewer than two values.
 std::optional<MeanDifference> welch_difference(std::span<const double> a, std::span<const double> b);
+std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::span<const SeedValue> b, bool is_paired);
 
 // With δ > 0, by the 90 % interval: each of its ends is a one-sided test at 5 %. If neither of the first two holds, the
 // data cannot tell.

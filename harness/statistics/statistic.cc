@@ -33,8 +33,7 @@ Value delta_of(const CellValues& s) {
 }
 
 Value half_interval_of_delta(const CellValues& s) {
-  const auto difference = s.is_paired ? paired_difference(s.values, s.baseline)
-                                      : welch_difference(numbers_of(s.values), numbers_of(s.baseline));
+  const auto difference = difference_of(s.values, s.baseline, s.is_paired);
   if (!difference) return std::nullopt;
   const Interval interval = difference->interval();
   return (interval.second - interval.first) / 2;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -16,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/numbers.h"
 #include "base/spelling.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -31,10 +31,8 @@ namespace fs = std::filesystem;
 }
 
 std::optional<int64_t> number_in(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return number;
+  const auto number = number_of<int64_t>(text);
+  return number.value_or(0) < 1 ? std::nullopt : number;
 }
 
 constexpr size_t kMaxNamed = 8;  // runs in a message

@@ -89,7 +89,7 @@ Sweep sweep_from(Statement& row) {
           .runs = {},
           .program = row[4],
           .stamp = json::parse(row[9].getString()),
-          .policy = sweep_policy_from(json::parse(row[5].getString())),
+          .policy = json::parse(row[5].getString()).get<SweepPolicy>(),
           .state = sweep_state_named(row[6].getString()),
           .reason = row[7],
           .priority = row[8],
@@ -97,31 +97,6 @@ Sweep sweep_from(Statement& row) {
 }
 
 }  // namespace
-
-nlohmann::json to_json(const SweepPolicy& policy) {
-  nlohmann::json json = {{"stall_seconds", policy.stall_seconds},
-                         {"grace_seconds", policy.grace_seconds},
-                         {"memory_bytes", policy.memory_bytes},
-                         {"tries", policy.tries}};
-  if (policy.environment) json["environment"] = *policy.environment;
-  if (!policy.executor.empty()) json["executor"] = policy.executor;
-  if (!policy.executor_section.is_null()) json["executor_section"] = policy.executor_section;
-  if (policy.same_device) json["same_device"] = true;
-  return json;
-}
-
-SweepPolicy sweep_policy_from(const nlohmann::json& json) {
-  SweepPolicy policy;
-  json.at("stall_seconds").get_to(policy.stall_seconds);
-  json.at("grace_seconds").get_to(policy.grace_seconds);
-  json.at("memory_bytes").get_to(policy.memory_bytes);
-  json.at("tries").get_to(policy.tries);
-  if (json.contains("environment")) policy.environment = json["environment"].get<SubmittedEnvironment>();
-  policy.executor = json.value("executor", "");
-  policy.executor_section = json.value("executor_section", nlohmann::json());
-  policy.same_device = json.value("same_device", false);
-  return policy;
-}
 
 int tries_of(const std::vector<Sweep>& sweeps, FailureClass failure) {
   std::optional<int> asked;

@@ -44,9 +44,8 @@ struct SweepPolicy {
   nlohmann::json executor_section = {};  // what is known of it, as it was at the submission; null: it is built in
   bool same_device = false;              // all its runs on one kind of GPU or processor, that of its first attempt
 };
-nlohmann::json to_json(const SweepPolicy& policy);
-/// nlohmann::json::exception if a member is missing or of another type.
-SweepPolicy sweep_policy_from(const nlohmann::json& json);
+TEARLESS_JSON(SweepPolicy, (stall_seconds, grace_seconds, memory_bytes, tries),
+              (environment, executor, executor_section, same_device))
 
 /// The submissions of all sweeps of a workspace are numbered in their order, whatever the clock says.
 struct SubmissionNumbers {

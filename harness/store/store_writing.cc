@@ -77,7 +77,7 @@ void Store::submit(const Sweep& sweep) {
         "submitted_at = excluded.submitted_at, program = excluded.program, stamp = excluded.stamp, "
         "policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
         "submission = excluded.submission, queued_as = excluded.queued_as",
-        sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, to_json(sweep.policy).dump(),
+        sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, nlohmann::json(sweep.policy).dump(),
         name_of(sweep.state), sweep.reason, sweep.priority, sweep.stamp.dump(), sweep.name, numbers.newest,
         numbers.queued);
     int64_t place = 0;

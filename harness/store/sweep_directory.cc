@@ -117,7 +117,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
                 {"submitted_at", sweep.submitted_at},
                 {"program", sweep.program},
                 {"stamp", sweep.stamp},
-                {"policy", to_json(sweep.policy)}};
+                {"policy", sweep.policy}};
   if (sweep.scores) about["scores"] = *sweep.scores;
   if (!sweep.tags.empty()) about["tags"] = sweep.tags;
   if (!sweep.note.empty()) about["note"] = sweep.note;
@@ -159,7 +159,7 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .runs = {},
             .program = about.at("program"),
             .stamp = about.at("stamp"),
-            .policy = sweep_policy_from(about.at("policy")),
+            .policy = about.at("policy").get<SweepPolicy>(),
             .state = SweepState::kActive,
             .reason = "",
             .priority = 0,

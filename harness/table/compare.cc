@@ -86,8 +86,7 @@ class Comparer {
       }
       return outcome;
     }
-    const auto difference = test_.is_paired ? paired_difference(a.values, b.values)
-                                            : welch_difference(numbers_of(a.values), numbers_of(b.values));
+    const auto difference = difference_of(a.values, b.values, test_.is_paired);
     if (!difference) return {.why = test_.is_paired ? "fewer than two seeds in common" : "fewer than two seeds"};
     outcome.p = difference->p();
     return outcome;

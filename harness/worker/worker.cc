@@ -96,8 +96,8 @@ class Worker {
              .cores = std::ssize(options.capacity.cores),
              .memory_bytes = options.capacity.memory_bytes,
              .processor = options.capacity.processor,
-             .until_seconds = worker.until_seconds,
-             .is_shared = worker.is_shared};
+             .until = worker.until_seconds,
+             .shared = worker.is_shared};
     for (const auto& [name, value] : own_variables()) {
       if (is_secret(name)) facts.secrets.insert(name);
     }
@@ -230,7 +230,7 @@ class Worker {
         continue;
       if (!found->second.is_started) continue;  // it will be asked as soon as it is
       found->second.stop = order.how;
-      launcher_.stop(order.id, order.how, order.grace_seconds);
+      launcher_.stop(order.id, order.how, order.grace);
     }
   }
 

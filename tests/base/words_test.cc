@@ -82,5 +82,11 @@ TEST(SomeOf, SaysHowManyAreLeftOut) {
 
 TEST(ShellWords, AreQuotedOneByOne) { EXPECT_EQ(shell_words({"a grid", "b", ""}), "'a grid' b ''"); }
 
+TEST(Words, AreTrimmedOfSpacesAloneAndLoweredInAsciiAlone) {
+  EXPECT_EQ(trimmed("  a b\t "), "a b\t");
+  EXPECT_EQ(trimmed("   "), "");
+  EXPECT_EQ(lowered("A-Zé É"), "a-zé É");
+}
+
 }  // namespace
 }  // namespace tearless::words_test

@@ -1,4 +1,3 @@
-#include "harness/slurm/cluster_facts.h"
 #include "harness/slurm/squeue.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/targets.h"
@@ -15,7 +14,6 @@ int fuzz_slurm(const uint8_t* data, size_t size) {
       job.id();
     }
   }
-  harness::cost_of_preemption(harness::facts_of(said, said, ""), 30);
   return 0;
 }
 

@@ -18,7 +18,7 @@ int fuzz_archive(const uint8_t* data, size_t size);         ///< an archive of r
 int fuzz_request(const uint8_t* data, size_t size);         ///< a line that another process sends to the service
 int fuzz_sentence_stats(const uint8_t* data, size_t size);  ///< outputs/<set>.stats, up to the scores of its sums
 int fuzz_worker_file(const uint8_t* data, size_t size);     ///< what a worker writes, seen in two pieces
-int fuzz_slurm(const uint8_t* data, size_t size);           ///< answers of squeue and scontrol
+int fuzz_slurm(const uint8_t* data, size_t size);           ///< answers of squeue
 int fuzz_token_file(const uint8_t* data, size_t size);      ///< a prepared corpus under a checksum that fits it
 int fuzz_corpus(const uint8_t* data, size_t size);          ///< two sides of raw text, up to subwords
 int fuzz_digits(const uint8_t* data, size_t size);          ///< IDX files of images and labels

@@ -321,7 +321,7 @@ TEST_F(DaemonTest, ASubmissionWithAMistakeSubmitsNone) {
 TEST_F(DaemonTest, ARunGoesThroughTheDaemonAndEndsWithTheSweep) {
   start_daemon();
   const test::Finished run = ok({"run", "grid.toml", "--jobs", "1"});
-  EXPECT_THAT(run.errors, HasSubstr("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here"));
+  EXPECT_THAT(run.errors, HasSubstr("--jobs, --runs-per-gpu, --pin and --on-end have no effect here"));
   EXPECT_THAT(run.output, HasSubstr("done: max_updates"));
   EXPECT_THAT(run.output, HasSubstr("4 runs: 4 done\nNext: tearless table grid.toml\n"));
   EXPECT_EQ(results(), undisturbed());
@@ -437,18 +437,6 @@ TEST_F(DaemonTest, RunsAndSweepsArePausedResumedCancelledAndRetriedThroughTheSer
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(DaemonTest, OldNamesOfCommandsAnswerWithTheNewOne) {
-  for (const auto& [old, now] : std::map<std::string, std::string>{{"hold", "pause RUN"},
-                                                                   {"release", "resume RUN"},
-                                                                   {"priority", "submit GRID --priority N"},
-                                                                   {"gc", "clean"},
-                                                                   {"forget", "delete SWEEP"}}) {
-    const test::Finished answer = tearless({old, "last"});
-    EXPECT_EQ(answer.code, 2);
-    EXPECT_EQ(answer.errors, "tearless: tearless " + old + " is now: tearless " + now + "\n");
-  }
-}
-
 TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
   start_daemon();
   ok({"submit", "grid.toml"});
@@ -547,10 +535,7 @@ TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
   const std::string grid = test::read_text(folder_ / "grid.toml");
   test::write_text(folder_ / "grid.toml",
                    std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
-  test::Command daemon = command({"daemon", "--background"});
-  daemon.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
-  daemon.environment["TEARLESS_FAKE_NVML"] = gpus.string();
-  ASSERT_EQ(test::run(daemon).code, 0) << service_log();
+  ASSERT_EQ(test::run(with_gpus(command({"daemon", "--background"}))).code, 0) << service_log();
   ASSERT_TRUE(
       test::eventually([&] { return ok({"status"}).output.find("it is used by process 4711") != std::string::npos; }));
   EXPECT_THAT(ok({"status"}).output, HasSubstr(").\n  GPU 0  Fake GPU  0 runs, ")) << "a line of its own";

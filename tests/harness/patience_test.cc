@@ -29,7 +29,8 @@ class PatienceTest : public ServedRunTest {
   // With a GPU on which two small runs fit, or a large one.
   void start_service() const {
     put_clock_forward(0);
-    test::Command daemon = command({"daemon", "--background", "--devices", "24GiB", "--runs-per-gpu", "2"});
+    test::write_text(folder_ / "gpus.txt", fmt::format("gpu GPU-0 {} 0 Fake GPU\n", int64_t{24} << 30));
+    test::Command daemon = with_gpus(command({"daemon", "--background", "--runs-per-gpu", "2"}));
     daemon.environment["LD_PRELOAD"] = test::program("libfake-clock.so").string();
     daemon.environment["TEARLESS_FAKE_CLOCK"] = clock().string();
     ASSERT_EQ(test::run(daemon).code, 0);

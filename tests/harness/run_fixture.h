@@ -65,6 +65,12 @@ class RunTest : public testing::Test {
             .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
             .folder = folder_.path()};
   }
+  /// On a machine with the GPUs that are in gpus.txt (tests/support/fake_nvml.cc).
+  test::Command with_gpus(test::Command command) const {
+    command.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
+    command.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
+    return command;
+  }
   /// Runs a command. A `tearless run` has ended with the service that it started, so that a test may do what it likes
   /// with the workspace; not so for those who have a daemon.
   test::Finished tearless(std::vector<std::string> arguments) const {

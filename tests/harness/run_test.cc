@@ -61,9 +61,7 @@ TEST_F(RunTest, AsManyRunsAreActiveAsJobsSays) {
   test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
   for (const int runs_per_gpu : {1, 3}) {
     fs::remove_all(folder_ / "results");
-    test::Command on_one_gpu = command({"run", "grid.toml", "--runs-per-gpu", std::to_string(runs_per_gpu)});
-    on_one_gpu.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
-    on_one_gpu.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
+    const auto on_one_gpu = with_gpus(command({"run", "grid.toml", "--runs-per-gpu", std::to_string(runs_per_gpu)}));
     EXPECT_EQ(started_before_the_first_end(test::run(on_one_gpu).output), runs_per_gpu);
   }
 }

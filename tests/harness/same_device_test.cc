@@ -15,7 +15,8 @@ class SameDeviceTest : public RunTest {
     std::string grid = grid_of("\"succeed\"", 50) + policy;
     grid.insert(grid.find("[axis]"), "\"fake.device\" = \"cuda\"\n");
     test::write_text(folder_ / "grid.toml", grid);
-    ok({"run", "grid.toml", "--devices", "24GiB, 40GiB"});
+    test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Small\ngpu GPU-1 2000000 0 Large\n");
+    EXPECT_EQ(finish(with_gpus(command({"run", "grid.toml"}))).code, 0);
     std::set<std::string> devices;
     for (const auto& run : nlohmann::json::parse(ok({"--json", "explain", "last"}).output)) {
       for (const auto& attempt : run.at("attempts")) devices.insert(attempt.at("device"));

@@ -133,14 +133,9 @@ TEST_F(VerifyResumeTest, ARunOfAGpuIsTrainedAgainOnThatGpu) {
   test::write_text(folder_ / "grid.toml",
                    std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
   test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
-  const auto with_gpu = [&](test::Command one) {
-    one.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
-    one.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
-    return one;
-  };
-  const test::Finished trained = test::run(with_gpu(command({"run", "grid.toml"})));
+  const test::Finished trained = test::run(with_gpus(command({"run", "grid.toml"})));
   ASSERT_EQ(trained.code, 0) << trained.output << trained.errors;
-  test::Background verifying(with_gpu(endless_verify_resume()));
+  test::Background verifying(with_gpus(endless_verify_resume()));
   ASSERT_TRUE(test::eventually([&] { return is_training(); }));
   const RunDirectory training = trainings().at(0);
   const std::optional<ProcessName> supervisor = supervisor_of(training, training.newest_attempt());

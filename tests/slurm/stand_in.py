@@ -354,18 +354,11 @@ def scontrol(state, arguments):
             job |= {"held": words[0] == "hold", "reason": "JobHeldUser" if words[0] == "hold" else "None"}
         state.schedule()
         return ""
-    if words[:2] == ["show", "config"]:
-        return show_config(state)
     if words[:2] == ["show", "job"]:
         jobs = state.chosen(words[2]) if len(words) > 2 else state.known()
         if not jobs:
             raise Refused("slurm_load_jobs error: Invalid job id specified")
         return "".join(f"{(' ' if one_line else chr(10) + '   ').join(details(job))}\n{'' if one_line else chr(10)}" for job in jobs)
-    if words[:2] == ["show", "partition"]:
-        names = words[2:3] or list(state.config["partitions"])
-        if names[0] not in state.config["partitions"]:
-            raise Refused(f"Partition {names[0]} not found")
-        return "".join(show_partition(state, name, one_line) for name in names)
     raise Refused(f"invalid keyword: {' '.join(words)}")
 
 
@@ -398,28 +391,6 @@ def details(job):
             f"StartTime={moment(job['start'])} EndTime={moment(job['end'])} Deadline=N/A",
             f"Partition={job['partition']} AllocNode:Sid=login:0", f"NodeList={job['node'] or '(null)'}", f"WorkDir={job['chdir']}",
             f"Comment={job['comment']} "]
-
-
-def show_config(state):
-    config = state.config
-    values = {
-        "JobRequeue": 1, "KillWait": f"{config['kill_wait']} sec", "MaxArraySize": config["max_array_size"],
-        "MaxJobCount": config["max_job_count"], "MinJobAge": f"{config['min_job_age']} sec", "PreemptMode": "REQUEUE",
-        "PreemptType": "preempt/partition_prio", "AccountingStorageType": "accounting_storage/none",
-        "EnforcePartLimits": "ALL" if config["enforce_limits"] else "NO", "ClusterName": "stand-in", "SLURM_VERSION": "22.05.8",
-        "SlurmctldParameters": "preempt_send_user_signal" if config["warn_preempted"] else "(null)", "SlurmdTimeout": "300 sec"}
-    lines = [f"{name:<23} = {value}\n" for name, value in sorted(values.items(), key=lambda item: item[0].lower())]
-    return "".join([f"Configuration data as of {moment(time.time())}\n", *lines, "\nSlurmctld(primary) at login is UP\n"])
-
-
-def show_partition(state, name, one_line):
-    limit = state.config["partitions"][name]
-    default = "YES" if name == next(iter(state.config["partitions"])) else "NO"
-    lines = [f"PartitionName={name}", "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL", f"AllocNodes=ALL Default={default} QoS=N/A",
-             f"DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime={state.config['grace_time']} Hidden=NO",
-             f"MaxNodes=UNLIMITED MaxTime={duration(60 * limit).rjust(8, '0') if limit else 'UNLIMITED'} MinNodes=0 LLN=NO "
-             "MaxCPUsPerNode=UNLIMITED", f"Nodes={','.join(state.config['nodes'])}", "OverTimeLimit=NONE PreemptMode=REQUEUE", "State=UP"]
-    return (" ".join(lines) if one_line else "\n   ".join(lines) + "\n") + "\n"
 
 
 # --- misbehaviour -------------------------------------------------------------------------------------------------------
@@ -456,7 +427,7 @@ def timed_out(command, arguments):
     if command == "scancel":
         return Refused(f"scancel: error: Kill job error on job id {arguments[-1]}: {TIMED_OUT}", 140)
     words = {"sbatch": "allocation failure" if "--test-only" in arguments else "sbatch: error: Batch job submission failed",
-             "sinfo": "slurm_load_partitions"} | ({"scontrol": "slurm_load_ctl_conf error"} if "config" in arguments else {})
+             "sinfo": "slurm_load_partitions"}
     return Refused(f"{words.get(command, 'slurm_load_jobs error')}: {TIMED_OUT}")
 
 

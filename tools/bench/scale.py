@@ -33,7 +33,7 @@ PARTS = ["fsync", "submit", "restart", "watch", "jobs", "ingest", "engine"]
 
 def grid(runs, seeds, sleep_ms=0, batch=1):
     axis = ", ".join(str(i) for i in range(runs // seeds))
-    return (f'title = "scale"\nseeds = {seeds}\n[set]\n"fake.updates" = 1\n"fake.sleep_ms" = {sleep_ms}\n"model.batch" = {batch}\n'
+    return (f'title = "scale"\nseeds = {seeds}\n[policy]\ngrace = 1\n[set]\n"fake.updates" = 1\n"fake.sleep_ms" = {sleep_ms}\n"model.batch" = {batch}\n'
             f'[axis]\n"model.n" = [{axis}]\n[table]\nscores = ["test.score"]\n')
 
 
@@ -60,12 +60,12 @@ class Bench:
         place.mkdir(parents=True)
         return place
 
-    def tearless(self, place, *arguments, engine="fake-engine", may_fail=False):
+    def tearless(self, place, *arguments, engine="fake-engine"):
         """Runs a command; returns its seconds."""
         begin = time.monotonic()
         done = subprocess.run([self.bin / "tearless", *map(str, arguments), "--engine", self.bin / engine], cwd=place,
                               capture_output=True, text=True)
-        if done.returncode != 0 and not may_fail:
+        if done.returncode != 0:
             sys.exit(f"scale: tearless {' '.join(map(str, arguments))}: {done.stderr or done.stdout}")
         return time.monotonic() - begin
 
@@ -97,10 +97,12 @@ class Bench:
     def submission(self, place, workspace):
         """The seconds of a submission; the service that it starts is stopped then."""
         seconds = self.tearless(place, "submit", "grid.toml", "--workspace", workspace)
-        self.tearless(place, "stop", "--now", "--workspace", workspace)
-        while "works here" in subprocess.run([self.bin / "tearless", "status", "--workspace", workspace], cwd=place, capture_output=True, text=True).stdout:
-            time.sleep(0.2)
+        self.stop(place, workspace)
         return seconds
+
+    def stop(self, place, workspace="results"):
+        """Ends the service and its runs, and waits for them."""
+        self.tearless(place, "stop", "--now", "--wait", "--workspace", workspace)
 
     def submit(self):
         for runs, plan_goal, goal, status_goal in ((self.runs(10_000), 1.5, 0.5, 0.2), (self.runs(100_000), 12, 8, None)):
@@ -123,6 +125,7 @@ class Bench:
             (place / name).write_text(grid(runs, 100, sleep_ms=100_000, batch=n))
         self.report(f"submit {sweeps} grids of {runs:,} runs, planned (fake program)", self.tearless(place, "submit", *names), "s")
         self.tearless(place, "pause", "all")
+        self.stop(place)
         self.report(f"restart of the daemon with {sweeps * runs:,} runs of {sweeps} sweeps, all paused", self.daemon(place), "s", 1)
         self.tearless(place, "resume", "all")
         pid = self.daemon_pid(place)
@@ -140,8 +143,7 @@ class Bench:
         wait.wait()
         self.report("CPU of the daemon while runs train", share[0], "%", 1)
         self.report("CPU of tearless wait all", share[1], "%", 5)
-        self.tearless(place, "pause", "all", may_fail=True)
-        self.tearless(place, "stop", "--now", may_fail=True)
+        self.stop(place)
 
     def watch(self):
         """Two runs train for as long as this takes; all others wait."""
@@ -173,8 +175,7 @@ class Bench:
         self.report("redraws in a second", len(redraws) / seconds, "")
         watching.kill()
         watching.wait()
-        self.tearless(place, "pause", "all", may_fail=True)
-        self.tearless(place, "stop", "--now", may_fail=True)
+        self.stop(place)
 
     def jobs(self):
         goal = 6
@@ -205,7 +206,7 @@ class Bench:
         self.report(f"growth of the daemon's memory per run that has ended, after the first {3 * self.runs(1_000):,}",
                     (sizes[4] - sizes[2]) / (2 * self.runs(1_000)), "bytes", 300)
         self.report("CPU of an idle daemon", cpu_share(pid, lambda: time.sleep(20)), "%", 0.5)
-        self.tearless(place, "stop", may_fail=True)
+        self.stop(place)
 
     def alone(self, place, runs):
         """The training program on the same runs without the harness: milliseconds each."""
@@ -226,6 +227,7 @@ class Bench:
         place = self.place("ingest")
         (place / "grid.toml").write_text(grid(runs, 100))
         self.submission(place, "results")
+        shutil.rmtree(place / "results/runs", ignore_errors=True)  # the service has begun some
         sweep = next((place / "results/sweeps").iterdir())
         lines = "".join(json.dumps({"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)}) + "\n" for i in range(points))
         for line in (sweep / "runs.jsonl").read_text().splitlines():
@@ -256,7 +258,7 @@ class Bench:
         corpus = pathlib.Path("grids/base").resolve()
         (place / "grid.toml").write_text(
             f'title = "plan"\nseeds = 100\nbase = "{corpus}/demo.toml"\n[axis]\n"train.schedule.peak_lr" = [{axis}]\n'
-            '"model.norm.kind" = ["layer_norm", "scale_norm"]\n[table]\nscores = ["test.bleu"]\n')
+            '"model.norm.kind" = ["layer_norm", "scale_norm"]\n[table]\nscores = ["test.bleu_13a"]\n')
         seconds = self.shortest(place, "plan", "grid.toml", engine="tearless-engine")
         self.report(f"plan {runs:,} runs through tearless-engine", seconds, "s", 12)
 

@@ -55,7 +55,36 @@ TEST(Board, IsReadAsItWasWritten) {
   EXPECT_EQ(read.stops[1].how, Stop::kStalled);
   EXPECT_EQ(read.stops[0].how, Stop::kOnRequest);
   EXPECT_EQ(read.stops[2].how, Stop::kAtOnce);
-  EXPECT_EQ(read.stops[0].grace_seconds, 30);
+  EXPECT_EQ(read.stops[0].grace, 30);
+}
+
+TEST(Board, ItsFormStaysAndHasWhatIsNotAsUsualAlone) {
+  const Needs full{.device = "cuda",
+                   .threads = 2,
+                   .resource_class = "c",
+                   .memory_bytes = 5,
+                   .declared = true,
+                   .alone = true,
+                   .executor = "e",
+                   .kind = "k",
+                   .secrets = {"S"}};
+  const std::string usual =
+      R"({"alone":false,"declared":false,"device":"cpu","executor":"","resource_class":"","threads":1})";
+  const std::string needs =
+      R"({"alone":true,"declared":true,"device":"cuda","executor":"e","kind":"k","memory_bytes":5,"resource_class":"c","secrets":["S"],"threads":2})";
+  const Board board{
+      .beat = 1,
+      .seen = {"w"},
+      .stay = {"w"},
+      .grants = {{.id = "a", .attempt = 2, .needs = full, .not_on = {"h"}, .memory_above = 3}, {.id = "b"}},
+      .stops = {{.id = "c", .attempt = 4, .how = Stop::kStalled, .grace = 5}}};
+  const std::string text = R"({"beat":1,"grants":[{"attempt":2,"id":"a","memory_above":3,"needs":)" + needs +
+                           R"(,"not_on":["h"]},{"attempt":0,"id":"b","needs":)" + usual +
+                           R"(}],"seen":["w"],"stay":["w"],"stops":[{"attempt":4,"grace":5,"how":"stall","id":"c"}]})";
+  EXPECT_EQ(nlohmann::json(board).dump(), text);
+  EXPECT_EQ(nlohmann::json(nlohmann::json::parse(text).get<Board>()).dump(), text);
+  EXPECT_EQ(nlohmann::json(Board()).dump(), R"({"beat":0,"grants":[],"seen":[],"stops":[]})");
+  EXPECT_THROW(nlohmann::json::parse(R"({"beat":0,"grants":[],"seen":[]})").get<Board>(), nlohmann::json::exception);
 }
 
 TEST(Board, AShorterOneThatFollowsIsReadAlone) {

@@ -70,6 +70,12 @@ TEST_F(GrantTest, IsReadAsItWasWritten) {
   EXPECT_EQ(read.needs, grant_.needs);
   EXPECT_EQ(read.origins, grant_.origins);
   EXPECT_EQ(read.from, 4);
+  nlohmann::json record = read_sealed(run_.attempt(1) / "grant.json").value();
+  record["needs"] = record["environment"] = nullptr;
+  EXPECT_EQ(record.dump(),
+            R"({"attempt":1,"environment":null,"from":4,"grace":7,"id":")" + run_.id() +
+                R"(","local":"b = 2\n","needs":null,"origins":{"1234":{"bytes":{"a/b":7},"done":"abcd"}},)"
+                R"("program":"programs/1/engine","settings":"a = 1\n","stamp":{"version":"2"}})");
 }
 
 TEST_F(GrantTest, OneThatIsCutDamagedOrOfAnotherRunIsNone) {

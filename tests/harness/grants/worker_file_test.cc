@@ -23,7 +23,7 @@ const WorkerFacts kFacts = {.name = "n1-0a1b2c3d",
                             .memory_bytes = 1 << 20,
                             .devices = {{.name = "NVIDIA H100", .memory_bytes = 80}},
                             .processor = "Xeon",
-                            .until_seconds = 90};
+                            .until = 90};
 
 const RunFiles kResult = {.done = "34cd", .bytes = {{"scores.json", 7}}};
 
@@ -73,7 +73,7 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   ASSERT_EQ(news.facts->devices.size(), 1u);
   EXPECT_EQ(news.facts->devices[0].name, "NVIDIA H100");
   EXPECT_EQ(news.facts->devices[0].memory_bytes, 80);
-  EXPECT_EQ(news.facts->until_seconds, 90);
+  EXPECT_EQ(news.facts->until, 90);
   EXPECT_EQ(news.facts->processor, "Xeon");
   file.claimed("a", 3);
   file.ended({.id = "a", .attempt = 3, .fault = "no room", .files = {{"exit.json", "12ab"}}, .result = kResult});
@@ -91,6 +91,24 @@ TEST_F(WorkerFileTest, EachLineIsReadOnce) {
   news = tail_.read();
   EXPECT_FALSE(news.grew);
   EXPECT_THAT(news.claims, IsEmpty());
+}
+
+TEST_F(WorkerFileTest, WhatIsNotSaidOfAWorkerIsAsUsual) {
+  append(R"({"worker":"w","host":"h","executor":"e","job":"","cores":1,"memory_bytes":2,"devices":[],"until":null})"
+         "\n"
+         R"({"worker":"w","executor":"e","job":"","cores":1,"memory_bytes":2,"devices":[]})"
+         "\n");
+  const WorkerFacts facts = tail_.read().facts.value();
+  EXPECT_EQ(facts.host, "h") << "the second lacks its host";
+  EXPECT_EQ(facts.until, std::nullopt);
+  EXPECT_EQ(facts.processor, "");
+  EXPECT_FALSE(facts.shared);
+  WorkerFile(folder_ / "workers",
+             {.name = "u", .host = "h", .processor = "p", .until = 9, .secrets = {"S"}, .shared = true});
+  EXPECT_EQ(test::read_text(folder_ / "workers/u.jsonl"),
+            R"({"cores":0,"devices":[],"executor":"workers","host":"h","job":"","memory_bytes":0,"processor":"p",)"
+            R"("secrets":["S"],"shared":true,"until":9.0,"worker":"u"})"
+            "\n");
 }
 
 TEST_F(WorkerFileTest, GrowthAloneIsLife) {

@@ -54,7 +54,7 @@ class WorkerLauncherTest : public testing::Test {
                             .cores = 2,
                             .memory_bytes = 100,
                             .devices = std::move(devices),
-                            .until_seconds = until_};
+                            .until = until_};
     WorkerFile& file =
         *workers_.emplace(name, std::make_unique<WorkerFile>(folder_ / "queue/workers", facts)).first->second;
     later();
@@ -284,7 +284,7 @@ TEST_F(WorkerLauncherTest, AnAttemptThatSomebodyHasIsStoppedByTheBoardUntilItEnd
   ASSERT_EQ(board().stops.size(), 1u);
   EXPECT_EQ(board().stops[0].id, run(1).id());
   EXPECT_EQ(board().stops[0].attempt, 1);
-  EXPECT_EQ(board().stops[0].grace_seconds, 7);
+  EXPECT_EQ(board().stops[0].grace, 7);
   launcher_->stop(run(1).id(), Stop::kAtOnce, 0);
   later();
   EXPECT_EQ(board().stops[0].how, Stop::kAtOnce);
@@ -636,7 +636,7 @@ TEST_F(WorkerLauncherTest, AResultThatOthersMayHaveWrittenIsNotRecorded) {
 
 TEST_F(WorkerLauncherTest, AResultOfAWorkerThatTakesTheFolderAsItIsIsRecorded) {
   workers_.emplace("n1-1", std::make_unique<WorkerFile>(folder_ / "queue/workers",
-                                                        WorkerFacts{.name = "n1-1", .host = "n1", .is_shared = true}));
+                                                        WorkerFacts{.name = "n1-1", .host = "n1", .shared = true}));
   later();
   start(1);
   const RunDirectory work = claim(1, "n1-1");

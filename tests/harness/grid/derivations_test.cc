@@ -114,17 +114,5 @@ TEST(Derivations, MistakesAreNamedWithTheirLine) {
               HasSubstr("grid.toml:2: an axis cannot be called derived"));
 }
 
-TEST(Derivations, OfASweepOfAnEarlierBuildAreReadAndAGridFileIsToldTheNewName) {
-  const test::TempFolder folder;
-  EXPECT_THAT(test::error_of([&] { load_text(folder, std::string(kGrid) + "[decoding.x]\nbeam = 2\n"); }),
-              HasSubstr("grid.toml:4: [decoding.NAME] is called [derived.NAME] now"));
-  const Grid now = load_text(folder, std::string(kGrid) + kDerivations);
-  std::string text = now.merged + "\n[submitted]\nfile = \"grid.toml\"\n";
-  for (size_t at; (at = text.find("[derived")) != std::string::npos;) text.replace(at, 8, "[decoding");
-  const Grid before = parse_grid(text, folder / "merged.toml");
-  ASSERT_EQ(before.derivations.size(), 3u);
-  EXPECT_EQ(before.merged, now.merged);
-}
-
 }  // namespace
 }  // namespace tearless::harness::derivations_test

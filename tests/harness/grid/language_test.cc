@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "harness/grid/expand.h"
 #include "harness/grid/layout.h"
@@ -627,15 +628,27 @@ TEST_F(Language, SettingsOfTheCommandLineWinOverTheFileAndAreTypedAsInIt) {
   };
   EXPECT_THAT(error("x=2"), HasSubstr("--set x: the axis x sets it"));
   EXPECT_THAT(error("train.seed=2"), HasSubstr("--only seed=N"));
-  EXPECT_THAT(error("seeds=2"), HasSubstr("`seeds` is written in the grid file"));
   EXPECT_EQ(error("lr"), "--set \"lr\" must have the form key=value, as in --set train.max_epochs=10");
   EXPECT_EQ(error("lr="), "--set \"lr=\" must have the form key=value, as in --set train.max_epochs=10");
   EXPECT_THAT(error("l=[1, 2"), HasSubstr("--set l=[1, 2: the value is neither"));
   EXPECT_THAT(error("lr.x=1"), HasSubstr("lr.x is a setting below it"));
   EXPECT_THAT(error("y=2", "[computed]\ny = \"2 * x\"\n"), HasSubstr("--set y: [computed] sets it"));
-  EXPECT_THAT(error("sample=3"), HasSubstr("`sample` is written in the grid file"));
   EXPECT_THAT(error("policy.grace=3"), HasSubstr("`policy.grace` is written in the grid file"));
   EXPECT_THAT(runs(load(text, {"table.rows=3", "n=3#x"})), ElementsAre("kind=\"a\" lr=1.0 n=\"3#x\" table.rows=3 x=1"));
+}
+
+TEST_F(Language, NoWordOfAGridFileCanBeSetOnTheCommandLine) {
+  const std::string axis = "[axis]\nx = [1]\n", list = "known keys: ";
+  const std::string unknown = error_of([&] { load("unknown = 1\n" + axis); });
+  std::istringstream known(unknown.substr(unknown.find(list) + list.size()) + ", grids");
+  int words = 0;
+  for (std::string word; known >> word; ++words) {
+    if (word.ends_with(',')) word.pop_back();
+    EXPECT_EQ(error_of([&] { load(axis, {word + "=a"}); }),
+              fmt::format("--set {0}: it sets settings of the runs; `{0}` is written in the grid file", word));
+  }
+  EXPECT_GT(words, 20) << unknown;
+  EXPECT_THAT(runs(load(axis, {"title.x=1", "figure.y=2"})), ElementsAre("figure.y=2 title.x=1 x=1"));
 }
 
 TEST_F(Language, CountsHundredsOfThousandsOfConditionalPoints) {

@@ -17,7 +17,7 @@
 #include "base/files.h"
 #include "base/lock_file.h"
 #include "base/sealed_json.h"
-#include "harness/launch/declared_devices.h"
+#include "tests/harness/launch/declared_devices.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
@@ -42,7 +42,7 @@ class LocalLauncherTest : public testing::Test {
 
   void open(Capacity capacity, bool pin = false, bool ends_attempts = false) {
     std::unique_ptr<DeviceMonitor> monitor;
-    if (gpus_ > 0) monitor = std::make_unique<DeclaredDevices>(std::to_string(gpus_) + " x 24GiB", "--devices");
+    if (gpus_ > 0) monitor = std::make_unique<DeclaredDevices>(gpus_);
     if (monitor) capacity.devices = monitor->devices();
     launcher_ = std::make_unique<LocalLauncher>(
         io_, LocalLauncher::Options{.tearless = folder_ / "tearless",

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "harness/launch/declared_devices.h"
+#include "tests/harness/launch/declared_devices.h"
 
 namespace tearless::harness::resources_test {
 namespace {
@@ -17,8 +17,7 @@ class ResourcesTest : public testing::Test {
  protected:
   // A machine with as many GPUs of 24 GiB.
   Resources machine(int gpus, int runs_per_gpu = 1, const std::map<std::string, int64_t>& peaks = {}) {
-    auto monitor =
-        std::make_unique<DeclaredDevices>(gpus == 0 ? "none" : std::to_string(gpus) + " x 24GiB", "--devices");
+    auto monitor = std::make_unique<DeclaredDevices>(gpus);
     monitor_ = monitor.get();
     Capacity capacity{
         .cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB, .runs_per_gpu = runs_per_gpu, .devices = monitor->devices()};

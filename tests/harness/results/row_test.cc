@@ -83,11 +83,10 @@ TEST(Group, KeepsDerivedRunsOfTwoSweepsApart) {
   EXPECT_EQ(replicates[1].row_of("wide.test.bleu").run.id, "b");
 }
 
-TEST(DerivationOf, ARunIsItsLabelInWhicheverBuildSubmittedIt) {
-  EXPECT_EQ(derivation_of({.id = "a", .settings = "x = 1\n", .coordinates = {{"decoding", "an axis"}}}), "");
+TEST(DerivationOf, ARunIsItsLabelOrItsOwnSetting) {
+  EXPECT_EQ(derivation_of({.id = "a", .settings = "x = 1\n", .coordinates = {{"x", "an axis"}}}), "");
   EXPECT_EQ(derivation_of({.id = "a", .settings = "", .coordinates = {{"x", "1"}, {"derived", "wide"}}}), "wide");
   const std::string settings = "derived.name = \"wide\"\nderived.of = \"0123456789abcdef\"\n";
-  EXPECT_EQ(derivation_of({.id = "a", .settings = settings, .coordinates = {{"decoding", "wide"}}}), "wide");
   EXPECT_EQ(derivation_of({.id = "a", .settings = settings}), "wide") << "no sweep has it any more";
 }
 

@@ -62,7 +62,7 @@ class ExecutorTest : public testing::Test {
 TEST_F(ExecutorTest, ASectionHasWhatIsWritten) {
   const Executor a100 = read(kFull).at("a100");
   EXPECT_EQ(a100.name, "a100");
-  EXPECT_EQ(a100.kind, Executor::Kind::kSlurm);
+  EXPECT_TRUE(a100.slurm);
   EXPECT_EQ(a100.partition, "gpu");
   EXPECT_EQ(a100.account, "nlp");
   EXPECT_EQ(a100.gres, "gpu:a100:2");
@@ -88,7 +88,7 @@ TEST_F(ExecutorTest, WhatIsNotWrittenIsLeftToSlurm) {
 }
 
 TEST_F(ExecutorTest, WorkersIsBuiltInAndNeedsNoFile) {
-  EXPECT_EQ(find_executor("workers", folder_ / "absent.toml").kind, Executor::Kind::kWorkers);
+  EXPECT_FALSE(find_executor("workers", folder_ / "absent.toml").slurm);
   EXPECT_THAT(error_of([&] { read("[workers]\nkind = \"slurm\"\n"); }),
               HasSubstr(file() + ":1: the executor \"workers\" is built in"));
 }
@@ -221,6 +221,19 @@ TEST_F(ExecutorTest, WhatASweepKeepsIsReadBack) {
     EXPECT_EQ(kept.get<Executor>().seconds, executor.seconds);
     EXPECT_EQ(kept.get<Executor>().instead.size(), executor.instead.size());
   }
+  const std::string usual =
+      R"({"account":"","cpus":1,"gres":"","instead":[],"name":"","options":[],"partition":"","setup":[],"slurm":true,"time":"","workers":1})";
+  EXPECT_EQ(nlohmann::json(Executor()).dump(), usual);
+  EXPECT_EQ(nlohmann::json::parse(usual).get<Executor>().seconds, std::nullopt);
+  const nlohmann::json full = Executor{.slurm = false,
+                                       .seconds = 3,
+                                       .memory_bytes = 4,
+                                       .prefix = {"p"},
+                                       .instead = {{.memory_above = 1, .gres = "g"}},
+                                       .max_gpu_hours = 5};
+  EXPECT_EQ(full.dump(), R"({"account":"","cpus":1,"gres":"","instead":[{"gres":"g","memory_above":1}],)"
+                         R"("max_gpu_hours":5.0,"memory_bytes":4,"name":"","options":[],"partition":"","prefix":["p"],)"
+                         R"("seconds":3.0,"setup":[],"slurm":false,"time":"","workers":1})");
   EXPECT_THROW(nlohmann::json({{"name", "x"}}).get<Executor>(), nlohmann::json::exception);
 }
 

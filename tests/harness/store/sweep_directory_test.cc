@@ -101,6 +101,8 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(sweep.stamp, nlohmann::json({{"numerics", 3}}));
   EXPECT_EQ(sweep.policy.stall_seconds, 5);
   EXPECT_EQ(sweep.policy.grace_seconds, 6);
+  EXPECT_EQ(nlohmann::json(sweep.policy).dump(),
+            R"({"grace_seconds":6,"memory_bytes":0,"stall_seconds":5.0,"tries":{}})");
   EXPECT_EQ(sweep.state, SweepState::kActive);
   ASSERT_EQ(sweep.runs.size(), 2u);
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(to_json(sweep.runs[i]), to_json(sweep_.runs[i]));

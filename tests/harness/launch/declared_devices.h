@@ -1,9 +1,8 @@
-// GPUs that are declared instead of found, for demonstrations and tests on a machine without them.
+// GPUs of 24 GiB that there are not, for tests of what is shared out.
 #pragma once
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/launch/device.h"
@@ -12,12 +11,14 @@ namespace tearless::harness {
 
 class DeclaredDevices : public DeviceMonitor {
  public:
-  /// `text` is a list such as "4 x 24GiB" or "2 x 24GiB, 80GiB"; "none" declares a machine without a GPU. The UUIDs are
-  /// "declared-0", "declared-1" …: CUDA finds no such device. UserError, which names `option`, for any other text.
-  DeclaredDevices(std::string_view text, std::string_view option);
+  explicit DeclaredDevices(int count) {
+    for (int i = 0; i < count; ++i)
+      devices_.push_back(
+          {.uuid = "declared-" + std::to_string(i), .name = "declared", .memory_bytes = int64_t{24} << 30, .index = i});
+  }
 
   const std::vector<Device>& devices() const override { return devices_; }
-  DeviceUse use_of(const std::string& uuid) override;
+  DeviceUse use_of(const std::string& uuid) override { return uses_[uuid]; }
 
   /// What use_of(uuid) will answer; until then the device is idle.
   void set_use(const std::string& uuid, DeviceUse use) { uses_[uuid] = std::move(use); }
