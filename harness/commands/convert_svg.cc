@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"

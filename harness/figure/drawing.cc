@@ -41,19 +41,6 @@ double kept_near(const DrawnAxis& axis, double value) {
   return std::abs(position) < kFarOutside ? value : axis.value(std::clamp(position, -kFarOutside, 1 + kFarOutside));
 }
 
-/// The least and the greatest of values that have a place on the axis.
-struct Extent {
-  bool is_log = false;
-  std::optional<double> low = {}, high = {};
-
-  void add(double value) {
-    if (!std::isfinite(value) || (is_log && value <= 0)) return;
-    value = std::clamp(value, -kMaxDrawn, kMaxDrawn);
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-};
-
 /// "200 000" with a thin space, "−0.5", "2×10⁶".
 Name tick_label(double value, const std::string& digits) {
   constexpr const char* kSuperscripts[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -147,17 +134,9 @@ DrawnAxis axis_of_labels(const std::vector<Figure::Label>& labels, double room) 
 /// All panels have the same. Its labels have room for so many characters.
 DrawnAxis x_axis_of(const Figure& figure, double room) {
   if (!figure.labels.empty()) return axis_of_labels(figure.labels, room);
-  Extent extent{.is_log = figure.log_x};
-  bool all_whole = true;
+  Extent extent = extent_of_x(figure);
+  const bool all_whole = extent.all_whole;
   for (const Figure::Panel& panel : figure.panels) {
-    for (const Figure::Line& line : panel.lines) {
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        extent.add(point.x);
-        all_whole = all_whole && std::trunc(point.x) == point.x;
-      }
-      for (const CurvePoint& end : line.diverged) extent.add(end.x);
-    }
     for (const double x : panel.at_x) extent.add(x);
   }
   const bool from_zero = figure.from_zero && !figure.log_x;
@@ -174,17 +153,7 @@ DrawnAxis x_axis_of(const Figure& figure, double room) {
 }
 
 DrawnAxis y_axis_of(const Figure::Panel& panel, bool is_log, bool has_zero) {
-  Extent extent{.is_log = is_log};
-  for (const bool all : {false, true}) {
-    if (extent.low) break;
-    for (const Figure::Line& line : panel.lines) {
-      if (!all && !line.sets_scale) continue;
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        for (const double y : {point.low, point.mean, point.high}) extent.add(y);
-      }
-    }
-  }
+  Extent extent = extent_of_y(panel, is_log);
   for (const double y : panel.at_y) extent.add(y);
   if (has_zero) extent.add(0);
   constexpr int kMaxTicks = 6;
@@ -415,6 +384,42 @@ Name joined(const std::vector<Name>& headings, const std::vector<Name>& names) {
     all.latex += separator + (needs_heading ? latex_of(headings[i]) + " = " : "") + latex_of(names[i]);
   }
   return all;
+}
+
+void Extent::add(double value) {
+  if (!std::isfinite(value) || (is_log && value <= 0)) return;
+  all_whole = all_whole && std::trunc(value) == value;
+  value = std::clamp(value, -kMaxDrawn, kMaxDrawn);
+  low = std::min(low.value_or(value), value);
+  high = std::max(high.value_or(value), value);
+}
+
+Extent extent_of_x(const Figure& figure) {
+  Extent extent{.is_log = figure.log_x};
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const Figure::Line& line : panel.lines) {
+      for (const BandPoint& point : line.points) {
+        if (point.runs > 0) extent.add(point.x);
+      }
+      for (const CurvePoint& end : line.diverged) extent.add(end.x);
+    }
+  }
+  return extent;
+}
+
+Extent extent_of_y(const Figure::Panel& panel, bool is_log) {
+  Extent extent{.is_log = is_log};
+  for (const bool all : {false, true}) {
+    if (extent.low) break;
+    for (const Figure::Line& line : panel.lines) {
+      if (!all && !line.sets_scale) continue;
+      for (const BandPoint& point : line.points) {
+        if (point.runs == 0) continue;
+        for (const double y : {point.low, point.mean, point.high}) extent.add(y);
+      }
+    }
+  }
+  return extent;
 }
 
 double DrawnAxis::Tick::width() const {

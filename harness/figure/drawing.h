@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,19 @@
 #include "harness/figure/style.h"
 
 namespace tearless::harness {
+
+/// The least and the greatest of values that have a place on an axis.
+struct Extent {
+  bool is_log = false;
+  std::optional<double> low = {}, high = {};
+  bool all_whole = true;
+
+  void add(double value);
+};
+/// Of the points and the diverged runs of all panels.
+Extent extent_of_x(const Figure& figure);
+/// Of the lines that set the scale with their bands, or else of all.
+Extent extent_of_y(const Figure::Panel& panel, bool is_log);
 
 inline constexpr double kSlant = 0.71;  // the height of a slanting text: of its width
 

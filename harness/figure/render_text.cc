@@ -292,56 +292,14 @@ class Plot {
 // --- axes ----------------------------------------------------------------------------------------------------------
 
 constexpr int kColumnsForATick = 12;
-constexpr double kGreatest = 1e300;  // so that a scale about it has finite ends
-
-struct Reach {
-  std::optional<double> low, high;
-
-  void include(double value) {
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-};
-
-// Of the lines that set the scale, or else of all; empty if no value has a place.
-Reach reach_of(const Figure::Panel& panel, bool is_log) {
-  Reach ends;
-  for (const bool all : {false, true}) {
-    if (ends.low) break;
-    for (const Figure::Line& line : panel.lines) {
-      if (!all && !line.sets_scale) continue;
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        for (const double value : {point.low, point.mean, point.high}) {
-          if (!is_log || value > 0) ends.include(std::clamp(value, -kGreatest, kGreatest));
-        }
-      }
-    }
-  }
-  return ends;
-}
-
 // Of all panels together.
 Scale horizontal_scale(const Figure& figure, int most_ticks) {
-  Reach ends;
-  bool is_whole = true;  // updates and layers have no ticks between two of them
-  if (figure.from_zero) ends.include(0);
-  const auto include = [&](double x) {
-    is_whole = is_whole && x == std::trunc(x);
-    if (!figure.log_x || x > 0) ends.include(std::clamp(x, -kGreatest, kGreatest));
-  };
-  for (const Figure::Panel& panel : figure.panels) {
-    for (const Figure::Line& line : panel.lines) {
-      for (const BandPoint& point : line.points) {
-        if (point.runs > 0) include(point.x);
-      }
-      for (const CurvePoint& end : line.diverged) include(end.x);
-    }
-  }
+  Extent ends = extent_of_x(figure);
+  if (figure.from_zero) ends.add(0);
   if (!ends.low) ends.low = ends.high = 1;
   if (figure.log_x) return log_scale(*ends.low, *ends.high, most_ticks);
   if (figure.from_zero && *ends.high <= 0) ends.high = 1;
-  return scale_between(*ends.low, *ends.high, most_ticks, is_whole ? 1 : 0);
+  return scale_between(*ends.low, *ends.high, most_ticks, ends.all_whole ? 1 : 0);
 }
 
 // The axis below the canvas and the numbers below that, each in the middle below its tick as far as there is room.
@@ -377,10 +335,10 @@ std::string heading_of(const Figure::Panel& panel) {
 
 std::string text_of_lines(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour) {
   const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
-  const Reach reach = reach_of(panel, figure.log_y);
-  if (!reach.low) return "  no finite value\n";
+  const Extent ends = extent_of_y(panel, figure.log_y);
+  if (!ends.low) return "  no finite value\n";
   const Scale values =
-      figure.log_y ? log_scale(*reach.low, *reach.high, rows / 3) : round_scale(*reach.low, *reach.high, rows / 3);
+      figure.log_y ? log_scale(*ends.low, *ends.high, rows / 3) : round_scale(*ends.low, *ends.high, rows / 3);
   std::vector<std::string> numbers(rows);
   int margin = 0;
   for (const double tick : values.ticks) {
@@ -432,18 +390,18 @@ std::string bar_text(const BandPoint& point, double base, const Scale& values, i
 
 // A row for each bar, below each other: the label, the line's letters, the bar, its mean.
 std::string text_of_bars(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour) {
-  constexpr size_t kNumber = 10;  // of the mean and the × of diverged runs
+  constexpr size_t kNumber = 14;  // of the mean and the × of diverged runs
   size_t labels = 0;
   for (const Figure::Label& label : figure.labels) labels = std::max(labels, display_width(printable(label.name.text)));
   labels = std::min(labels, width / 3);
   const size_t letters = letters_of(0, figure.legend.size()).size(), margin = labels + letters + 2;
   const int columns = std::max(10, static_cast<int>(width - margin - 1 - kNumber));
-  Reach reach = reach_of(panel, figure.log_y);
-  if (!reach.low) return "  no finite value\n";
-  if (!figure.log_y) reach.include(0);
+  Extent ends = extent_of_y(panel, figure.log_y);
+  if (!ends.low) return "  no finite value\n";
+  ends.add(figure.log_y ? *ends.low * std::pow(*ends.low / *ends.high, 0.05) : 0);  // so that the least bar is seen
   const int most_ticks = columns / kColumnsForATick;
-  const Scale values = figure.log_y ? log_scale(*reach.low, *reach.high, most_ticks)
-                                    : scale_between(*reach.low, *reach.high, most_ticks, 0);
+  const Scale values =
+      figure.log_y ? log_scale(*ends.low, *ends.high, most_ticks) : scale_between(*ends.low, *ends.high, most_ticks, 0);
   std::string text;
   for (size_t i = 0; i < figure.labels.size(); ++i) {
     std::string label = fitted(printable(figure.labels[i].name.text), labels);
@@ -454,7 +412,7 @@ std::string text_of_bars(const Figure& figure, const Figure::Panel& panel, size_
       const auto point = std::ranges::find_if(one.points, is_here);
       std::string bar;
       if (point != one.points.end() && point->runs > 0) {
-        bar = bar_text(*point, figure.log_y ? *reach.low : 0, values, columns, !one.source.empty());
+        bar = bar_text(*point, figure.log_y ? *ends.low : 0, values, columns, !one.source.empty());
         bar += fmt::format(" {:.4g}", point->mean);
       }
       if (std::ranges::any_of(one.diverged, is_here)) bar += " ×";
