@@ -14,8 +14,8 @@
 #include "base/nearest.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/convert_svg.h"
 #include "harness/commands/csv_option.h"
-#include "harness/commands/gnuplot.h"
 #include "harness/commands/table_options.h"
 #include "harness/figure/draw.h"
 #include "harness/figure/format.h"
@@ -72,10 +72,11 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
 }
 
 void write_figure(const Figure& figure, const FigureFormat& format, const PrintStyle& style, const fs::path& file) {
-  if (format.picture) {
-    draw_picture(figure, *format.picture, output_file(file));
+  const std::string text = format.text({figure}, style);
+  if (format.made_of_svg) {
+    convert_svg(text, format.made_of_svg, output_file(file));
   } else {
-    write_atomically(output_file(file), format.text({figure}, style));
+    write_atomically(output_file(file), text);
   }
 }
 
@@ -92,7 +93,7 @@ void require_files_of_their_own(const std::vector<Figure>& figures, const std::s
 int print_figures(const FigureOptions& options, const Globals& globals) {
   const FigureFormat& format = chosen_format(options);
   require_csv(options.formulas, std::string_view(format.name) == "csv", "--format csv");
-  if (format.picture && options.out.empty())
+  if (format.is_picture && options.out.empty())
     fail("--format {}: a picture needs --out FILE, or --out FOLDER/ for one file a figure", format.name);
   const std::vector<Figure> figures = figures_of(options, globals);
   const PrintStyle style = {.columns = options.out.empty() ? terminal_size(stdout).columns : PrintStyle().columns,
@@ -103,14 +104,14 @@ int print_figures(const FigureOptions& options, const Globals& globals) {
     require_files_of_their_own(figures, options.out);
     make_folders(out);
     for (const Figure& figure : figures) write_figure(figure, format, style, out / (figure.name + format.ending));
-  } else if (format.picture) {
+  } else if (format.is_picture) {
     if (figures.size() > 1) {
       std::vector<std::string> names;
       for (const Figure& figure : figures) names.push_back(figure.name);
       fail("--out {}: there are {} figures; choose one with --only ({}), or write --out FOLDER/", options.out,
            figures.size(), fmt::join(names, ", "));
     }
-    draw_picture(figures.front(), *format.picture, output_file(out));
+    write_figure(figures.front(), format, style, out);
   } else {
     options.write(format.text(figures, style));
   }
@@ -123,7 +124,7 @@ Action command_figure(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<FigureOptions>();
   options->add_to(app,
                   "text, csv, pgfplots, svg, pdf or png (default: by the ending of the file that --out names: .txt, "
-                  ".csv, .tex, .svg, .pdf, .png; else text). gnuplot draws the last three");
+                  ".csv, .tex, .svg, .pdf, .png; else text). rsvg-convert makes the last two");
   app.add_option("--only", options->names, "draw the figures with these names alone")->type_name("NAME");
   return [options, &globals] { return print_figures(*options, globals); };
 }

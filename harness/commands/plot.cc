@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/print.h"
-#include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/csv_option.h"
 #include "harness/figure/draw.h"
@@ -23,7 +22,6 @@
 #include "harness/results/result_set.h"
 #include "harness/screen/screen.h"
 #include "harness/table/columns.h"
-#include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
@@ -37,15 +35,6 @@ struct PlotOptions {
   bool is_by_run() const { return by == "run"; }
 };
 
-struct PlottedRun {
-  const Row* row;
-  std::vector<Curve> curves;  // one for each metric
-
-  bool has_diverged() const { return row->result.state == RunState::kDiverged; }
-};
-// What one line stands for: a run, or those that differ in their seed alone.
-using PlottedCell = std::vector<PlottedRun>;
-
 // What a run of the workspace has reported is a metric; so is what has a dot, unless it is a grid file, a label or a
 // sweep, so that one that is not there yet, or is mistyped, is not looked up as a run.
 bool is_metric(const Store& store, const std::string& word) {
@@ -58,16 +47,12 @@ bool is_metric(const Store& store, const std::string& word) {
                       [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.name == word; });
 }
 
-// For a drawing of bounded size; otherwise whole, in the order of the run's file.
-std::vector<Curve> curves_of(const ResultSet& runs, const Row& row, const std::vector<std::string>& metrics,
-                             bool is_drawn) {
+// Whole, in the order of the run's file.
+std::vector<Curve> curves_of(const ResultSet& runs, const Row& row, const std::vector<std::string>& metrics) {
   std::vector<Curve> curves(metrics.size());
-  std::vector<CurveCollector> collectors(metrics.size());
   read_curves(runs, row, metrics, [&](size_t metric, int64_t update, double value) {
-    const auto x = static_cast<double>(update);
-    is_drawn ? collectors[metric].add(x, value) : curves[metric].push_back({x, value});
+    curves[metric].push_back({static_cast<double>(update), value});
   });
-  for (size_t i = 0; i < metrics.size() && is_drawn; ++i) curves[i] = collectors[i].take();
   return curves;
 }
 
@@ -88,34 +73,84 @@ std::set<std::string> metrics_of(const ResultSet& runs) {
   fail("no selected run has the metric \"{}\"{}; they have {}", metric, did_you_mean(metric, names), list);
 }
 
-// A cell for each line. The cells borrow the rows.
-std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std::string>& metrics,
-                                    const PlotOptions& options) {
-  if (runs.rows.empty()) return {};
+void require_metrics(const ResultSet& runs, const std::vector<std::string>& metrics) {
   if (metrics.empty()) refuse_metric(runs, "");
-  const auto line_of = [by_run = options.is_by_run()](const Row& row) {
+  const std::set<std::string> there = metrics_of(runs);
+  for (const std::string& metric : metrics) {
+    const auto has_norms = [&](const Row& row) { return !curve_of(runs, row, metric).empty(); };
+    if (metric == kGradientNorms ? std::ranges::none_of(runs.rows, has_norms) : !there.contains(metric))
+      refuse_metric(runs, metric);
+  }
+}
+
+// --- as a drawing --------------------------------------------------------------------------------------------------
+
+// The figure of a grid without a file, of which these are the runs: what tells its lines apart are its axes.
+Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool by_run) {
+  Grid grid;
+  std::set<int64_t> seeds;
+  std::set<std::string> sweeps;
+  for (const Row& row : runs.rows) sweeps.insert(row.sweep_id());
+  for (Row& row : runs.rows) {
+    Labels& labels = row.run.coordinates;
+    if (by_run && row.sweep) labels.emplace_back("seed", std::to_string(row.run.seed));
+    if (by_run || !row.sweep) labels.emplace_back("run", row.run.id.substr(0, 8));
+    if (sweeps.size() > 1) labels.insert(labels.begin(), {"sweep", row.sweep_id()});
+    for (const auto& [name, label] : labels) {
+      if (std::ranges::find(grid.axes, name, &Axis::name) == grid.axes.end()) grid.axes.emplace_back().name = name;
+    }
+    seeds.insert(row.run.seed);
+    if (row.result.state == RunState::kFailed) row.result.state = RunState::kRunning;  // drawn as far as it came
+  }
+  std::set<std::vector<uint32_t>> lines;
+  for (const Row& row : runs.rows) {
+    std::vector<uint32_t> line;
+    for (Axis& axis : grid.axes) {
+      const std::string label = label_on(row.run.coordinates, axis.name);
+      const auto point = std::ranges::find(axis.points, label, &AxisPoint::label);
+      line.push_back(static_cast<uint32_t>(point - axis.points.begin()));
+      if (point == axis.points.end()) axis.points.emplace_back().label = label;
+    }
+    lines.insert(line);
+  }
+  grid.seeds.assign(seeds.begin(), seeds.end());
+  grid.sample = Sample{.drawn = {lines.begin(), lines.end()}};  // of the product of the axes these are there
+  FigureSpec spec;
+  spec.y = metrics;
+  spec.panel_for_each_y = true;
+  spec.band = FigureSpec::Band::kRange;
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) spec.lines.push_back(axis);
+  return draw(grid, "", spec, runs);
+}
+
+// --- as CSV ----------------------------------------------------------------------------------------------------------
+
+struct PlottedRun {
+  const Row* row;
+  std::vector<Curve> curves;  // one for each metric
+};
+// What one line stands for: a run, or those that differ in their seed alone.
+using PlottedCell = std::vector<PlottedRun>;
+
+// A cell for each line. The cells borrow the rows.
+std::vector<PlottedCell> read_cells(const ResultSet& runs, const std::vector<std::string>& metrics, bool by_run) {
+  const auto line_of = [by_run](const Row& row) {
     RowKey key = {row.sweep_id(), by_run || !row.sweep ? row.run.id : ""};
     for (const auto& [axis, label] : row.run.coordinates) key.push_back(axis + "=" + label);
     return key;
   };
   std::vector<PlottedCell> cells;
-  std::vector<bool> has_values(metrics.size());
   for (const Group& line : group(runs.rows, line_of)) {
     PlottedCell& cell = cells.emplace_back();
-    for (const Row* row : line.rows) {
-      cell.push_back({row, curves_of(runs, *row, metrics, !options.csv)});
-      for (size_t i = 0; i < metrics.size(); ++i) has_values[i] = has_values[i] || !cell.back().curves[i].empty();
-    }
+    for (const Row* row : line.rows) cell.push_back({row, curves_of(runs, *row, metrics)});
   }
-  const auto missing = std::find(has_values.begin(), has_values.end(), false);
-  if (missing != has_values.end()) refuse_metric(runs, metrics[static_cast<size_t>(missing - has_values.begin())]);
   return cells;
 }
 
 Figure::Line line_of(const PlottedCell& cell, size_t metric) {
   std::vector<DrawnRun> runs;
   for (const PlottedRun& run : cell) {
-    DrawnRun& one = runs.emplace_back(DrawnRun{run.curves[metric], run.has_diverged()});
+    DrawnRun& one = runs.emplace_back(DrawnRun{run.curves[metric], run.row->result.state == RunState::kDiverged});
     put_in_order(one.curve);
     if (!one.curve.empty()) one.end = one.curve.back();
   }
@@ -131,77 +166,6 @@ std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
   }
   return axes;
 }
-
-// --- as a drawing --------------------------------------------------------------------------------------------------
-
-// "3", "2 of 3", "3, 1 diverged".
-std::string seeds_text(const PlottedCell& cell) {
-  const auto has_curve = [](const PlottedRun& run) {
-    return std::any_of(run.curves.begin(), run.curves.end(), [](const Curve& curve) { return !curve.empty(); });
-  };
-  const auto reporting = std::count_if(cell.begin(), cell.end(), has_curve);
-  const auto diverged = std::count_if(cell.begin(), cell.end(), [](const auto& run) { return run.has_diverged(); });
-  std::string text = std::to_string(reporting);
-  if (reporting != static_cast<ptrdiff_t>(cell.size())) text += fmt::format(" of {}", cell.size());
-  return diverged == 0 ? text : text + fmt::format(", {} diverged", diverged);
-}
-
-struct LegendColumn {
-  std::string name;
-  std::function<std::string(const PlottedCell&)> text;
-  bool always = false;  // else only where the lines differ in it
-};
-
-void add_legend(Figure& figure, const std::vector<PlottedCell>& cells, bool by_run) {
-  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().row->sweep_id(); }}};
-  for (const std::string& axis : axes_of(cells)) {
-    columns.push_back({axis,
-                       [axis](const PlottedCell& cell) { return label_on(cell.front().row->run.coordinates, axis); },
-                       /*always=*/cells.size() == 1});
-  }
-  if (by_run) {
-    columns.push_back(
-        {"seed", [](const PlottedCell& cell) { return std::to_string(cell.front().row->run.seed); }, true});
-    columns.push_back({"run", [](const PlottedCell& cell) { return cell.front().row->run.id.substr(0, 8); }, true});
-    columns.push_back(
-        {"state", [](const PlottedCell& cell) { return std::string(name_of(cell.front().row->result.state)); }, true});
-  } else {
-    columns.push_back({"seeds", seeds_text, true});
-  }
-  std::erase_if(columns, [&](const LegendColumn& column) {
-    return !column.always && std::all_of(cells.begin(), cells.end(), [&](const PlottedCell& cell) {
-      return column.text(cell) == column.text(cells.front());
-    });
-  });
-  for (const LegendColumn& column : columns) figure.heading.push_back({column.name});
-  for (const PlottedCell& cell : cells) {
-    std::vector<Name>& row = figure.legend.emplace_back();
-    for (const LegendColumn& column : columns) row.push_back({column.text(cell)});
-  }
-}
-
-Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics, bool by_run) {
-  Figure figure;
-  bool has_band = false, has_diverged = false;
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    Figure::Panel& panel = figure.panels.emplace_back();
-    panel.y = {metrics[i]};
-    for (const PlottedCell& cell : cells) {
-      const Figure::Line& line = panel.lines.emplace_back(line_of(cell, i));
-      has_diverged = has_diverged || !line.diverged.empty();
-      has_band =
-          has_band || std::ranges::any_of(line.points, [](const BandPoint& point) { return point.low < point.high; });
-    }
-  }
-  add_legend(figure, cells, by_run);
-  std::vector<std::string> notes;
-  if (has_band) notes.emplace_back("line: mean of the seeds; dots: their min–max");
-  if (has_diverged) notes.emplace_back(by_run ? "×: diverged" : "×: diverged, not in the mean");
-  if (!notes.empty()) figure.notes.push_back(fmt::format("{}", fmt::join(notes, "; ")));
-  return figure;
-}
-
-// --- as CSV ----------------------------------------------------------------------------------------------------------
 
 // Line by line: there may be millions.
 void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics,
@@ -248,18 +212,24 @@ int plot(const PlotOptions& options, const Globals& globals) {
   }
   ResultSet runs;
   std::vector<PlottedCell> cells;  // borrow the rows of `runs`
+  std::optional<Figure> figure;
   const Store& of_one_moment = *store;
   of_one_moment.in_snapshot([&] {
     const Selection selection = select_or_last(of_one_moment, words);
     runs = selected_rows(std::move(store), selection, Duplicates::kNewest, Read::kStates);
     leave_out_derived(runs.rows);  // they make no update
-    cells = read_cells(runs, metrics, options);
+    if (runs.rows.empty()) return;
+    require_metrics(runs, metrics);
+    if (options.csv) {
+      cells = read_cells(runs, metrics, options.is_by_run());
+    } else {
+      figure = figure_of(runs, metrics, options.is_by_run());
+    }
   });
   if (options.csv) {
     print_points(cells, metrics, options);
-  } else if (!cells.empty()) {
-    fmt::print("{}", render_text(figure_of(cells, metrics, options.is_by_run()), terminal_size(stdout).columns,
-                                 has_colour(stdout)));
+  } else if (figure) {
+    fmt::print("{}", render_text(*figure, terminal_size(stdout).columns, has_colour(stdout)));
   }
   return kOk;
 }

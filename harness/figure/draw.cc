@@ -226,10 +226,15 @@ class Reader {
     return curve;
   }
 
-  /// The label of the run on the axis of x as a number; 0 where x is the layer.
+  /// The label of the run on the axis of x as a number, or its place; 0 where x is the layer.
   double x_of(const Row& row) const {
     if (spec_.x != X::kAxis) return 0;
-    return number_of_label(label_on(row.run.coordinates, grid_.axes[spec_.axis].name)).value_or(kNaN);
+    const std::string label = label_on(row.run.coordinates, grid_.axes[spec_.axis].name);
+    if (!kind_of(spec_.kind).is_over_labels) return number_of_label(label).value_or(kNaN);
+    for (size_t i = 0; i < spec_.labels.size(); ++i) {
+      if (label_at(grid_, spec_.axis, spec_.labels[i]) == label) return static_cast<double>(i + 1);
+    }
+    return kNaN;
   }
 
   /// The points of a run: over layers several, over an axis one. `is_behind`: of a score without a layer.
@@ -538,6 +543,7 @@ size_t most_runs_of_a_point(const Figure& figure) {
 void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, Figure& figure) {
   std::vector<std::string>& notes = figure.notes;
   const Reading& reading = reader.reading;
+  const FigureKind& kind = kind_of(spec.kind);
   const size_t seeds = std::min(grid.seeds.size(), most_runs_of_a_point(figure));
   const bool has_band = std::ranges::any_of(figure.panels, [](const Figure::Panel& panel) {
     return std::ranges::any_of(panel.lines, [](const Figure::Line& line) {
@@ -545,10 +551,10 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
     });
   });
   if (!spec.line_for_each_run && seeds > 1) {
-    notes.push_back(fmt::format("Lines: the mean of {}{}.", counted(static_cast<int64_t>(seeds), "seed"),
-                                has_band ? "; bands: " + text_of(spec.band) : ""));
+    notes.push_back(fmt::format("{}: the mean of {}{}.", kind.lines, counted(static_cast<int64_t>(seeds), "seed"),
+                                has_band ? fmt::format("; {}: {}", kind.bands, text_of(spec.band)) : ""));
   } else if (!spec.line_for_each_run && seeds == 1) {
-    notes.emplace_back("Lines: one seed.");
+    notes.push_back(fmt::format("{}: one seed.", kind.lines));
   }
   if (spec.smooth > 1)
     notes.push_back(fmt::format("Of each run, a point is the mean of {} reported values about it.", spec.smooth));
@@ -634,7 +640,16 @@ Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, 
   Reader reader(grid, spec, results);
   require_there(spec, title, reader, results);
   smooth_and_bin(spec, reader.curves);
-  Figure figure{.title = {title}, .name = spec.name, .x = x_name(grid, spec), .log_x = spec.log_x, .log_y = spec.log_y};
+  Figure figure{.kind = spec.kind,
+                .title = {title},
+                .name = spec.name,
+                .x = x_name(grid, spec),
+                .log_x = spec.log_x,
+                .log_y = spec.log_y};
+  for (const uint32_t point : spec.labels) {
+    const std::string label = label_at(grid, spec.axis, point);
+    figure.labels.push_back({label, name_of(grid.names, grid.axes[spec.axis].name, label)});
+  }
   figure.from_zero = is_of_metrics(spec.x) && !spec.log_x;
   figure.width = spec.width;
   for (const auto* axes : {&spec.panels, &spec.lines}) {

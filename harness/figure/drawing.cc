@@ -3,12 +3,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include "base/utf8.h"
+#include "base/words.h"
 #include "harness/figure/scale.h"
 #include "harness/table/latex.h"
 
@@ -37,19 +40,6 @@ double kept_near(const DrawnAxis& axis, double value) {
   const double position = axis.position(std::clamp(value, -kMaxDrawn, kMaxDrawn));
   return std::abs(position) < kFarOutside ? value : axis.value(std::clamp(position, -kFarOutside, 1 + kFarOutside));
 }
-
-/// The least and the greatest of values that have a place on the axis.
-struct Extent {
-  bool is_log = false;
-  std::optional<double> low = {}, high = {};
-
-  void add(double value) {
-    if (!std::isfinite(value) || (is_log && value <= 0)) return;
-    value = std::clamp(value, -kMaxDrawn, kMaxDrawn);
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-};
 
 /// "200 000" with a thin space, "−0.5", "2×10⁶".
 Name tick_label(double value, const std::string& digits) {
@@ -127,19 +117,26 @@ DrawnAxis axis_of(const Extent& extent, std::optional<double> from) {
   return axis;
 }
 
+/// Labels side by side. Where the longest of their words has no room, they slant.
+DrawnAxis axis_of_labels(const std::vector<Figure::Label>& labels, double room) {
+  const auto count = static_cast<double>(labels.size());
+  DrawnAxis axis{.low = 0.5, .high = count + 0.5, .is_of_labels = true};
+  size_t longest = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    axis.ticks.push_back({static_cast<double>(i + 1), labels[i].name});
+    for (const std::string_view word : split_words(printable(labels[i].name.text)))
+      longest = std::max(longest, display_width(word));
+  }
+  axis.is_slanting = static_cast<double>(longest + 1) > room / count;
+  return axis;
+}
+
 /// All panels have the same. Its labels have room for so many characters.
 DrawnAxis x_axis_of(const Figure& figure, double room) {
-  Extent extent{.is_log = figure.log_x};
-  bool all_whole = true;
+  if (!figure.labels.empty()) return axis_of_labels(figure.labels, room);
+  Extent extent = extent_of_x(figure);
+  const bool all_whole = extent.all_whole;
   for (const Figure::Panel& panel : figure.panels) {
-    for (const Figure::Line& line : panel.lines) {
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        extent.add(point.x);
-        all_whole = all_whole && std::trunc(point.x) == point.x;
-      }
-      for (const CurvePoint& end : line.diverged) extent.add(end.x);
-    }
     for (const double x : panel.at_x) extent.add(x);
   }
   const bool from_zero = figure.from_zero && !figure.log_x;
@@ -155,21 +152,12 @@ DrawnAxis x_axis_of(const Figure& figure, double room) {
   return axis;
 }
 
-DrawnAxis y_axis_of(const Figure::Panel& panel, bool is_log) {
-  Extent extent{.is_log = is_log};
-  for (const bool all : {false, true}) {
-    if (extent.low) break;
-    for (const Figure::Line& line : panel.lines) {
-      if (!all && !line.sets_scale) continue;
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        for (const double y : {point.low, point.mean, point.high}) extent.add(y);
-      }
-    }
-  }
+DrawnAxis y_axis_of(const Figure::Panel& panel, bool is_log, bool has_zero) {
+  Extent extent = extent_of_y(panel, is_log);
   for (const double y : panel.at_y) extent.add(y);
+  if (has_zero) extent.add(0);
   constexpr int kMaxTicks = 6;
-  DrawnAxis axis = axis_of(extent, std::nullopt);
+  DrawnAxis axis = axis_of(extent, has_zero && !is_log ? std::optional(0.0) : std::nullopt);
   axis.ticks = ticks_of(axis, kMaxTicks, 0);
   return axis;
 }
@@ -219,20 +207,20 @@ std::vector<std::vector<BandPoint>> stretches_of(const std::vector<BandPoint>& p
 }
 
 /// The points with a band, and those beside one.
-void add_bands(const std::vector<BandPoint>& stretch, const DrawnAxis& x, std::vector<std::vector<BandPoint>>& bands) {
+void add_bands(const std::vector<BandPoint>& stretch, const DrawnAxis& x, std::vector<std::vector<BandPoint>>& areas) {
   const auto has_band = [&](size_t i) { return i < stretch.size() && stretch[i].low < stretch[i].high; };
   if (stretch.size() == 1 && has_band(0)) {
     BandPoint left = stretch[0], right = stretch[0];
     left.x = x.value(x.position(left.x) - kLoneBand);
     right.x = x.value(x.position(right.x) + kLoneBand);
-    bands.push_back({left, right});
+    areas.push_back({left, right});
     return;
   }
   bool is_joined = false;
   for (size_t i = 0; i < stretch.size(); ++i) {
     const bool is_there = has_band(i) || has_band(i + 1) || (i > 0 && has_band(i - 1));
-    if (is_there && !is_joined) bands.emplace_back();
-    if (is_there) bands.back().push_back(stretch[i]);
+    if (is_there && !is_joined) areas.emplace_back();
+    if (is_there) areas.back().push_back(stretch[i]);
     is_joined = is_there;
   }
 }
@@ -272,6 +260,63 @@ Curve diverged_of(const Curve& ends, const DrawnAxis& x, const DrawnAxis& y) {
   }
   return marks;
 }
+
+/// How many neighbouring points of a long line become one.
+size_t each_of(const Figure::Line& line) { return (line.points.size() + kMaxPoints - 1) / kMaxPoints; }
+
+void draw_lines(const Figure&, const Figure::Panel& panel, const std::vector<LineStyle>& styles, DrawnPanel& drawn) {
+  const DrawnAxis &x = drawn.x, &y = drawn.y;
+  for (size_t i = 0; i < panel.lines.size(); ++i) {
+    const Figure::Line& line = panel.lines[i];
+    DrawnLine one{.index = i, .style = styles[i]};
+    const size_t each = each_of(line);
+    one.stretches = stretches_of(each > 1 ? thinned(line.points, each, x, y) : line.points, x, y);
+    for (const auto& stretch : one.stretches) add_bands(stretch, x, one.areas);
+    one.marks = marks_of(one.stretches, x, y, (static_cast<double>(i) + 0.5) / static_cast<double>(panel.lines.size()));
+    one.diverged = diverged_of(line.diverged, x, y);
+    if (!one.stretches.empty() || !one.diverged.empty()) drawn.lines.push_back(std::move(one));
+  }
+}
+
+// --- bars ------------------------------------------------------------------------------------------------------------
+
+/// Side by side at each label, with the band as an error bar.
+void draw_bars(const Figure& figure, const Figure::Panel& panel, const std::vector<LineStyle>& styles,
+               DrawnPanel& drawn) {
+  constexpr double kGroup = 0.8, kBar = 0.9;  // of the distance of two labels, and of a bar's share of that
+  constexpr double kMeasured = 0.6, kPublished = 0.15;
+  const std::vector<size_t> lines = shown_lines(figure);
+  const double share = kGroup / static_cast<double>(lines.size()), width = kBar * share;
+  const DrawnAxis &x = drawn.x, &y = drawn.y;
+  for (size_t k = 0; k < lines.size(); ++k) {
+    const Figure::Line& line = panel.lines[lines[k]];
+    DrawnLine one{.index = lines[k], .style = styles[lines[k]]};
+    one.style.fill = line.source.empty() ? kMeasured : kPublished;
+    const double beside = (static_cast<double>(k) + 0.5) * share - kGroup / 2;
+    const double base = y.is_log ? y.low : 0;
+    for (const BandPoint& point : line.points) {
+      if (!is_drawn(point, x, y)) continue;
+      const double at = point.x + beside, left = at - width / 2, right = at + width / 2;
+      const auto corner = [](double x, double y) { return BandPoint{x, 1, y, y, y}; };
+      BandPoint end = {left, point.runs, point.mean, std::min(base, point.mean), std::max(base, point.mean)};
+      one.areas.push_back({end, end});
+      one.areas.back().back().x = right;
+      one.stretches.push_back(
+          {corner(left, base), corner(left, point.mean), corner(right, point.mean), corner(right, base)});
+      if (!(point.low < point.high)) continue;
+      const double low = kept_near(y, point.low), high = kept_near(y, point.high), cap = width / 4;
+      one.stretches.push_back({corner(at, low), corner(at, high)});
+      for (const double edge : {low, high}) one.stretches.push_back({corner(at - cap, edge), corner(at + cap, edge)});
+    }
+    one.diverged = diverged_of(line.diverged, x, y);
+    for (CurvePoint& end : one.diverged) end.x += beside;
+    if (!one.stretches.empty() || !one.diverged.empty()) drawn.lines.push_back(std::move(one));
+  }
+}
+
+// In the order of FigureSpec::Kind.
+constexpr std::array<FigureDrawing, 2> kKinds = {{{/*has_zero=*/false, /*has_boxes=*/false, draw_lines, text_of_lines},
+                                                  {/*has_zero=*/true, /*has_boxes=*/true, draw_bars, text_of_bars}}};
 
 // --- texts -----------------------------------------------------------------------------------------------------------
 
@@ -341,12 +386,54 @@ Name joined(const std::vector<Name>& headings, const std::vector<Name>& names) {
   return all;
 }
 
+void Extent::add(double value) {
+  if (!std::isfinite(value) || (is_log && value <= 0)) return;
+  all_whole = all_whole && std::trunc(value) == value;
+  value = std::clamp(value, -kMaxDrawn, kMaxDrawn);
+  low = std::min(low.value_or(value), value);
+  high = std::max(high.value_or(value), value);
+}
+
+Extent extent_of_x(const Figure& figure) {
+  Extent extent{.is_log = figure.log_x};
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const Figure::Line& line : panel.lines) {
+      for (const BandPoint& point : line.points) {
+        if (point.runs > 0) extent.add(point.x);
+      }
+      for (const CurvePoint& end : line.diverged) extent.add(end.x);
+    }
+  }
+  return extent;
+}
+
+Extent extent_of_y(const Figure::Panel& panel, bool is_log) {
+  Extent extent{.is_log = is_log};
+  for (const bool all : {false, true}) {
+    if (extent.low) break;
+    for (const Figure::Line& line : panel.lines) {
+      if (!all && !line.sets_scale) continue;
+      for (const BandPoint& point : line.points) {
+        if (point.runs == 0) continue;
+        for (const double y : {point.low, point.mean, point.high}) extent.add(y);
+      }
+    }
+  }
+  return extent;
+}
+
 double DrawnAxis::Tick::width() const {
   size_t thin_spaces = 0;
   for (size_t at = label.text.find(kThinSpace); at != std::string::npos; at = label.text.find(kThinSpace, at + 1))
     ++thin_spaces;
   constexpr double kNarrower = 0.6;
   return static_cast<double>(display_width(label.text)) - kNarrower * static_cast<double>(thin_spaces);
+}
+
+double DrawnAxis::width() const {
+  double longest = 0;
+  for (const Tick& tick : ticks) longest = std::max(longest, tick.width());
+  return longest;
 }
 
 double DrawnAxis::position(double value) const {
@@ -357,13 +444,35 @@ double DrawnAxis::value(double position) const {
   return is_log ? low * std::pow(high / low, position) : low + position * (high - low);
 }
 
+const FigureDrawing& drawing_of(FigureSpec::Kind kind) { return kKinds.at(static_cast<size_t>(kind)); }
+
+std::vector<size_t> shown_lines(const Figure& figure) {
+  std::set<size_t> lines;
+  for (const Figure::Panel& panel : figure.panels) {
+    for (size_t i = 0; i < panel.lines.size(); ++i) {
+      const Figure::Line& line = panel.lines[i];
+      const auto has_runs = [](const BandPoint& point) { return point.runs > 0; };
+      if (std::ranges::any_of(line.points, has_runs) || !line.diverged.empty()) lines.insert(i);
+    }
+  }
+  std::vector<size_t> ordered(lines.begin(), lines.end());
+  std::ranges::stable_sort(ordered, {}, [&](size_t line) {
+    const auto beside = figure.measured.find(line);
+    return beside == figure.measured.end() ? line : beside->second;
+  });
+  return ordered;
+}
+
 Drawing drawing_of(const Figure& figure) {
+  const FigureDrawing& kind = drawing_of(figure.kind);
   const bool is_page_wide = figure.width == TableSpec::Width::kPage;
-  Drawing drawing{.columns = columns_of(figure.panels.size(), is_page_wide), .notes = figure.notes};
+  Drawing drawing{
+      .columns = columns_of(figure.panels.size(), is_page_wide), .notes = figure.notes, .has_boxes = kind.has_boxes};
   double numbers = 0;  // the characters of the longest beside an axis of y
   for (const Figure::Panel& panel : figure.panels) {
-    drawing.panels.push_back({.title = panel.title, .y_label = panel.y, .y = y_axis_of(panel, figure.log_y)});
-    for (const DrawnAxis::Tick& tick : drawing.panels.back().y.ticks) numbers = std::max(numbers, tick.width());
+    drawing.panels.push_back(
+        {.title = panel.title, .y_label = panel.y, .y = y_axis_of(panel, figure.log_y, kind.has_zero)});
+    numbers = std::max(numbers, drawing.panels.back().y.width());
   }
   const double panel_width =
       (is_page_wide ? kCharactersOfPage : kCharactersOfColumn) / static_cast<double>(drawing.columns);
@@ -374,18 +483,8 @@ Drawing drawing_of(const Figure& figure) {
     const Figure::Panel& panel = figure.panels[p];
     DrawnPanel& drawn = drawing.panels[p];
     drawn.x = x;
-    for (size_t i = 0; i < panel.lines.size(); ++i) {
-      const Figure::Line& line = panel.lines[i];
-      DrawnLine one{.index = i, .style = styles[i]};
-      const size_t each = (line.points.size() + kMaxPoints - 1) / kMaxPoints;
-      greatest = std::max(greatest, each);
-      one.stretches = stretches_of(each > 1 ? thinned(line.points, each, x, drawn.y) : line.points, x, drawn.y);
-      for (const auto& stretch : one.stretches) add_bands(stretch, x, one.bands);
-      one.marks =
-          marks_of(one.stretches, x, drawn.y, (static_cast<double>(i) + 0.5) / static_cast<double>(panel.lines.size()));
-      one.diverged = diverged_of(line.diverged, x, drawn.y);
-      if (!one.stretches.empty() || !one.diverged.empty()) drawn.lines.push_back(std::move(one));
-    }
+    kind.draw(figure, panel, styles, drawn);
+    for (const Figure::Line& line : panel.lines) greatest = std::max(greatest, each_of(line));
     std::ranges::copy_if(panel.at_x, std::back_inserter(drawn.at_x), [&](double at) { return is_on(x, at); });
     std::ranges::copy_if(panel.at_y, std::back_inserter(drawn.at_y), [&](double at) { return is_on(drawn.y, at); });
   }

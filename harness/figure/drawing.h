@@ -1,8 +1,9 @@
-// What every picture of a figure shows, whichever program draws it: axes with their ticks, lines of few enough points,
+// What every picture of a figure shows, in whichever format: axes with their ticks, lines of few enough points, areas,
 // where the marks are, the texts of the legend. Internal to harness/figure.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,21 @@
 #include "harness/figure/style.h"
 
 namespace tearless::harness {
+
+/// The least and the greatest of values that have a place on an axis.
+struct Extent {
+  bool is_log = false;
+  std::optional<double> low = {}, high = {};
+  bool all_whole = true;
+
+  void add(double value);
+};
+/// Of the points and the diverged runs of all panels.
+Extent extent_of_x(const Figure& figure);
+/// Of the lines that set the scale with their bands, or else of all.
+Extent extent_of_y(const Figure::Panel& panel, bool is_log);
+
+inline constexpr double kSlant = 0.71;  // the height of a slanting text: of its width
 
 struct DrawnAxis {
   struct Tick {
@@ -23,7 +39,11 @@ struct DrawnAxis {
   double low = 0, high = 1;
   bool is_log = false;
   std::vector<Tick> ticks = {};
+  bool is_of_labels = false;  // the ticks are the labels of a grid's axis, at 1, 2 …
+  bool is_slanting = false;   // so they are set, as they are too long to stand side by side
 
+  /// The characters of the longest label.
+  double width() const;
   /// 0 at the low end, 1 at the other. REQUIRES: the value is above 0 where the axis is logarithmic.
   double position(double value) const;
   /// What has this position.
@@ -36,7 +56,7 @@ struct DrawnLine {
   size_t index = 0;  // of its legend
   LineStyle style = {};
   std::vector<std::vector<BandPoint>> stretches = {};  // each is joined; between them the line is interrupted
-  std::vector<std::vector<BandPoint>> bands = {};      // stretches where low < high
+  std::vector<std::vector<BandPoint>> areas = {};      // each is filled between low and high
   Curve marks = {};
   Curve diverged = {};
 };
@@ -47,6 +67,25 @@ struct DrawnPanel {
   std::vector<DrawnLine> lines = {};         // those with a point or a diverged run here
   std::vector<double> at_x = {}, at_y = {};  // dashed lines
 };
+
+/// A kind of figure. A new one is an entry of FigureSpec::Kind with its words in grid/figure_spec.cc, two functions,
+/// and a row of kKinds in drawing.cc.
+struct FigureDrawing {
+  bool has_zero;   // on the axis of y
+  bool has_boxes;  // the legend shows areas in place of lines
+  /// Adds the lines of a panel, on its axes.
+  void (*draw)(const Figure& figure, const Figure::Panel& panel, const std::vector<LineStyle>& styles,
+               DrawnPanel& drawn);
+  /// A panel as text, without its heading. No line is longer than `width`.
+  std::string (*text)(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour);
+};
+const FigureDrawing& drawing_of(FigureSpec::Kind kind);
+
+std::string text_of_lines(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour);
+std::string text_of_bars(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour);
+
+/// The lines that some panel shows, in their order, those that are published behind the one that they are beside.
+std::vector<size_t> shown_lines(const Figure& figure);
 
 struct LegendEntry {
   size_t index = 0;
@@ -59,6 +98,7 @@ struct Drawing {
   size_t columns = 1;  // of panels
   std::vector<LegendEntry> legend = {};
   std::vector<std::string> notes = {};
+  bool has_boxes = false;  // FigureDrawing
 
   size_t rows() const { return (panels.size() + columns - 1) / columns; }
   /// Whether no panel is below this one.

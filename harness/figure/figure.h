@@ -1,9 +1,9 @@
-// Figures: lines with bands over updates, layers or an axis. What draws one reads the runs' metrics; what prints one is
-// pure: no database, no terminal, no clock.
+// Figures: lines with bands over updates, layers or an axis, and bars over its labels. What draws one reads the runs'
+// metrics; what prints one is pure: no database, no terminal, no clock.
 //
-//   FigureSpec, ResultSet --draw()--> Figure --render_text()────────> text, for a terminal
+//   FigureSpec, ResultSet --draw()--> Figure --render_text()─> text, for a terminal
 //   rows of `tearless plot` ────────────┘  ├─render_csv(), render_pgfplots()
-//                                          └─gnuplot_script()──gnuplot──> SVG, PDF, PNG
+//                                          └─render_svg()──rsvg-convert──> PDF, PNG
 #pragma once
 
 #include <map>
@@ -40,9 +40,17 @@ struct Figure {
     std::vector<double> at_x = {}, at_y = {};  // limits of scores and claims: dashed lines across the panel
   };
 
+  /// A label of the axis of x.
+  struct Label {
+    std::string label;
+    Name name;
+  };
+
+  FigureSpec::Kind kind = FigureSpec::Kind::kLines;
   Name title = {};
   std::string name = {};  // of its file; "": the command chooses
   Name x = {};
+  std::vector<Label> labels = {};  // at 1, 2 … of x; none: x is a number
   bool log_x = false, log_y = false;
   bool from_zero = true;  // the axis of x begins at 0
   std::vector<Panel> panels = {};
@@ -72,9 +80,7 @@ std::string render_csv(const std::vector<Figure>& figures, Formulas formulas);
 /// A figure environment with a tikzpicture, for \usepackage{pgfplots} with its library groupplots.
 std::string render_pgfplots(const Figure& figure);
 
-enum class Picture { kSvg, kPdf, kPng };
-
-/// What gnuplot makes the picture `file` of. The script has the data, so it can be kept and edited.
-std::string gnuplot_script(const Figure& figure, Picture kind, const std::string& file);
+/// A picture of 84 or 174 mm, white behind. It has neither ids nor styles, so that it can stand in a page of HTML.
+std::string render_svg(const Figure& figure);
 
 }  // namespace tearless::harness

@@ -29,10 +29,12 @@ std::string all_as_pgfplots(const Figures& figures, const PrintStyle&) {
   return one_below_the_other(figures, render_pgfplots);
 }
 
+std::string as_svg(const Figures& figures, const PrintStyle&) { return render_svg(figures.front()); }
+
 constexpr FigureFormat kFormats[] = {
-    {"text", ".txt", all_as_text, {}},         {"csv", ".csv", all_as_csv, {}},
-    {"pgfplots", ".tex", all_as_pgfplots, {}}, {"svg", ".svg", nullptr, Picture::kSvg},
-    {"pdf", ".pdf", nullptr, Picture::kPdf},   {"png", ".png", nullptr, Picture::kPng},
+    {"text", ".txt", all_as_text},         {"csv", ".csv", all_as_csv},
+    {"pgfplots", ".tex", all_as_pgfplots}, {"svg", ".svg", as_svg, /*is_picture=*/true},
+    {"pdf", ".pdf", as_svg, true, "pdf"},  {"png", ".png", as_svg, true, "png"},
 };
 
 }  // namespace

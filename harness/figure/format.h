@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +18,10 @@ struct PrintStyle {
 
 struct FigureFormat {
   const char* name;
-  const char* ending;                                                  // of file names
-  std::string (*text)(const std::vector<Figure>&, const PrintStyle&);  // null: gnuplot draws it
-  std::optional<Picture> picture;
+  const char* ending;  // of file names
+  std::string (*text)(const std::vector<Figure>&, const PrintStyle&);
+  bool is_picture = false;            // one figure a file
+  const char* made_of_svg = nullptr;  // the word by which rsvg-convert makes it of `text`
 };
 
 /// UserError, with the nearest name, for any other name.

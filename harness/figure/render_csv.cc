@@ -34,7 +34,9 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
     std::vector<std::string> cells = {figure.name.empty() ? figure.title.text : figure.name};
     cells.insert(cells.end(), labels.begin(), labels.end());
     cells.push_back(line.y);
-    for (const double value : {point.x, point.mean, point.low, point.high}) cells.push_back(fmt::format("{}", value));
+    const auto label = static_cast<size_t>(point.x) - 1;
+    cells.push_back(figure.labels.empty() ? fmt::format("{}", point.x) : figure.labels.at(label).label);
+    for (const double value : {point.mean, point.low, point.high}) cells.push_back(fmt::format("{}", value));
     cells.push_back(line.source.empty() ? std::to_string(point.runs) : "");
     cells.push_back(line.source);
     text += csv_line(cells, formulas);

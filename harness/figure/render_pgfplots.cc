@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/words.h"
 #include "harness/figure/drawing.h"
 #include "harness/table/latex.h"
 
@@ -27,11 +28,21 @@ std::string coordinates(const Curve& points) {
 }
 
 /// From left to right above, and back below.
-std::string outline(const std::vector<BandPoint>& band) {
+std::string outline(const std::vector<BandPoint>& area) {
   Curve points;
-  for (const BandPoint& point : band) points.push_back({point.x, point.high});
-  for (size_t i = band.size(); i-- > 0;) points.push_back({band[i].x, band[i].low});
+  for (const BandPoint& point : area) points.push_back({point.x, point.high});
+  for (size_t i = area.size(); i-- > 0;) points.push_back({area[i].x, area[i].low});
   return coordinates(points);
+}
+
+/// "dash pattern=on 8pt off 2.5pt"
+std::string tikz_dash(const LineStyle& style) {
+  if (style.dash.empty()) return "solid";
+  std::string text = "dash pattern=";
+  const auto lengths = split_words(style.dash);
+  for (size_t i = 0; i < lengths.size(); ++i)
+    text += fmt::format("{}{} {}pt", i == 0 ? "" : " ", i % 2 == 0 ? "on" : "off", lengths[i]);
+  return text;
 }
 
 std::string style_definitions(const Drawing& drawing) {
@@ -45,8 +56,8 @@ std::string style_definitions(const Drawing& drawing) {
         "\\definecolor{{line{0}}}{{HTML}}{{{1}}}\n"
         "\\tikzset{{line {0}/.style={{line{0}, line width=0.8pt, {2}}}, band {0}/.style={{draw=none, "
         "fill=line{0}, "
-        "fill opacity=0.15}},\n  marks {0}/.style={{only marks, solid, line{0}, mark size=1.6pt, {3}}}}}\n",
-        index, style.colour, style.dash.tikz, style.mark.pgfplots);
+        "fill opacity={4}}},\n  marks {0}/.style={{only marks, solid, line{0}, mark size=1.6pt, {3}}}}}\n",
+        index, style.colour, tikz_dash(style), style.mark.pgfplots, style.fill);
   }
   return text +
          "\\tikzset{limit/.style={gray, dashed}, diverged/.style={only marks, solid, mark=x, mark size=3pt, line "
@@ -57,7 +68,7 @@ std::string axis_options(const char* name, const DrawnAxis& axis) {
   std::vector<std::string> at, labels;
   for (const DrawnAxis::Tick& tick : axis.ticks) {
     at.push_back(picture_number(tick.at));
-    labels.push_back("{" + tick.label.latex + "}");
+    labels.push_back(fmt::format("{{{}}}", latex_of(tick.label)));
   }
   return fmt::format("{0}mode={1}, {0}min={2}, {0}max={3}, {0}tick={{{4}}}, {0}ticklabels={{{5}}}", name,
                      axis.is_log ? "log" : "linear", picture_number(axis.low), picture_number(axis.high),
@@ -68,18 +79,20 @@ std::string axis_options(const char* name, const DrawnAxis& axis) {
 std::string common_options(const Drawing& drawing, bool is_page_wide) {
   constexpr double kShape = 0.6, kMinHeight = 60, kMaxHeight = 190;
   constexpr double kAllRows = 460, kBetweenRows = 36;  // with a legend and a caption they fit a page
-  double numbers = 0, last_number = 0;
+  double numbers = 0, last_number = 0, slanting = 0;
   for (const DrawnPanel& panel : drawing.panels) {
-    for (const DrawnAxis::Tick& tick : panel.y.ticks) numbers = std::max(numbers, tick.width());
-    for (const DrawnAxis::Tick& tick : panel.x.ticks) last_number = std::max(last_number, tick.width());
+    numbers = std::max(numbers, panel.y.width());
+    if (!panel.x.is_of_labels) last_number = std::max(last_number, panel.x.width());
+    if (panel.x.is_slanting) slanting = panel.x.width() * kTickCharacter * kSlant;
   }
-  const double left = numbers * kTickCharacter + kLabelHeight + 6;
+  const double left = std::max(numbers * kTickCharacter + kLabelHeight + 6, slanting);
   const double right = last_number * kTickCharacter / 2;
   const auto columns = static_cast<double>(drawing.columns);
   const double beside = columns * left + (columns - 1) * right / 2 + right;
   const double width = ((is_page_wide ? kPageInPoints : kColumnInPoints) - beside) / columns;
-  const double height = std::clamp(
-      std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows), kMinHeight, kMaxHeight);
+  const double height =
+      std::clamp(std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows - slanting),
+                 kMinHeight, kMaxHeight);
   std::string text = fmt::format(
       "  scale only axis, width={{(\\linewidth-{:.0f}pt)/{}}}, height={:.0f}pt,\n"
       "  axis lines*=left, tick align=outside, tick pos=left, scaled ticks=false, xminorticks=false, "
@@ -92,7 +105,13 @@ std::string common_options(const Drawing& drawing, bool is_page_wide) {
       beside, drawing.columns, height, std::max(height, 80.0), width);
   if (drawing.panels.size() > 1) {
     text += fmt::format(",\n  group style={{group size={} by {}, horizontal sep={:.0f}pt, vertical sep={:.0f}pt}}",
-                        drawing.columns, drawing.rows(), left + right / 2, kBetweenRows);
+                        drawing.columns, drawing.rows(), left + right / 2, kBetweenRows + slanting);
+  }
+  if (const DrawnAxis& x = drawing.panels.front().x; x.is_slanting) {
+    text += ",\n  xticklabel style={rotate=45, anchor=north east, inner sep=2pt}, xmajorgrids=false";
+  } else if (x.is_of_labels) {
+    text += fmt::format(",\n  xticklabel style={{text width={:.0f}pt, align=center}}, xmajorgrids=false",
+                        width / static_cast<double>(x.ticks.size()));
   }
   return text;
 }
@@ -114,7 +133,7 @@ std::string plots_of(const DrawnPanel& panel) {
   for (const double x : panel.at_x) add("limit", coordinates({{x, panel.y.low}, {x, panel.y.high}}));
   for (const double y : panel.at_y) add("limit", coordinates({{panel.x.low, y}, {panel.x.high, y}}));
   for (const DrawnLine& line : panel.lines) {
-    for (const auto& band : line.bands) add(fmt::format("band {}", line.index), outline(band), " -- cycle");
+    for (const auto& area : line.areas) add(fmt::format("band {}", line.index), outline(area), " -- cycle");
   }
   for (const DrawnLine& line : panel.lines) {
     for (const std::vector<BandPoint>& stretch : line.stretches) {
@@ -143,10 +162,14 @@ std::string legend_tabular(const Drawing& drawing, bool is_page_wide) {
   for (size_t i = 0; i < drawing.legend.size(); ++i) {
     const LegendEntry& entry = drawing.legend[i];
     const bool ends = (i + 1) % columns == 0 || i + 1 == drawing.legend.size();
-    text += fmt::format(
-        "\\tikz[baseline=-0.6ex]{{\\draw[line {0}] (0,0) -- ({1:.0f}pt,0); \\draw[marks {0}] plot coordinates "
-        "{{({2:.0f}pt,0)}};}} & {3}{4}\n",
-        entry.index, kSample, kSample / 2, entry.text.latex, ends ? " \\\\" : " &");
+    const char* sample =
+        drawing.has_boxes
+            ? "\\fill[band {0}] (0,-2.5pt) rectangle ({1:.0f}pt,2.5pt); \\draw[line {0}] (0,-2.5pt) rectangle "
+              "({1:.0f}pt,2.5pt);"
+            : "\\draw[line {0}] (0,0) -- ({1:.0f}pt,0); \\draw[marks {0}] plot coordinates {{({2:.0f}pt,0)}};";
+    text += fmt::format("\\tikz[baseline=-0.6ex]{{{}}} & {}{}\n",
+                        fmt::format(fmt::runtime(sample), entry.index, kSample, kSample / 2), entry.text.latex,
+                        ends ? " \\\\" : " &");
   }
   return text + "\\end{tabular}}\n";
 }

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/utf8.h"
-#include "harness/figure/figure.h"
+#include "harness/figure/drawing.h"
 #include "harness/figure/scale.h"
 
 namespace tearless::harness {
@@ -291,57 +291,15 @@ class Plot {
 
 // --- axes ----------------------------------------------------------------------------------------------------------
 
-constexpr double kGreatest = 1e300;  // so that a scale about it has finite ends
-
-struct Reach {
-  std::optional<double> low, high;
-
-  void include(double value) {
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-};
-
-// Of the lines that set the scale, or else of all; nullopt if no value has a place.
-std::optional<Scale> scale_of_values(const Figure::Panel& panel, bool is_log, int most_ticks) {
-  for (const bool all : {false, true}) {
-    Reach ends;
-    for (const Figure::Line& line : panel.lines) {
-      if (!all && !line.sets_scale) continue;
-      for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
-        for (const double value : {point.low, point.mean, point.high}) {
-          if (!is_log || value > 0) ends.include(std::clamp(value, -kGreatest, kGreatest));
-        }
-      }
-    }
-    if (ends.low && is_log) return log_scale(*ends.low, *ends.high, most_ticks);
-    if (ends.low) return round_scale(*ends.low, *ends.high, most_ticks);
-  }
-  return std::nullopt;
-}
-
+constexpr int kColumnsForATick = 12;
 // Of all panels together.
 Scale horizontal_scale(const Figure& figure, int most_ticks) {
-  Reach ends;
-  bool is_whole = true;  // updates and layers have no ticks between two of them
-  if (figure.from_zero) ends.include(0);
-  const auto include = [&](double x) {
-    is_whole = is_whole && x == std::trunc(x);
-    if (!figure.log_x || x > 0) ends.include(std::clamp(x, -kGreatest, kGreatest));
-  };
-  for (const Figure::Panel& panel : figure.panels) {
-    for (const Figure::Line& line : panel.lines) {
-      for (const BandPoint& point : line.points) {
-        if (point.runs > 0) include(point.x);
-      }
-      for (const CurvePoint& end : line.diverged) include(end.x);
-    }
-  }
+  Extent ends = extent_of_x(figure);
+  if (figure.from_zero) ends.add(0);
   if (!ends.low) ends.low = ends.high = 1;
   if (figure.log_x) return log_scale(*ends.low, *ends.high, most_ticks);
   if (figure.from_zero && *ends.high <= 0) ends.high = 1;
-  return scale_between(*ends.low, *ends.high, most_ticks, is_whole ? 1 : 0);
+  return scale_between(*ends.low, *ends.high, most_ticks, ends.all_whole ? 1 : 0);
 }
 
 // The axis below the canvas and the numbers below that, each in the middle below its tick as far as there is room.
@@ -373,23 +331,25 @@ std::string heading_of(const Figure::Panel& panel) {
   return title.empty() ? y : y.empty() || title == y ? title : fmt::format("{}: {}", title, y);
 }
 
-std::string panel_text(const Figure& figure, const Figure::Panel& panel, const Scale& horizontal, size_t width,
-                       bool colour) {
-  const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
-  const std::string heading = heading_of(panel);
-  std::string text = heading.empty() ? "" : styled(heading, colour ? "1" : "") + "\n";
-  const std::optional<Scale> values = scale_of_values(panel, figure.log_y, rows / 3);
-  if (!values) return text + "  no finite value\n";
+}  // namespace
 
+std::string text_of_lines(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour) {
+  const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
+  const Extent ends = extent_of_y(panel, figure.log_y);
+  if (!ends.low) return "  no finite value\n";
+  const Scale values =
+      figure.log_y ? log_scale(*ends.low, *ends.high, rows / 3) : round_scale(*ends.low, *ends.high, rows / 3);
   std::vector<std::string> numbers(rows);
   int margin = 0;
-  for (const double tick : values->ticks) {
-    const auto dot = std::lround((1 - values->position(tick)) * (rows * kDotsDown - 1));
-    std::string& number = numbers[dot / kDotsDown] = values->label(tick);
+  for (const double tick : values.ticks) {
+    const auto dot = std::lround((1 - values.position(tick)) * (rows * kDotsDown - 1));
+    std::string& number = numbers[dot / kDotsDown] = values.label(tick);
     margin = std::max(margin, static_cast<int>(number.size()) + 1);
   }
   const int columns = std::max(10, static_cast<int>(width) - margin - 1);
-  const Plot plot(panel, horizontal, *values, columns, rows);
+  const Scale horizontal = horizontal_scale(figure, static_cast<int>(width) / kColumnsForATick);
+  const Plot plot(panel, horizontal, values, columns, rows);
+  std::string text;
   for (int row = 0; row < rows; ++row) {
     const std::string& number = numbers[row];
     text += fmt::format("{:>{}} {}{}\n", number, std::max(0, margin - 1), number.empty() ? "│" : "┤",
@@ -397,6 +357,74 @@ std::string panel_text(const Figure& figure, const Figure::Panel& panel, const S
   }
   return text + axis_text(horizontal, printable(figure.x.text), margin, columns);
 }
+
+namespace {
+
+// --- bars ------------------------------------------------------------------------------------------------------------
+
+// From the base to the mean, in eighths of a character, and the band over it: "██████├─┼──┤".
+std::string bar_text(const BandPoint& point, double base, const Scale& values, int columns, bool is_published) {
+  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto place = [&](double value) {
+    const double at = values.position(value);
+    return std::isnan(at) ? 0 : std::clamp(at, 0.0, 1.0) * (columns - 1);
+  };
+  const auto column = [&](double value) { return static_cast<int>(std::lround(place(value))); };
+  const double from = place(std::min(base, point.mean)), to = place(std::max(base, point.mean));
+  const int low = column(point.low), high = column(point.high);
+  std::string text;
+  for (int i = 0; i < columns; ++i) {
+    const int eighths = static_cast<int>(std::lround((to - i + 0.5) * 8));
+    if (low < high && i >= low && i <= high) {
+      text += i == column(point.mean) ? "┼" : i == low ? "├" : i == high ? "┤" : "─";
+    } else if (from == to || i < std::lround(from) || eighths <= 0) {
+      text += " ";
+    } else {
+      text += is_published ? "░" : eighths >= 8 ? "█" : kEighths[eighths];
+    }
+  }
+  return text.erase(text.find_last_not_of(' ') + 1);
+}
+
+}  // namespace
+
+// A row for each bar, below each other: the label, the line's letters, the bar, its mean.
+std::string text_of_bars(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour) {
+  constexpr size_t kNumber = 14;  // of the mean and the × of diverged runs
+  size_t labels = 0;
+  for (const Figure::Label& label : figure.labels) labels = std::max(labels, display_width(printable(label.name.text)));
+  labels = std::min(labels, width / 3);
+  const size_t letters = letters_of(0, figure.legend.size()).size(), margin = labels + letters + 2;
+  const int columns = std::max(10, static_cast<int>(width - margin - 1 - kNumber));
+  Extent ends = extent_of_y(panel, figure.log_y);
+  if (!ends.low) return "  no finite value\n";
+  ends.add(figure.log_y ? *ends.low * std::pow(*ends.low / *ends.high, 0.05) : 0);  // so that the least bar is seen
+  const int most_ticks = columns / kColumnsForATick;
+  const Scale values =
+      figure.log_y ? log_scale(*ends.low, *ends.high, most_ticks) : scale_between(*ends.low, *ends.high, most_ticks, 0);
+  std::string text;
+  for (size_t i = 0; i < figure.labels.size(); ++i) {
+    std::string label = fitted(printable(figure.labels[i].name.text), labels);
+    label.append(labels - display_width(label), ' ');
+    for (const size_t line : shown_lines(figure)) {
+      const Figure::Line& one = panel.lines[line];
+      const auto is_here = [&](const auto& point) { return point.x == static_cast<double>(i + 1); };
+      const auto point = std::ranges::find_if(one.points, is_here);
+      std::string bar;
+      if (point != one.points.end() && point->runs > 0) {
+        bar = bar_text(*point, figure.log_y ? *ends.low : 0, values, columns, !one.source.empty());
+        bar += fmt::format(" {:.4g}", point->mean);
+      }
+      if (std::ranges::any_of(one.diverged, is_here)) bar += " ×";
+      text += fmt::format("{}  {} │{}\n", label, letters_of(line, figure.legend.size()),
+                          styled(bar, colour ? colour_of(line) : ""));
+      label.assign(labels, ' ');
+    }
+  }
+  return text + axis_text(values, printable(figure.x.text), static_cast<int>(margin), columns);
+}
+
+namespace {
 
 // --- the legend ------------------------------------------------------------------------------------------------------
 
@@ -467,11 +495,13 @@ std::string letters_of(size_t line, size_t lines) {
 
 std::string render_text(const Figure& figure, size_t columns, bool colour) {
   const size_t width = std::max<size_t>(columns, 40);
-  constexpr int kColumnsForATick = 12;
-  const Scale horizontal = horizontal_scale(figure, static_cast<int>(width) / kColumnsForATick);
   std::string text;
   if (!figure.title.text.empty()) text += styled(printable(figure.title.text), colour ? "1" : "") + "\n\n";
-  for (const Figure::Panel& panel : figure.panels) text += panel_text(figure, panel, horizontal, width, colour) + "\n";
+  for (const Figure::Panel& panel : figure.panels) {
+    const std::string heading = heading_of(panel);
+    if (!heading.empty()) text += styled(heading, colour ? "1" : "") + "\n";
+    text += drawing_of(figure.kind).text(figure, panel, width, colour) + "\n";
+  }
   text += legend_text(figure, width, colour);
   for (const std::string& note : figure.notes) text += printable(note) + "\n";
   return text;

@@ -7,19 +7,17 @@
 namespace tearless::harness {
 
 struct LineStyle {
-  struct Dash {
-    std::string_view gnuplot, tikz;
-    bool operator==(const Dash&) const = default;
-  };
   struct Mark {
-    int gnuplot = 0;  // its type of points
     std::string_view pgfplots;
+    std::string_view path;  // of SVG, from its middle; in points
+    bool is_hollow = false;
     bool operator==(const Mark&) const = default;
   };
 
   std::string_view colour;  // RRGGBB
-  Dash dash;
+  std::string_view dash;    // "8 2.5": points that are drawn, and that are not; "": solid
   Mark mark;
+  double fill = 0.15;  // how opaque areas are
 
   bool operator==(const LineStyle&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -20,6 +21,16 @@ namespace tearless::harness {
 namespace {
 
 using X = FigureSpec::X;
+
+// In the order of FigureSpec::Kind.
+constexpr std::array<FigureKind, 2> kKinds = {
+    {{"lines", "Lines", "bands", /*is_over_labels=*/false}, {"bars", "Bars", "error bars", /*is_over_labels=*/true}}};
+
+void load_kind(TableReader& reader, FigureSpec& spec) {
+  std::vector<std::string> words;
+  for (const FigureKind& kind : kKinds) words.emplace_back(kind.word);
+  spec.kind = static_cast<FigureSpec::Kind>(reader.choice("kind", words, 0));
+}
 
 // --- x ---------------------------------------------------------------------------------------------------------------
 
@@ -40,6 +51,22 @@ void load_x(TableReader& reader, const Grid& grid, FigureSpec& spec) {
     spec.metric = word;
     spec.metrics.push_back({word, "x", reader.location("x")});
   }
+  const FigureKind& kind = kind_of(spec.kind);
+  if (!kind.is_over_labels) return;
+  if (spec.x != X::kAxis) {
+    std::vector<std::string> axes;
+    for (const Axis& one : grid.axes) axes.push_back(one.name);
+    fail("{}: kind = \"{}\": x must be an axis of the grid, and {} is none{}; there are: {}", reader.location("x"),
+         kind.word, word, did_you_mean(word, axes), fmt::join(axes, ", "));
+  }
+  const auto where = spec.where.find(spec.axis);
+  for (uint32_t i = 0; i < axis->points.size(); ++i) {
+    if (where == spec.where.end() || where->second[i]) spec.labels.push_back(i);
+  }
+  if (spec.labels.size() < 2) {
+    fail("{}: kind = \"{}\": x = \"{}\" has one label, and nothing stands beside it; choose an axis with several",
+         reader.location("x"), kind.word, axis->name);
+  }
 }
 
 /// The labels of the axis must be numbers, but for those that `where` leaves out.
@@ -54,7 +81,9 @@ void require_numbers(const TableReader& reader, const Grid& grid, const FigureSp
     const std::optional<double> number = number_of_label(label);
     if (!number) {
       fail(
-          "{}: x = \"{}\": its label \"{}\" is not a number; give the points labels that are, or leave it out by where",
+          "{}: x = \"{}\": its label \"{}\" is not a number; give the points labels that are, leave it out by where, "
+          "or "
+          "draw kind = \"bars\"",
           reader.location("x"), axis.name, label);
     }
     if (spec.log_x && *number <= 0)
@@ -153,19 +182,39 @@ void load_log(TableReader& reader, FigureSpec& spec) {
     if (axis != "x" && axis != "y") fail("{}: log must be \"x\", \"y\" or both in a list", reader.location("log"));
     (axis == "x" ? spec.log_x : spec.log_y) = true;
   }
+  if (spec.log_x && kind_of(spec.kind).is_over_labels) {
+    fail("{}: log: kind = \"{}\" has labels side by side on its axis of x, and no logarithms", reader.location("log"),
+         kind_of(spec.kind).word);
+  }
 }
 
 bool is_word(const std::string& name) { return is_plain_name(name) && std::ranges::count(name, '.') == 0; }
 
-Curve points_in(const toml::array& list, const TableReader& reader) {
+/// Where the label that a node names stands on the axis of x.
+double place_of_label(const toml::node& node, const TableReader& reader, const Grid& grid, const FigureSpec& spec) {
+  const Axis& axis = grid.axes[spec.axis];
+  const std::vector<bool> named =
+      points_named(axis, labels_in(node, "points", reader.file()), reader.location(node) + ": points");
+  const auto place = std::ranges::find_if(spec.labels, [&](uint32_t point) { return named[point]; });
+  if (place == spec.labels.end() || std::ranges::count(named, true) != 1)
+    fail("{}: points: a label of {} that the figure shows is wanted", reader.location(node), axis.name);
+  return static_cast<double>(place - spec.labels.begin()) + 1;
+}
+
+/// Of a kind over labels `label, y`, otherwise `x, y`.
+Curve points_in(const toml::array& list, const TableReader& reader, const Grid& grid, const FigureSpec& spec) {
+  const bool is_over_labels = kind_of(spec.kind).is_over_labels;
+  const char* what = is_over_labels ? "[label, y], a label of x and a number" : "[x, y], two numbers";
   Curve points;
   for (const toml::node& node : list) {
     const toml::array* pair = node.as_array();
-    const bool is_pair = pair && pair->size() == 2 && pair->get(0)->is_number() && pair->get(1)->is_number();
-    if (!is_pair) fail("{}: a published point is [x, y], two numbers", reader.location(node));
-    points.push_back({*pair->get(0)->value<double>(), *pair->get(1)->value<double>()});
-    if (!std::isfinite(points.back().x) || !std::isfinite(points.back().y))
-      fail("{}: a published point is [x, y], two numbers", reader.location(node));
+    const bool is_pair =
+        pair && pair->size() == 2 && (is_over_labels || pair->get(0)->is_number()) && pair->get(1)->is_number();
+    if (!is_pair) fail("{}: a published point is {}", reader.location(node), what);
+    CurvePoint& point = points.emplace_back(CurvePoint{0, *pair->get(1)->value<double>()});
+    point.x = is_over_labels ? place_of_label(*pair->get(0), reader, grid, spec) : *pair->get(0)->value<double>();
+    if (!std::isfinite(point.x) || !std::isfinite(point.y))
+      fail("{}: a published point is {}", reader.location(node), what);
   }
   std::ranges::stable_sort(points, {}, &CurvePoint::x);
   if (std::ranges::adjacent_find(points, {}, &CurvePoint::x) != points.end())
@@ -186,8 +235,10 @@ void load_published(const toml::table& table, const std::string& file, const Gri
          did_you_mean(line.y, spec.y), fmt::join(spec.y, ", "));
   }
   const toml::array* points = reader.list("points");
-  if (!points || points->empty()) fail("{}: published needs points = [[x, y], …]", reader.location());
-  line.points = points_in(*points, reader);
+  if (!points || points->empty())
+    fail("{}: published needs points = [[{}, y], …]", reader.location(),
+         kind_of(spec.kind).is_over_labels ? "label" : "x");
+  line.points = points_in(*points, reader, grid, spec);
   const toml::table* labels = reader.table("line");
   reader.refuse_leftovers();
   if (!labels && line.label.empty()) {
@@ -226,11 +277,14 @@ void load_published(const toml::table& table, const std::string& file, const Gri
 
 }  // namespace
 
+const FigureKind& kind_of(FigureSpec::Kind kind) { return kKinds.at(static_cast<size_t>(kind)); }
+
 bool is_of_metrics(X x) { return x != X::kLayer && x != X::kAxis; }
 
 void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
   spec.location = reader.location();
   spec.where = read_where(reader, grid);
+  load_kind(reader, spec);
   load_x(reader, grid, spec);
   load_y(reader, spec);
   place_axes(reader, grid, spec);
@@ -246,7 +300,7 @@ void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
            key, spec.x == X::kLayer ? "layers" : "an axis");
   }
   load_log(reader, spec);
-  if (spec.x == X::kAxis) require_numbers(reader, grid, spec);
+  if (spec.x == X::kAxis && !kind_of(spec.kind).is_over_labels) require_numbers(reader, grid, spec);
   spec.width = reader.choice("width", {"column", "page"}, 0) == 0 ? TableSpec::Width::kColumn : TableSpec::Width::kPage;
   spec.name = reader.text("name").value_or("");
   if (reader.has("name") && !is_word(spec.name)) {

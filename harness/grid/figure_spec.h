@@ -5,6 +5,7 @@
 //   x       = "epoch"                  # updates, hours, layer, an axis of numbers, or a metric
 //   y       = "dev.bleu"               # a metric, gradient_norms, or a score
 //   lines   = "system"                 # axes: each combination is a line, the mean of its seeds with a band
+//   kind    = "lines"                  # or bars
 #pragma once
 
 #include <cstddef>
@@ -23,11 +24,12 @@ struct FigureSpec {
   static constexpr const char* kTitle = "caption";
   static constexpr bool kHasDefaultTitle = false;
 
+  enum class Kind { kLines, kBars };
   enum class X {
     kUpdates,
     kHours,   // of training: updates × the run's seconds an update
     kLayer,   // that stands for * in the name of a score
-    kAxis,    // whose labels are numbers
+    kAxis,    // whose labels are numbers, if the kind is not over labels
     kMetric,  // its value at the same update
   };
   enum class Band { kNone, kStd, kCi95, kRange };
@@ -43,9 +45,11 @@ struct FigureSpec {
 
   std::string location;
   std::string name;  // of its file and of \label: a word
+  Kind kind = Kind::kLines;
   X x = X::kUpdates;
-  std::string metric;  // kMetric
-  size_t axis = 0;     // kAxis: index into Grid::axes
+  std::string metric;            // kMetric
+  size_t axis = 0;               // kAxis: index into Grid::axes
+  std::vector<uint32_t> labels;  // of a kind over labels: the points of `axis` that stand at x = 1, 2 …
   std::vector<std::string> y;
   std::vector<size_t> lines, panels;  // indices into Grid::axes
   bool line_for_each_run = false;     // `lines` has the word seed
@@ -59,6 +63,13 @@ struct FigureSpec {
   std::vector<PublishedLine> published;
   std::vector<TableSpec::NamedScore> named, metrics;  // of y and x
 };
+
+/// What distinguishes a kind in a grid file and in words. What it looks like is in figure/drawing.h.
+struct FigureKind {
+  const char *word, *lines, *bands;  // "Lines: the mean of 3 seeds; bands: …"
+  bool is_over_labels;               // x is an axis, whose labels stand side by side; otherwise they are numbers
+};
+const FigureKind& kind_of(FigureSpec::Kind kind);
 
 /// Whether curves over this are of metrics; others are of scores.
 bool is_of_metrics(FigureSpec::X x);

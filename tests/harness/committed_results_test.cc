@@ -58,14 +58,14 @@ class Committed {
       EXPECT_THAT(text, HasSubstr(as_markdown(command, sweep, layout)));
   }
 
-  /// The CSV and the LaTeX of a sweep's figures are the files NAME.csv and NAME.tex of a folder, byte for byte.
+  /// The CSV, the LaTeX and the SVG of a sweep's figures are files of a folder, byte for byte.
   void expect_figures(const std::string& sweep, const std::string& layout, const fs::path& committed,
                       const std::vector<std::string>& names) const {
     const std::string drawn = (folder_ / "drawn").string() + "/";
-    for (const std::string format : {"csv", "pgfplots"})
+    for (const std::string format : {"csv", "pgfplots", "svg"})
       (*this)({"figure", sweep, "--layout", layout, "--format", format, "--out", drawn});
     for (const std::string& name : names) {
-      for (const std::string ending : {".csv", ".tex"}) {
+      for (const std::string ending : {".csv", ".tex", ".svg"}) {
         const std::string file = name + ending;
         EXPECT_EQ(test::read_text(drawn + file), test::read_text(committed / file)) << file;
       }
@@ -107,7 +107,7 @@ TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
   tearless.expect_tables(name, layout_of(name), "ds.md");
   EXPECT_THAT(page, HasSubstr(tearless.as_markdown("table", "ds_depth_high_small", layout_of("ds_depth_high_small"))));
   tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ds",
-                          {"ds_depth_loss", "ds_depth_gradients"});
+                          {"ds_depth_loss", "ds_depth_gradients", "ds_depth_ppl"});
 }
 
 TEST(CommittedResults, OfTheJoeyNmtExerciseAreThoseOfTheirPageByteForByte) {

@@ -118,7 +118,7 @@ class FigureCommand : public testing::Test {
     test::write_text(made_->folder_ / "other.toml", grid.substr(0, grid.find("[[figure]]")) + figures);
     return "other.toml";
   }
-  static bool has_gnuplot() { return std::system("command -v gnuplot > /dev/null") == 0; }
+  static bool has_converter() { return std::system("command -v rsvg-convert > /dev/null") == 0; }
 
   static RunTest* made_;
 };
@@ -299,9 +299,10 @@ TEST_F(FigureCommand, AGridWithoutFiguresSaysWhereTheyAreDescribed) {
 
 TEST_F(FigureCommand, WhatCannotBeWrittenIsOneSentenceAndLeavesNothing) {
   fs::create_directories(out());
-  const std::map<std::string, std::string> formats = {{"f.csv", "csv"}, {"f.tex", "pgfplots"}, {"f.svg", "svg"}};
+  const std::map<std::string, std::string> formats = {
+      {"f.csv", "csv"}, {"f.tex", "pgfplots"}, {"f.svg", "svg"}, {"f.png", "png"}};
   for (const auto& [file, format] : formats) {
-    if (format == "svg" && !has_gnuplot()) continue;
+    if (format == "png" && !has_converter()) continue;
     EXPECT_THAT(refused({"a.grid.toml", "--only", "losses", "--out", out() / "none" / file}), HasSubstr("none"))
         << file;
     EXPECT_THAT(refused({"a.grid.toml", "--only", "losses", "--out", "/proc/" + file}), HasSubstr("/proc/")) << file;
@@ -327,61 +328,62 @@ TEST_F(FigureCommand, WhatIsNoFileIsNotReplacedAndALinkIsFollowed) {
 
 // --- pictures --------------------------------------------------------------------------------------------------------
 
-TEST_F(FigureCommand, WithoutGnuplotPicturesAreRefusedWithWhatToInstallAndTextIsDrawn) {
+TEST_F(FigureCommand, WithoutRsvgConvertPdfAndPngAreRefusedWithWhatToInstallAndTheOthersAreDrawn) {
   fs::create_directories(out());
   fs::create_directories(made_->folder_ / "empty");
-  const auto without_gnuplot = [](std::vector<std::string> arguments) {
+  const auto without_programs = [](std::vector<std::string> arguments) {
     test::Command asked = made_->command(std::move(arguments));
     asked.environment["PATH"] = (made_->folder_ / "empty").string();
     return test::run(asked);
   };
-  for (const char* file : {"f.svg", "f.pdf", "f.png"}) {
+  for (const char* file : {"f.pdf", "f.png"}) {
     const test::Finished finished =
-        without_gnuplot({"figure", "a.grid.toml", "--only", "losses", "--out", out() / file});
+        without_programs({"figure", "a.grid.toml", "--only", "losses", "--out", out() / file});
     EXPECT_EQ(finished.code, 2);
-    EXPECT_EQ(finished.errors,
-              "tearless: pictures are drawn by gnuplot, which is not installed: apt-get install gnuplot-nox, or choose "
-              "--format text, csv or pgfplots\n");
+    EXPECT_EQ(
+        finished.errors,
+        "tearless: PDF and PNG are made by rsvg-convert, which is not installed: apt-get install librsvg2-bin, or "
+        "choose --format svg\n");
   }
   EXPECT_THAT(files_in(out()), IsEmpty());
-  for (const char* file : {"f.txt", "f.csv", "f.tex"})
-    EXPECT_EQ(without_gnuplot({"figure", "a.grid.toml", "--out", out() / file}).code, 0) << file;
+  for (const char* file : {"f.txt", "f.csv", "f.tex", "f.svg"})
+    EXPECT_EQ(without_programs({"figure", "a.grid.toml", "--only", "losses", "--out", out() / file}).code, 0) << file;
 }
 
-TEST_F(FigureCommand, AGnuplotThatFailsLeavesThePictureThatWasThere) {
+TEST_F(FigureCommand, AnRsvgConvertThatFailsLeavesThePictureThatWasThere) {
   const fs::path programs = made_->folder_ / "programs";
   fs::create_directories(programs);
   fs::create_directories(out());
-  test::write_text(programs / "gnuplot", "#!/bin/sh\necho 'line 3: undefined terminal' >&2\nexit 1\n");
-  fs::permissions(programs / "gnuplot", fs::perms::owner_all);
-  test::write_text(out() / "f.svg", "before");
-  test::Command asked = made_->command({"figure", "a.grid.toml", "--only", "losses", "--out", out() / "f.svg"});
+  test::write_text(out() / "f.png", "before");
+  test::Command asked = made_->command({"figure", "a.grid.toml", "--only", "losses", "--out", out() / "f.png"});
   asked.environment["PATH"] = programs.string() + ":/usr/bin:/bin";
-  const test::Finished finished = test::run(asked);
-  EXPECT_EQ(finished.code, 2);
-  EXPECT_THAT(finished.errors, AllOf(HasSubstr("undefined terminal"), HasSubstr("gnuplot could not draw the picture")));
-  EXPECT_EQ(test::read_text(out() / "f.svg"), "before");
-  EXPECT_THAT(files_in(out()), ElementsAre("f.svg"));
+  for (const std::string does : {"cat > /dev/null\necho 'not an image' >&2\nexit 1\n", "exit 0\n"}) {
+    test::write_text(programs / "rsvg-convert", "#!/bin/sh\n" + does);
+    fs::permissions(programs / "rsvg-convert", fs::perms::owner_all);
+    const test::Finished finished = test::run(asked);
+    EXPECT_EQ(finished.code, 2) << does;
+    EXPECT_THAT(finished.errors, HasSubstr("rsvg-convert could not make " + (out() / "f.png").string())) << does;
+    EXPECT_EQ(test::read_text(out() / "f.png"), "before");
+    EXPECT_THAT(files_in(out()), ElementsAre("f.png"));
+  }
 }
 
-TEST_F(FigureCommand, PicturesHaveTheirScriptBesideThemWhichDrawsThemAgain) {
-  if (!has_gnuplot()) GTEST_SKIP() << "needs gnuplot";
+TEST_F(FigureCommand, SvgIsDrawnWithTheSameBytesAgainAndPdfAndPngAreMadeOfIt) {
   drawn({"a.grid.toml", "--out", out() / "", "--format", "svg"});
-  EXPECT_THAT(files_in(out()),
-              UnorderedElementsAre("losses.svg", "losses.svg.gnuplot", "figure-2.svg", "figure-2.svg.gnuplot"));
-  for (const std::string name : {"losses", "figure-2"}) {
-    const std::string picture = test::read_text(out() / (name + ".svg"));
-    EXPECT_THAT(picture, AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
-    fs::remove(out() / (name + ".svg"));
-    EXPECT_EQ(
-        test::run({.arguments = {"/bin/sh", "-c", "exec gnuplot -d " + name + ".svg.gnuplot"}, .folder = out()}).code,
-        0);
-    EXPECT_EQ(test::read_text(out() / (name + ".svg")), picture) << name;
-  }
+  EXPECT_THAT(files_in(out()), UnorderedElementsAre("losses.svg", "figure-2.svg"));
+  const std::string picture = test::read_text(out() / "losses.svg");
+  EXPECT_THAT(picture, AllOf(StartsWith("<svg"), HasSubstr("</svg>"), HasSubstr(">Loss by update</text>")));
+  drawn({"a.grid.toml", "--only", "losses", "--out", out() / "again.svg"});
+  EXPECT_EQ(test::read_text(out() / "again.svg"), picture);
+  if (!has_converter()) GTEST_SKIP() << "PDF and PNG need rsvg-convert";
   for (const auto& [file, begins] : {std::pair("f.pdf", "%PDF-"), std::pair("f.png", "\x89PNG")}) {
     drawn({"a.grid.toml", "--only", "losses", "--out", out() / file});
     EXPECT_THAT(test::read_text(out() / file), StartsWith(begins));
   }
+  const std::string png = test::read_text(out() / "f.png");
+  const auto width = static_cast<unsigned char>(png.at(18)) * 256 + static_cast<unsigned char>(png.at(19));
+  EXPECT_NEAR(width, 84 / 25.4 * 300, 1) << "84 mm with 300 dots an inch";
+  EXPECT_THAT(test::read_text(out() / "f.pdf"), HasSubstr("MediaBox [ 0 0 238.11"));
 }
 
 // --- what is not there -----------------------------------------------------------------------------------------------

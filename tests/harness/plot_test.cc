@@ -138,11 +138,11 @@ TEST_F(PlotCommand, InAPipeItIsAPictureOfEightyColumnsWithoutColoursForEachMetri
   const std::string text = plotted({"last", "train.loss", "dev.score"});
   EXPECT_THAT(text, AllOf(StartsWith("train.loss\n"), HasSubstr("\n\ndev.score\n"), Not(HasSubstr("\033"))));
   for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), 80u);
-  EXPECT_THAT(legend_of(text),
-              ElementsAre("A  layer         succeed         2", "B  layer         diverge         2, 2 diverged",
-                          "C  scale, fixed  succeed         2", "D  scale, fixed  diverge         2, 2 diverged"));
-  EXPECT_THAT(lines_of(text), Contains("   model.norm    fake.behaviour  seeds"));
-  EXPECT_THAT(lines_of(text), Contains("line: mean of the seeds; dots: their min–max; ×: diverged, not in the mean"));
+  EXPECT_THAT(legend_of(text), ElementsAre("A  layer         succeed", "B  layer         diverge",
+                                           "C  scale, fixed  succeed", "D  scale, fixed  diverge"));
+  EXPECT_THAT(lines_of(text), Contains("   model.norm    fake.behaviour"));
+  EXPECT_THAT(lines_of(text), Contains("Lines: the mean of 2 seeds; bands: from the least to the greatest."));
+  EXPECT_THAT(lines_of(text), Contains("×: 4 runs diverged, in no mean unless all of a line have."));
   EXPECT_NE(text.find("×"), text.rfind("×")) << "in the picture and in the note";
 }
 
@@ -151,17 +151,50 @@ TEST_F(PlotCommand, WordsAndMetricsStandInAnyOrderAndNarrowTheRuns) {
   EXPECT_EQ(plotted({"train.loss", "a.grid.toml"}), plotted({"last", "train.loss"}));
   EXPECT_EQ(plotted({"a.grid", "train.loss"}), plotted({"last", "train.loss"})) << "the beginning of the sweep's id";
   EXPECT_EQ(plotted({"v1.2", "train.loss"}), plotted({"last", "train.loss"})) << "its name";
-  EXPECT_THAT(legend_of(plotted({"done", "train.loss", "model.norm=layer"})),
-              ElementsAre("A  layer       succeed         2"));
+  EXPECT_THAT(legend_of(plotted({"done", "train.loss", "model.norm=layer"})), ElementsAre("A  layer       succeed"));
   EXPECT_THAT(legend_of(plotted({"done", "seed=5", "train.loss", "--by", "run"})),
-              ElementsAre(testing::MatchesRegex("A  layer         5     ........  done"),
-                          testing::MatchesRegex("B  scale, fixed  5     ........  done")));
+              ElementsAre(testing::MatchesRegex("A  layer         succeed         5     ........"),
+                          testing::MatchesRegex("B  scale, fixed  succeed         5     ........")));
 }
 
 // As those that were trained without observe.groups lack its metrics: the cell is incomplete, not wrong.
 TEST_F(PlotCommand, RunsThatLackTheMetricAreCountedBesideThoseThatHaveIt) {
-  EXPECT_THAT(legend_of(plotted({"last", "dev.score", "model.norm=layer"})),
-              ElementsAre("A  succeed         2", "B  diverge         0 of 2, 2 diverged"));
+  const std::string text = plotted({"v1.2", "dev.score", "model.norm=layer"});
+  EXPECT_THAT(legend_of(text), ElementsAre("A  layer       succeed", "B  layer       diverge"));
+  EXPECT_THAT(text, HasSubstr("\n×: 2 runs diverged"));
+  RunTest some;
+  test::write_text(some.folder_ / "grid.toml",
+                   "seeds = 2\n[axis]\n\"fake.behaviour\" = [\"succeed\"]\n[set]\n\"fake.updates\" = 5\n");
+  some.ok({"run", "grid.toml"});
+  const RunDirectory run = some.runs().at(0);
+  test::write_text(run.metrics(), "{\"step\":5,\"name\":\"epoch\",\"value\":1}\n");
+  write_done(run, "done", 5, "max_updates", {"scores.json", "metrics.jsonl"});
+  some.ok({"rebuild"});
+  EXPECT_THAT(some.ok({"plot", "train.loss"}).output, HasSubstr("succeed: 1 of 2 runs drawn; "));
+}
+
+TEST_F(PlotCommand, ARunThatFailedIsDrawnAsFarAsItCame) {
+  RunTest failed;
+  test::write_text(failed.folder_ / "grid.toml",
+                   "[axis]\n\"fake.behaviour\" = [\"crash\"]\n[set]\n\"fake.updates\" = 12\n");
+  failed.tearless({"run", "grid.toml"});
+  EXPECT_THAT(failed.ok({"plot", "train.loss"}).output,
+              AllOf(HasSubstr("A  crash\n"), HasSubstr("⠉"), Not(HasSubstr("drawn"))));
+}
+
+// Each line of each sweep once, also where their axes differ.
+TEST_F(PlotCommand, SweepsOfOtherAxesStandBesideEachOther) {
+  RunTest two;
+  const std::string set = "[set]\n\"fake.updates\" = 5\n[axis]\n";
+  test::write_text(two.folder_ / "a.toml", set + "\"model.norm\" = [\"x\", \"y\"]\n");
+  test::write_text(two.folder_ / "b.toml", set + "\"model.kind\" = [\"a\", \"b\"]\n");
+  two.ok({"run", "a.toml", "--name", "first"});
+  two.ok({"run", "b.toml", "--name", "second"});
+  const std::string text = two.ok({"plot", "first", "second", "train.loss"}).output;
+  EXPECT_THAT(legend_of(text),
+              ElementsAre(testing::MatchesRegex("A  a.*  x"), testing::MatchesRegex("B  a.*  y"),
+                          testing::MatchesRegex("C  b.*     a"), testing::MatchesRegex("D  b.*     b")));
+  EXPECT_THAT(lines_of(text), Contains(testing::MatchesRegex("   sweep  .*model.norm  model.kind")));
 }
 
 TEST_F(PlotCommand, AMetricThatNoRunHasIsRefusedWithThoseThatThereAre) {

@@ -294,6 +294,36 @@ TEST_F(Draw, TheNormOfEveryUpdateIsThatOfTheRunsFile) {
   EXPECT_DOUBLE_EQ(sum, 18 * 19 / 2 / 3.0) << "each run is in one line";
 }
 
+TEST_F(Draw, BarsStandOverTheLabelsOfAnAxisInTheOrderOfTheGrid) {
+  const Figure figure = drawn("kind = \"bars\"\nx = \"norm\"\ny = \"test.bleu\"\nwhere.depth = [\"2\", \"8\"]\n");
+  EXPECT_EQ(figure.kind, FigureSpec::Kind::kBars);
+  ASSERT_EQ(figure.labels.size(), 2u);
+  EXPECT_EQ(figure.labels[0].label, "layer");
+  EXPECT_EQ(figure.labels[0].name.text, "LayerNorm");
+  EXPECT_THAT(legend_of(figure), ElementsAre("2", "eight"));
+  EXPECT_THAT(texts_of(figure.panels[0].lines[1].points), ElementsAre("1: 9 10 11 n=3", "2: 17 18 19 n=3"));
+  EXPECT_THAT(figure.notes, Contains("Bars: the mean of 3 seeds; error bars: the mean ± the standard deviation."));
+}
+
+TEST_F(Draw, BarsOverNumbersStandAtEqualDistancesAndLabelsThatWhereLeavesOutHaveNone) {
+  const auto one_diverges = [](const Coordinates& at) {
+    Given run = given(at);
+    if (at.at("seed") == "3" && at.at("depth") == "8") run.state = RunState::kDiverged;
+    return run;
+  };
+  const Figure figure = drawn(
+      "kind = \"bars\"\nx = \"depth\"\ny = \"test.bleu\"\nwhere.depth = [2, 8]\nband = \"range\"\n"
+      "[[figure.published]]\nsource = \"S\"\nline = { norm = \"scale\" }\npoints = [[8, 21.5], [\"2\", 20]]\n",
+      one_diverges);
+  ASSERT_EQ(figure.labels.size(), 2u);
+  EXPECT_EQ(figure.labels[1].label, "8");
+  EXPECT_EQ(figure.labels[1].name.text, "eight");
+  EXPECT_THAT(texts_of(figure.panels[0].lines[1].points), ElementsAre("1: 5 6 7 n=3", "2: 17 17.5 18 n=2"));
+  EXPECT_THAT(figure.panels[0].lines[1].diverged, testing::SizeIs(1));
+  EXPECT_EQ(figure.panels[0].lines[1].diverged[0].x, 2);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[2].points), ElementsAre("1: 20 20 20 n=1", "2: 21.5 21.5 21.5 n=1"));
+}
+
 // --- smoothing -------------------------------------------------------------------------------------------------------
 
 TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
@@ -501,6 +531,42 @@ TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
   EXPECT_THAT(refused("x = \"m\"\ny = \"m\"\n"), HasSubstr("grid.toml:14: x and y are both m"));
   EXPECT_THAT(refused("y = \"m\"\nname = \"f\"\n[[figure]]\ncaption = \"G\"\ny = \"m\"\nname = \"f\"\n"),
               HasSubstr("two figures have the name f; each needs its own"));
+}
+
+TEST_F(Draw, WhatBarsCannotBeOfIsRefusedWithFileLineAndWhatToDo) {
+  const std::string bars = "kind = \"bars\"\ny = \"m\"\n";
+  EXPECT_THAT(refused("kind = \"bar\"\ny = \"m\"\n"),
+              HasSubstr("grid.toml:13: [figure] kind = \"bar\" is not known (did you mean \"bars\"?)"));
+  for (const std::string x : {"updates", "hours", "layer", "epoch"}) {
+    EXPECT_THAT(refused(bars + "x = \"" + x + "\"\n"),
+                HasSubstr("grid.toml:15: kind = \"bars\": x must be an axis of the grid, and " + x +
+                          " is none; there are: norm, depth"));
+  }
+  EXPECT_EQ(
+      refused(bars),
+      "grid.toml:11: kind = \"bars\": x must be an axis of the grid, and updates is none; there are: norm, depth");
+  EXPECT_THAT(refused(bars + "x = \"nrom\"\n"), HasSubstr("nrom is none (did you mean \"norm\"?)"));
+  EXPECT_THAT(refused(bars + "x = \"norm\"\nwhere.norm = \"scale\"\n"),
+              HasSubstr("grid.toml:15: kind = \"bars\": x = \"norm\" has one label, and nothing stands beside it"));
+  EXPECT_THAT(
+      refused(bars + "x = \"norm\"\nlog = [\"y\", \"x\"]\n"),
+      HasSubstr("grid.toml:16: log: kind = \"bars\" has labels side by side on its axis of x, and no logarithms"));
+  EXPECT_EQ(refused(bars + "x = \"norm\"\nlog = \"y\"\n"), "");
+  for (const std::string key : {"smooth", "bins"}) {
+    EXPECT_THAT(refused(bars + "x = \"norm\"\n" + key + " = 3\n"),
+                HasSubstr("grid.toml:16: " + key + " is for what runs report over updates"));
+  }
+  EXPECT_THAT(refused("x = \"norm\"\ny = \"m\"\n"), HasSubstr("leave it out by where, or draw kind = \"bars\""));
+  const std::string published = bars + "x = \"norm\"\n[[figure.published]]\nsource = \"s\"\nlabel = \"a\"\n";
+  EXPECT_THAT(refused(published), HasSubstr("published needs points = [[label, y], …]"));
+  EXPECT_THAT(refused(published + "points = [[\"scale\", 1], [\"layerr\", 2]]\n"),
+              HasSubstr("grid.toml:19: points: the axis norm has no label \"layerr\" (did you mean \"layer\"?)"));
+  EXPECT_THAT(refused(published + "points = [[\"scale\", 1], [\"scale\", 2]]\n"), HasSubstr("have the same x"));
+  EXPECT_THAT(refused(published + "points = [[\"scale\", \"1\"]]\n"), HasSubstr("a published point is [label, y]"));
+  EXPECT_THAT(
+      refused(bars + "x = \"depth\"\nwhere.depth = [2, 4]\n[[figure.published]]\nsource = \"s\"\nlabel = \"a\"\n"
+                     "points = [[8, 1]]\n"),
+      HasSubstr("points: a label of depth that the figure shows is wanted"));
 }
 
 TEST_F(Draw, LabelsThatAreOneNumberOrHaveNoLogarithmAreRefusedAsX) {

@@ -1,4 +1,4 @@
-// What the formats for other programs say of a figure: CSV, pgfplots and gnuplot's scripts, read back from their texts.
+// What CSV, pgfplots and SVG say of a figure, read back from their texts.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,48 +88,164 @@ std::vector<double> numbers_in(const std::string& text) {
   return numbers;
 }
 
-// A script of gnuplot: what is joined in each block of data, and the style with which it is drawn.
-struct Script {
-  std::string text;
-  std::map<std::string, Stretches> data = {};
-  std::map<std::string, std::string> styles = {};
+// A picture in SVG as a reader sees it: a place is worth what the numbers beside the axes say.
+struct Svg {
+  struct Text {
+    std::string text, anchor;
+    double x, y;  // of its anchor, on the line that it stands on
+    double font;
+    bool is_turned;
+  };
+  struct Path {
+    Stretches places;  // from the picture's top left corner
+    std::string attributes;
+  };
+  struct Panel {
+    double left, top, width, height;
+    std::vector<Path> inside = {}, above = {};  // what ends at the edges of the plot, and what does not
+  };
 
-  explicit Script(const Figure& figure, Picture kind = Picture::kSvg) : text(gnuplot_script(figure, kind, "dev.svg")) {
-    Stretches* block = nullptr;
+  std::string text;
+  std::vector<Panel> panels = {};
+  std::vector<Text> labels = {};
+  std::vector<Path> legend = {};  // and whatever else is in no panel
+
+  explicit Svg(const Figure& figure) : text(render_svg(figure)) {
+    static const std::regex kPanel(R"re(<svg x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" overflow="hidden">)re"),
+        kPath(R"re(<path d="([^"]*)" (.*)/>)re"),
+        kText(
+            R"re(<text x="(\S+)" y="(\S+)" text-anchor="(\w+)"( font-size="(\S+)")?( transform="rotate.*")?>(.*)</text>)re");
+    double left = 0, top = 0;
+    std::vector<Path>* paths = &legend;
     for (const std::string_view view : split_lines(text)) {
       const std::string row(view);
-      const size_t begin = row.find(" << EOD"), name = row.find('$');
-      if (begin != std::string::npos) {
-        block = &data[row.substr(0, begin)];
-        block->emplace_back();
-      } else if (row == "EOD") {
-        block = nullptr;
-      } else if (block && row.empty()) {
-        block->emplace_back();
-      } else if (block) {
-        block->back().push_back(numbers_in(row));
-      } else if (name != std::string::npos && (row.starts_with("plot ") || row.starts_with("     "))) {
-        const size_t style = row.find(' ', name);
-        styles.emplace(row.substr(name, style - name), row.substr(style + 1));
+      std::smatch found;
+      if (std::regex_match(row, found, kPanel)) {
+        panels.push_back({std::stod(found[1]), std::stod(found[2]), std::stod(found[3]), std::stod(found[4])});
+        left = panels.back().left;
+        top = panels.back().top;
+        paths = &panels.back().inside;
+      } else if (row.starts_with("<g transform=")) {
+        EXPECT_THAT(row, HasSubstr(text.substr(text.rfind("<svg x=", text.find(row)) + 8, 3))) << "the same corner";
+        paths = &panels.back().above;
+      } else if (row == "</g>") {
+        left = top = 0;
+        paths = &legend;
+      } else if (std::regex_match(row, found, kPath)) {
+        paths->push_back({places_of(found[1], left, top), found[2]});
+      } else if (std::regex_match(row, found, kText)) {
+        labels.push_back({found[7], found[3], std::stod(found[1]), std::stod(found[2]),
+                          found[5].matched ? std::stod(found[5]) : 8.5, found[6].matched});
       }
     }
   }
 
-  // The texts in print, without their places.
+  // What the words of the texts are, without their places.
   std::vector<std::string> texts() const {
-    static const std::regex kLabel(R"(set label '((?:[^']|'')*)' at)");
     std::vector<std::string> texts;
-    for (std::sregex_iterator label(text.begin(), text.end(), kLabel), end; label != end; ++label)
-      texts.push_back(std::regex_replace((*label)[1].str(), std::regex("''"), "'"));
+    for (const Text& label : labels) {
+      std::string& text = texts.emplace_back(label.text);
+      for (const auto& [escape, plain] : {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&amp;", "&")})
+        text = std::regex_replace(text, std::regex(escape), plain);
+    }
     return texts;
   }
 
-  // Of the terminal, in its units.
-  std::string size() const {
-    std::smatch found;
-    return std::regex_search(text, found, std::regex(R"( size (\S+) )")) ? found[1].str() : "";
+  // Of the measured or published line `i`, in the numbers of the axes.
+  Stretches line(size_t panel, size_t i) const {
+    return drawn(panel, panels.at(panel).inside, i, "fill=\"none\" stroke");
   }
+  Stretches area(size_t panel, size_t i) const { return drawn(panel, panels.at(panel).inside, i, "fill-opacity"); }
+  Stretches marks(size_t panel, size_t i) const {
+    return drawn(panel, panels.at(panel).above, i, "stroke-width=\"0.7\"");
+  }
+  Stretches diverged(size_t panel, size_t i) const {
+    return drawn(panel, panels.at(panel).above, i, "stroke-width=\"1.4\"");
+  }
+  Stretches limits(size_t panel) const { return in_numbers(panel, panels.at(panel).inside, "#606060"); }
+
+  // What a place is worth: by two numbers beside the axis.
+  double x_at(const Panel& panel, double place, bool is_log = false) const {
+    std::map<double, double> numbers;
+    for (const Text& label : labels) {
+      const bool is_below = label.y > panel.top + panel.height && label.y < panel.top + panel.height + 15;
+      if (is_below && label.anchor == "middle" && !label.is_turned && label.x >= panel.left - 1 &&
+          label.x <= panel.left + panel.width + 1 && is_number(label.text))
+        numbers[label.x] = number_of(label.text);
+    }
+    return between(numbers, place, is_log);
+  }
+  double y_at(const Panel& panel, double place, bool is_log = false) const {
+    std::map<double, double> numbers;
+    for (const Text& label : labels) {
+      const bool is_beside = label.x < panel.left && label.x > panel.left - 5 && label.anchor == "end";
+      const double middle = label.y - 0.36 * label.font;
+      if (is_beside && !label.is_turned && middle > panel.top - 1 && middle < panel.top + panel.height + 1)
+        numbers[middle] = number_of(label.text);
+    }
+    return between(numbers, place, is_log);
+  }
+
+ private:
+  static Stretches places_of(const std::string& data, double left, double top) {
+    static const std::regex kPlace(R"(([ML])(-?[\d.]+) (-?[\d.]+))");
+    Stretches places;
+    for (std::sregex_iterator place(data.begin(), data.end(), kPlace), end; place != end; ++place) {
+      if ((*place)[1] == "M") places.emplace_back();
+      places.back().push_back({left + std::stod((*place)[2]), top + std::stod((*place)[3])});
+    }
+    return places;
+  }
+  Stretches drawn(size_t panel, const std::vector<Path>& paths, size_t line, const std::string& what) const {
+    const std::string colour(style_of(line).colour);
+    std::vector<Path> own;
+    std::ranges::copy_if(paths, std::back_inserter(own),
+                         [&](const Path& path) { return path.attributes.find("#" + colour) != std::string::npos; });
+    return in_numbers(panel, own, what);
+  }
+  Stretches in_numbers(size_t panel, const std::vector<Path>& paths, const std::string& what) const {
+    const Panel& own = panels.at(panel);
+    Stretches all;
+    for (const Path& path : paths) {
+      if (path.attributes.find(what) == std::string::npos) continue;
+      for (const Points& stretch : path.places) {
+        Points& points = all.emplace_back();
+        for (const std::vector<double>& place : stretch)
+          points.push_back({x_at(own, place[0], is_log_x), y_at(own, place[1], is_log_y)});
+      }
+    }
+    return all;
+  }
+  // "−50 000", with a thin space
+  static std::string plain(std::string text) {
+    text = std::regex_replace(text, std::regex("\u2009"), "");
+    return std::regex_replace(text, std::regex("−"), "-");
+  }
+  static bool is_number(const std::string& text) { return std::regex_match(plain(text), std::regex(R"(-?[\d.]+)")); }
+  static double number_of(const std::string& text) { return std::stod(plain(text)); }
+  static double between(const std::map<double, double>& numbers, double place, bool is_log) {
+    if (numbers.size() < 2) return kNaN;
+    const auto [first, low] = *numbers.begin();
+    const auto [last, high] = *numbers.rbegin();
+    const double part = (place - first) / (last - first);
+    return is_log ? low * std::pow(high / low, part) : low + part * (high - low);
+  }
+
+ public:
+  bool is_log_x = false, is_log_y = false;
 };
+
+// As near as two decimals of a point show.
+void expect_near(const Stretches& drawn, const Stretches& expected, double x_error, double y_error) {
+  ASSERT_EQ(drawn.size(), expected.size()) << testing::PrintToString(drawn);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    ASSERT_EQ(drawn[i].size(), expected[i].size());
+    for (size_t k = 0; k < drawn[i].size(); ++k) {
+      EXPECT_NEAR(drawn[i][k][0], expected[i][k][0], x_error) << i << " " << k;
+      EXPECT_NEAR(drawn[i][k][1], expected[i][k][1], y_error) << i << " " << k;
+    }
+  }
+}
 
 // A picture of pgfplots: the points of each \addplot, by the name of its style, in order.
 struct Tikz {
@@ -264,40 +380,41 @@ TEST(FigureCsv, HasEveryPointOfALongLine) {
 
 TEST(Pictures, DrawTheMeansOfEveryLine) {
   const Figure figure = figure_of({line({point(1, 5), point(2, 6.25)}), line({point(1, 7), point(3, -8)})});
-  const Script script(figure);
-  EXPECT_EQ(script.data.at("$line_0_0"), (Stretches{{{1, 5}, {2, 6.25}}}));
-  EXPECT_EQ(script.data.at("$line_0_1"), (Stretches{{{1, 7}, {3, -8}}}));
-  EXPECT_THAT(script.styles.at("$line_0_0"), HasSubstr("with lines"));
-  EXPECT_THAT(script.styles, Contains(Key("$line_0_1")));
+  const Stretches first = {{{1, 5}, {2, 6.25}}}, second = {{{1, 7}, {3, -8}}};
+  const Svg svg(figure);
+  expect_near(svg.line(0, 0), first, 0.001, 0.005);
+  expect_near(svg.line(0, 1), second, 0.001, 0.005);
   const Tikz tikz(figure);
-  EXPECT_EQ(tikz.plots.at("line 0"), script.data.at("$line_0_0"));
-  EXPECT_EQ(tikz.plots.at("line 1"), script.data.at("$line_0_1"));
+  EXPECT_EQ(tikz.plots.at("line 0"), first);
+  EXPECT_EQ(tikz.plots.at("line 1"), second);
 }
 
 TEST(Pictures, LineIsInterruptedWhereNoRunHasAValue) {
   const Figure figure = figure_of({line({gap(0), point(1, 5), point(2, 6), gap(3), gap(4), point(5, 4), point(6, 3)})});
   const Stretches expected = {{{1, 5}, {2, 6}}, {{5, 4}, {6, 3}}};
-  EXPECT_EQ(Script(figure).data.at("$line_0_0"), expected);
+  expect_near(Svg(figure).line(0, 0), expected, 0.001, 0.001);
   EXPECT_EQ(Tikz(figure).plots.at("line 0"), expected);
 }
 
 TEST(Pictures, BandGoesFromLowToHigh) {
   const Figure figure = figure_of({line({point(1, 4, 5, 7), point(2, 5, 6, 6.5)}), line({point(1, 8), point(2, 9)})});
-  const Script script(figure);
-  EXPECT_EQ(script.data.at("$band_0_0"), (Stretches{{{1, 4, 7}, {2, 5, 6.5}}}));
-  EXPECT_THAT(script.styles.at("$band_0_0"), HasSubstr("with filledcurves lc rgb '#0072B2' fs transparent"));
-  EXPECT_THAT(script.data, Not(Contains(Key("$band_0_1"))));
+  const Stretches around = {{{1, 7}, {2, 6.5}, {2, 5}, {1, 4}}};
+  const Svg svg(figure);
+  expect_near(svg.area(0, 0), around, 0.001, 0.002);
+  EXPECT_THAT(svg.text, HasSubstr("Z\" fill=\"#0072B2\" fill-opacity=\"0.15\"/>"));
+  EXPECT_THAT(svg.area(0, 1), IsEmpty());
   const Tikz tikz(figure);
-  EXPECT_EQ(tikz.plots.at("band 0"), (Stretches{{{1, 7}, {2, 6.5}, {2, 5}, {1, 4}}}));  // around the area
+  EXPECT_EQ(tikz.plots.at("band 0"), around);
   EXPECT_THAT(tikz.plots, Not(Contains(Key("band 1"))));
 }
 
 TEST(Pictures, BandEndsWhereThereIsOneRunOrNone) {
   const Figure figure = figure_of({line({point(1, 4, 5, 7), point(2, 6), point(3, 6), point(4, 6), point(5, 5, 6, 8),
                                          gap(6), point(7, 5, 6, 7), point(8, 5, 6, 7)})});
-  EXPECT_EQ(Script(figure).data.at("$band_0_0"),
-            (Stretches{{{1, 4, 7}, {2, 6, 6}}, {{4, 6, 6}, {5, 5, 8}}, {{7, 5, 7}, {8, 5, 7}}}));
-  EXPECT_THAT(Tikz(figure).plots.at("band 0"), SizeIs(3));
+  EXPECT_EQ(Tikz(figure).plots.at("band 0"),
+            (Stretches{
+                {{1, 7}, {2, 6}, {2, 6}, {1, 4}}, {{4, 6}, {5, 8}, {5, 5}, {4, 6}}, {{7, 7}, {8, 7}, {8, 5}, {7, 5}}}));
+  EXPECT_THAT(Svg(figure).area(0, 0), SizeIs(3));
 }
 
 TEST(Pictures, PointBetweenInterruptionsHasAMarkAndABandOfSomeWidth) {
@@ -307,58 +424,62 @@ TEST(Pictures, PointBetweenInterruptionsHasAMarkAndABandOfSomeWidth) {
   long_one.points[21] = point(220, 1, 2, 3);
   long_one.points[38] = gap(390);
   const Figure figure = figure_of({long_one});
-  const Script script(figure);
-  const Points& marks = script.data.at("$marks_0_0")[0];
+  const Tikz tikz(figure);
+  const Points& marks = tikz.plots.at("marks 0")[0];
   EXPECT_THAT(marks, Contains(ElementsAre(220, 2)));
   EXPECT_THAT(marks, Contains(ElementsAre(400, DoubleNear(std::sqrt(40), 1e-6))));
   EXPECT_TRUE(std::ranges::is_sorted(marks));
   EXPECT_THAT(std::set(marks.begin(), marks.end()), SizeIs(marks.size()));
-  const Points& band = script.data.at("$band_0_0").at(0);
-  ASSERT_THAT(band, SizeIs(2));
+  const Points& band = tikz.plots.at("band 0").at(0);
+  ASSERT_THAT(band, SizeIs(4));
   EXPECT_LT(band[0][0], 220);
   EXPECT_GT(band[1][0], 220);
 }
 
 TEST(Pictures, ShortLineHasEachPointMarkedALongOneAboutEight) {
-  const Script script(figure_of({long_line(12), long_line(13), long_line(3000)}));
-  EXPECT_EQ(script.data.at("$marks_0_0"), script.data.at("$line_0_0"));
-  EXPECT_THAT(script.data.at("$marks_0_0")[0], SizeIs(12));
-  EXPECT_THAT(script.styles.at("$marks_0_0"), HasSubstr("with points"));
-  for (const char* name : {"$marks_0_1", "$marks_0_2"}) {
-    const Points& marks = script.data.at(name)[0];
+  const Figure figure = figure_of({long_line(12), long_line(13), long_line(3000)});
+  const Tikz tikz(figure);
+  EXPECT_EQ(tikz.plots.at("marks 0"), tikz.plots.at("line 0"));
+  EXPECT_THAT(tikz.plots.at("marks 0")[0], SizeIs(12));
+  for (const char* name : {"marks 1", "marks 2"}) {
+    const Points& marks = tikz.plots.at(name)[0];
     EXPECT_THAT(marks, SizeIs(testing::AllOf(Ge(6U), testing::Le(8U)))) << name;
   }
-  const Points& marks = script.data.at("$marks_0_2")[0];
+  const Points& marks = tikz.plots.at("marks 2")[0];
   for (size_t i = 1; i < marks.size(); ++i) EXPECT_NEAR(marks[i][0] - marks[i - 1][0], 30'000 / 8.0, 200);
-  const Tikz tikz(figure_of({long_line(12), long_line(13)}));
-  EXPECT_THAT(tikz.plots.at("marks 0")[0], SizeIs(12));
+  Stretches alone;  // in SVG each mark is a path of its own
+  for (const std::vector<double>& mark : marks) alone.push_back({mark});
+  expect_near(Svg(figure).marks(0, 2), alone, 5, 0.01);
 }
 
 TEST(Pictures, MarksOfLinesThatCoincideAreBesideEachOther) {
-  const Script script(figure_of({long_line(200), long_line(200)}));
+  const Tikz tikz(figure_of({long_line(200), long_line(200)}));
   std::set<double> first, both;
-  for (const std::vector<double>& mark : script.data.at("$marks_0_0")[0]) first.insert(mark[0]);
+  for (const std::vector<double>& mark : tikz.plots.at("marks 0")[0]) first.insert(mark[0]);
   both = first;
-  for (const std::vector<double>& mark : script.data.at("$marks_0_1")[0]) both.insert(mark[0]);
+  for (const std::vector<double>& mark : tikz.plots.at("marks 1")[0]) both.insert(mark[0]);
   EXPECT_THAT(both, SizeIs(2 * first.size()));
 }
 
 TEST(Pictures, MarksOnALogarithmicAxisAreAtEqualDistancesOfThePicture) {
   Figure figure = figure_of({long_line(500)});
   figure.log_x = true;
-  const Points marks = Script(figure).data.at("$marks_0_0")[0];
+  const Points marks = Tikz(figure).plots.at("marks 0")[0];
   const auto before_100 = std::ranges::count_if(marks, [](const auto& mark) { return mark[0] < 100; });
   EXPECT_GE(before_100, 2);  // of 2.7 decades one
 }
 
 TEST(Pictures, PublishedLineIsDashedWithHollowMarks) {
   const Figure figure = figure_of({line({point(1, 5), point(2, 6)}), published({point(1, 7), point(2, 8)})});
-  const Script script(figure);
-  EXPECT_THAT(script.styles.at("$line_0_0"), HasSubstr("dt solid"));
-  EXPECT_THAT(script.styles.at("$line_0_1"), HasSubstr("dt ("));
-  EXPECT_THAT(script.styles.at("$marks_0_0"), HasSubstr("pt 7 "));  // gnuplot's filled circle
-  EXPECT_THAT(script.styles.at("$marks_0_1"), HasSubstr("pt 4 "));  // and its hollow square
-  EXPECT_THAT(script.styles.at("$legend_1"), HasSubstr("dt ("));
+  const Svg svg(figure);
+  const Svg::Panel& panel = svg.panels.at(0);
+  EXPECT_THAT(panel.inside.at(1).attributes, Not(HasSubstr("dasharray")));  // at(0) is the grid
+  EXPECT_THAT(panel.inside.at(2).attributes,
+              HasSubstr("stroke=\"#D55E00\" stroke-width=\"1\" stroke-dasharray=\"3 2\""));
+  EXPECT_THAT(panel.above.at(1).attributes, HasSubstr("fill=\"#0072B2\" stroke=\"#0072B2\""));  // at(0): the axes
+  EXPECT_THAT(panel.above.at(2).attributes, HasSubstr("fill=\"#ffffff\" stroke=\"#D55E00\""));
+  EXPECT_THAT(svg.legend.at(2).attributes, HasSubstr("stroke-dasharray=\"3 2\""));
+  EXPECT_THAT(svg.legend.at(3).attributes, HasSubstr("fill=\"#ffffff\""));
   const Tikz tikz(figure);
   EXPECT_THAT(tikz.text, HasSubstr("line 0/.style={line0, line width=0.8pt, solid}"));
   EXPECT_THAT(tikz.text, HasSubstr("line 1/.style={line1, line width=0.8pt, dash pattern="));
@@ -372,17 +493,14 @@ TEST(Pictures, PublishedLineHasTheColourOfTheMeasuredOneAndEachSourceItsDashes) 
                              published({point(1, 3), point(2, 4)})});
   figure.panels[0].lines[3].source = "Others 2020";
   figure.measured = {{2, 1}, {3, 1}};
-  const Script script(figure);
-  const auto colour_of = [&](const std::string& block) {
-    const std::string style = script.styles.at(block);
-    return style.substr(style.find("rgb"), 13);
-  };
-  EXPECT_NE(colour_of("$line_0_0"), colour_of("$line_0_1"));
-  for (const char* block : {"$line_0_2", "$line_0_3", "$marks_0_2", "$legend_2", "$legend_3"})
-    EXPECT_EQ(colour_of(block), colour_of("$line_0_1")) << block;
-  EXPECT_NE(colour_of("$line_0_4"), colour_of("$line_0_1")) << "of no measured line";
-  EXPECT_NE(script.styles.at("$line_0_2"), script.styles.at("$line_0_3"));
-  EXPECT_THAT(script.styles.at("$marks_0_2"), HasSubstr("pt 4 ")) << "hollow, as the measured one is filled";
+  const Svg svg(figure);
+  std::vector<std::string> dashes;
+  for (const Svg::Path& path : svg.panels.at(0).inside) {
+    if (path.attributes.find("#D55E00") != std::string::npos) dashes.push_back(path.attributes);
+  }
+  ASSERT_THAT(dashes, SizeIs(3)) << "the measured line and two published ones";
+  EXPECT_THAT(std::set(dashes.begin(), dashes.end()), SizeIs(3));
+  EXPECT_THAT(svg.marks(0, 4), SizeIs(2)) << "of no measured line";
   const std::string tikz = render_pgfplots(figure);
   const auto definition = [&](const std::string& name) {
     const size_t at = tikz.find("{" + name + "}{HTML}");
@@ -405,8 +523,8 @@ TEST(Pictures, WhatIsPublishedOfOneLineInSeveralPanelsIsOneEntryOfTheLegend) {
 TEST(Pictures, DivergedRunIsMarkedAtItsLastValue) {
   Figure figure = figure_of({line({point(1, 5), point(4, 6)})});
   figure.panels[0].lines[0].diverged = {{2, 5.5}};
-  EXPECT_EQ(Script(figure).data.at("$diverged_0_0"), (Stretches{{{2, 5.5}}}));
-  EXPECT_THAT(Script(figure).styles.at("$diverged_0_0"), HasSubstr("pt 2 "));  // gnuplot's ×
+  expect_near(Svg(figure).diverged(0, 0), {{{2, 5.5}}}, 0.001, 0.001);
+  EXPECT_THAT(Svg(figure).text, HasSubstr("m-2.4-2.4l4.8 4.8m0-4.8l-4.8 4.8\""));
   EXPECT_EQ(Tikz(figure).plots.at("diverged, line0"), (Stretches{{{2, 5.5}}}));
 }
 
@@ -417,7 +535,7 @@ TEST(Pictures, DivergedRunWhoseLastValueLiesOutsideIsMarkedAtTheEdge) {
   const double low = std::stod(tikz.option("ymin")), high = std::stod(tikz.option("ymax"));
   EXPECT_LT(high, 7);
   EXPECT_EQ(tikz.plots.at("diverged, line0"), (Stretches{{{1, high}, {2, high}, {3, low}, {4, high}}}));
-  EXPECT_THAT(Script(figure).data.at("$diverged_0_0")[0], SizeIs(4));
+  expect_near(Svg(figure).diverged(0, 0), {{{1, high}}, {{2, high}}, {{3, low}}, {{4, high}}}, 0.001, 0.001);
 }
 
 TEST(Pictures, DivergedRunIsInThePictureWhereverItEnds) {
@@ -432,23 +550,27 @@ TEST(Pictures, DivergedRunIsInThePictureWhereverItEnds) {
 TEST(Pictures, LineOfWhichAllRunsDivergedAtOnceIsInTheLegend) {
   Figure figure = figure_of({line({point(1, 5), point(4, 6)}), line({gap(1)})});
   figure.panels[0].lines[1].diverged = {{2, kNaN}};
-  EXPECT_THAT(Script(figure).texts(), Contains("b"));
-  EXPECT_THAT(Script(figure).data, Contains(Key("$diverged_0_1")));
+  EXPECT_THAT(Svg(figure).texts(), Contains("b"));
+  EXPECT_THAT(Svg(figure).diverged(0, 1), SizeIs(1));
 }
 
 TEST(Pictures, LimitsOfClaimsAreDashedLinesAcrossThePanel) {
   Figure figure = figure_of({line({point(1, 5), point(4, 6)})});
   EXPECT_THAT(Tikz(figure).plots, Not(Contains(Key("limit"))));
-  EXPECT_THAT(Script(figure).text, Not(HasSubstr("\nset arrow")));
+  EXPECT_THAT(Svg(figure).limits(0), IsEmpty());
   figure.panels[0].at_x = {3};
   figure.panels[0].at_y = {5.5};
   const Tikz tikz(figure);
   const double x_end = std::stod(tikz.option("xmax")), low = std::stod(tikz.option("ymin")),
                high = std::stod(tikz.option("ymax"));
   EXPECT_EQ(tikz.plots.at("limit"), (Stretches{{{3, low}, {3, high}}, {{0, 5.5}, {x_end, 5.5}}}));
-  const Script script(figure);
-  EXPECT_THAT(script.text, HasSubstr("set arrow from first 3, graph 0 to first 3, graph 1 nohead"));
-  EXPECT_THAT(script.text, HasSubstr("set arrow from graph 0, first 5.5 to graph 1, first 5.5 nohead"));
+  const Svg svg(figure);
+  const Svg::Panel& panel = svg.panels.at(0);
+  const Svg::Path& limit = panel.inside.at(1);
+  EXPECT_THAT(limit.attributes, testing::AllOf(HasSubstr("#606060"), HasSubstr("dasharray")));
+  EXPECT_NEAR(svg.x_at(panel, limit.places.at(0).at(0).at(0)), 3, 0.001);
+  EXPECT_NEAR(svg.y_at(panel, limit.places.at(1).at(0).at(1)), 5.5, 0.001);
+  EXPECT_THAT(svg.text, testing::ContainsRegex(fmt::format("M[0-9.]+ 0v{}M0 [0-9.]+h{}\"", panel.height, panel.width)));
 }
 
 TEST(Pictures, LimitThatNoLineReachesIsInThePicture) {
@@ -463,11 +585,8 @@ TEST(Pictures, LimitsOfOnePanelAreNotInTheNext) {
   Figure figure = figure_of({line({point(1, 5), point(4, 6)})});
   figure.panels.push_back(figure.panels[0]);
   figure.panels[0].at_x = {3};
-  const std::string text = Script(figure).text;
-  const size_t limit = text.find("\nset arrow"), cleared = text.find("unset arrow\n"),
-               next = text.find("plot $line_1_0");
-  EXPECT_LT(limit, cleared);
-  EXPECT_LT(cleared, next);
+  EXPECT_THAT(Svg(figure).limits(0), SizeIs(1));
+  EXPECT_THAT(Svg(figure).limits(1), IsEmpty());
 }
 
 TEST(Pictures, LimitsThatALogarithmicAxisDoesNotHaveAreLeftOut) {
@@ -486,10 +605,11 @@ TEST(Pictures, LineOfMoreThan500PointsIsOfMeansOfNeighboursAndANoteSaysSo) {
     const double mean = uniform(random);
     figure.panels[0].lines[0].points.push_back(point(i, mean - 0.1, mean, mean + 0.2));
   }
-  const Script script(figure);
-  const Points& drawn = script.data.at("$line_0_0")[0];
-  const Points& band = script.data.at("$band_0_0")[0];
-  ASSERT_THAT(drawn, SizeIs(467));  // of three points each, of two at the end
+  const Tikz tikz(figure);
+  const Points& drawn = tikz.plots.at("line 0")[0];
+  const Points& band = tikz.plots.at("band 0")[0];  // to the right above, and back below
+  ASSERT_THAT(drawn, SizeIs(467));                  // of three points each, of two at the end
+  ASSERT_THAT(band, SizeIs(2 * 467));
   for (size_t i = 0; i < drawn.size(); ++i) {
     double sum = 0, x = 0;
     const size_t count = i + 1 < drawn.size() ? 3 : 2;
@@ -499,12 +619,12 @@ TEST(Pictures, LineOfMoreThan500PointsIsOfMeansOfNeighboursAndANoteSaysSo) {
     }
     const double n = static_cast<double>(count);
     EXPECT_THAT(drawn[i], ElementsAre(DoubleNear(x / n, 1e-5), DoubleNear(sum / n, 1e-7))) << "seed 7";
-    EXPECT_THAT(band[i],
-                ElementsAre(DoubleNear(x / n, 1e-5), DoubleNear(sum / n - 0.1, 1e-7), DoubleNear(sum / n + 0.2, 1e-7)));
+    EXPECT_THAT(band[i], ElementsAre(DoubleNear(x / n, 1e-5), DoubleNear(sum / n + 0.2, 1e-7)));
+    EXPECT_THAT(band[band.size() - 1 - i], ElementsAre(DoubleNear(x / n, 1e-5), DoubleNear(sum / n - 0.1, 1e-7)));
   }
   const std::string note = "Of lines with more than 500 points, means of up to 3 neighbours are drawn.";
-  EXPECT_THAT(Tikz(figure).text, HasSubstr(note));
-  EXPECT_THAT(Script(figure_of({long_line(501)})).text, HasSubstr("means of up to 2"));
+  EXPECT_THAT(tikz.text, HasSubstr(note));
+  EXPECT_THAT(Svg(figure_of({long_line(501)})).text, HasSubstr("means of up to 2"));
   EXPECT_THAT(Tikz(figure_of({long_line(500)})).text, Not(HasSubstr("neighbours")));
   EXPECT_THAT(Tikz(figure_of({long_line(500)})).plots.at("line 0")[0], SizeIs(500));
 }
@@ -513,9 +633,9 @@ TEST(Pictures, ThinnedLineIsInterruptedWhereAllOfItsNeighboursAre) {
   Figure figure = figure_of({long_line(1000)});
   for (size_t i = 400; i < 420; ++i) figure.panels[0].lines[0].points[i].runs = 0;
   figure.panels[0].lines[0].points[100].runs = 0;
-  const Script script(figure);
-  ASSERT_THAT(script.data.at("$line_0_0"), SizeIs(2));
-  EXPECT_THAT(script.data.at("$line_0_0")[0][50], ElementsAre(1020, DoubleNear(std::sqrt(102), 1e-6)));
+  const Tikz tikz(figure);
+  ASSERT_THAT(tikz.plots.at("line 0"), SizeIs(2));
+  EXPECT_THAT(tikz.plots.at("line 0")[0][50], ElementsAre(1020, DoubleNear(std::sqrt(102), 1e-6)));
 }
 
 // --- axes ------------------------------------------------------------------------------------------------------------
@@ -527,8 +647,10 @@ TEST(Pictures, LineThatDoesNotSetTheScaleMayLeaveThePicture) {
   figure.panels[0].lines[1].sets_scale = false;
   const Tikz tikz(figure);
   EXPECT_LT(std::stod(tikz.option("ymax")), 7);
-  EXPECT_THAT(Script(figure).text,
-              HasSubstr(fmt::format("set yrange [{}:{}]", tikz.option("ymin"), tikz.option("ymax"))));
+  const Svg svg(figure);
+  const Svg::Panel& panel = svg.panels.at(0);
+  EXPECT_NEAR(svg.y_at(panel, panel.top + panel.height), std::stod(tikz.option("ymin")), 0.002);
+  EXPECT_NEAR(svg.y_at(panel, panel.top), std::stod(tikz.option("ymax")), 0.002);
   for (const std::vector<double>& at : tikz.plots.at("line 1")[0]) EXPECT_LT(at[1], 100);  // which TeX can hold
   EXPECT_EQ(tikz.plots.at("marks 1"), (Stretches{{{1, 5}}}));
   figure.panels[0].lines[0].sets_scale = false;
@@ -544,7 +666,7 @@ TEST(Pictures, BandsAreInThePictureAsAWhole) {
 TEST(Pictures, AxisOfXBeginsAtZeroWhereTheFigureSaysSo) {
   Figure figure = figure_of({line({point(1000, 5), point(2000, 6)})});
   EXPECT_EQ(Tikz(figure).option("xmin"), "0");
-  EXPECT_THAT(Script(figure).text, HasSubstr("set xrange [0:"));
+  EXPECT_NEAR(Svg(figure).x_at(Svg(figure).panels[0], Svg(figure).panels[0].left), 0, 1);
   figure.from_zero = false;
   EXPECT_GT(std::stod(Tikz(figure).option("xmin")), 900);
   EXPECT_LT(std::stod(Tikz(figure).option("xmin")), 1000);
@@ -554,9 +676,9 @@ TEST(Pictures, PanelsHaveTheSameAxisOfX) {
   Figure figure = figure_of({line({point(1, 5), point(10, 6)})});
   figure.panels.push_back(figure.panels[0]);
   figure.panels[1].lines[0].points[1].x = 500;
-  const std::string range = fmt::format("set xrange [0:{}]", Tikz(figure).option("xmax"));
-  const std::string text = Script(figure).text;
-  EXPECT_NE(text.find(range), text.rfind(range));
+  const Svg svg(figure);
+  EXPECT_NEAR(svg.line(0, 0)[0][1][0], 10, 0.1);
+  EXPECT_NEAR(svg.line(1, 0)[0][1][0], 500, 0.1);
   EXPECT_GT(std::stod(Tikz(figure).option("xmax")), 500);
 }
 
@@ -564,7 +686,6 @@ TEST(Pictures, LogarithmicAxesHaveTicksAtPowersOfTen) {
   Figure figure = figure_of({line({point(1e-4, 3), point(1e-1, 20000)})});
   figure.from_zero = false;
   EXPECT_EQ(Tikz(figure).option("xmode"), "linear");
-  EXPECT_THAT(Script(figure).text, Not(HasSubstr("\nset logscale")));
   figure.log_x = figure.log_y = true;
   const Tikz tikz(figure);
   EXPECT_EQ(tikz.option("xmode"), "log");
@@ -572,11 +693,11 @@ TEST(Pictures, LogarithmicAxesHaveTicksAtPowersOfTen) {
   EXPECT_EQ(tikz.option("xtick"), "{0.0001,0.001,0.01,0.1}");
   EXPECT_EQ(tikz.option("xticklabels"), "{{$10^{-4}$},{$10^{-3}$},{$10^{-2}$},{$10^{-1}$}}");
   EXPECT_EQ(tikz.option("ytick"), "{10,100,1000,10000}");
-  const Script script(figure);
-  EXPECT_THAT(script.text, HasSubstr("\nset logscale x\n"));
-  EXPECT_THAT(script.text, HasSubstr("\nset logscale y\n"));
-  EXPECT_THAT(script.texts(),
-              testing::IsSupersetOf({"10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10", "100", "1000", "10\u2009000"}));
+  Svg svg(figure);
+  svg.is_log_y = true;
+  EXPECT_NEAR(svg.line(0, 0)[0][0][1], 3, 0.01);
+  EXPECT_NEAR(svg.line(0, 0)[0][1][1], 20000, 50);
+  EXPECT_THAT(svg.texts(), testing::IsSupersetOf({"10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10", "100", "1000", "10\u2009000"}));
   figure.log_x = false;
   EXPECT_EQ(Tikz(figure).option("xmode"), "linear");
   EXPECT_EQ(Tikz(figure).option("ymode"), "log");
@@ -589,13 +710,13 @@ TEST(Pictures, PointsWithoutALogarithmAreLeftOutAndBandsEndAtTheEdge) {
   EXPECT_EQ(tikz.plots.at("line 0"), (Stretches{{{1, 10}}, {{3, 10}, {4, 10}}}));
   const double low = std::stod(tikz.option("ymin"));
   EXPECT_GT(low, 0);
-  EXPECT_EQ(Script(figure).data.at("$band_0_0"), (Stretches{{{3, low, 30}, {4, 10, 10}}}));
+  EXPECT_EQ(tikz.plots.at("band 0"), (Stretches{{{3, 30}, {4, 10}, {4, 10}, {3, low}}}));
 }
 
 TEST(Pictures, NumbersAtTheAxesReadAsInPrint) {
   const auto ticks = [](double last, double y) {
     Figure figure = figure_of({line({point(1, -y), point(last, y)})});
-    return Script(figure).texts();
+    return Svg(figure).texts();
   };
   EXPECT_THAT(ticks(200'000, 1), testing::IsSupersetOf({"0", "50\u2009000", "100\u2009000", "200\u2009000", "−0.5"}));
   EXPECT_THAT(ticks(4'000, 0.001), testing::IsSupersetOf({"1000", "4000", "0.0005", "−0.0005"}));
@@ -635,9 +756,9 @@ TEST(Pictures, AxisOfValuesThatAreNotNegativeDoesNotGoBelowZero) {
 
 TEST(Pictures, PanelWithoutAValueSaysSo) {
   const Figure figure = figure_of({line({gap(1)}), line({})});
-  EXPECT_THAT(Script(figure).text, HasSubstr("'no finite value'"));
+  EXPECT_THAT(Svg(figure).texts(), Contains("no finite value"));
   EXPECT_THAT(Tikz(figure).text, HasSubstr("no finite value"));
-  EXPECT_THAT(Script(figure_of({line({point(1, 2)})})).text, Not(HasSubstr("no finite value")));
+  EXPECT_THAT(Svg(figure_of({line({point(1, 2)})})).text, Not(HasSubstr("no finite value")));
 }
 
 // --- panels, widths, texts -------------------------------------------------------------------------------------------
@@ -670,14 +791,13 @@ TEST(Pictures, PanelsAreSideBySideOnAPageAndBelowEachOtherInAColumn) {
     EXPECT_THAT(Tikz(column).text, HasSubstr(fmt::format("group size=1 by {}", count)));
     EXPECT_EQ(count_of(Tikz(page).text, "\\nextgroupplot["), count);
     const auto frames = [&](const Figure& figure) {
-      std::set<std::string> left, top;
-      static const std::regex kFrame(R"(set lmargin at screen (\S+); .*set tmargin at screen (\S+)\n)");
-      const std::string text = Script(figure).text;
-      for (std::sregex_iterator frame(text.begin(), text.end(), kFrame), end; frame != end; ++frame) {
-        left.insert((*frame)[1]);
-        top.insert((*frame)[2]);
+      std::set<double> left, top;
+      const Svg svg(figure);
+      for (const Svg::Panel& panel : svg.panels) {
+        left.insert(panel.left);
+        top.insert(panel.top);
       }
-      return std::pair(left.size() - 1, top.size() - 1);  // but for that of the texts
+      return std::pair(left.size(), top.size());
     };
     EXPECT_EQ(frames(page), (std::pair<size_t, size_t>(size[0] - '0', size[5] - '0')));
     EXPECT_EQ(frames(column), (std::pair<size_t, size_t>(1, count)));
@@ -689,10 +809,10 @@ TEST(Pictures, PanelsAreSideBySideOnAPageAndBelowEachOtherInAColumn) {
 TEST(Pictures, EachPanelHasItsTitleItsLabelOfYAndItsLines) {
   Figure figure = with_panels(2, TableSpec::Width::kColumn);
   figure.panels[1].lines[0].points = {point(1, 50), point(2, 60)};
-  const Script script(figure);
-  EXPECT_EQ(script.data.at("$line_1_0"), (Stretches{{{1, 50}, {2, 60}}}));
-  EXPECT_THAT(script.texts(), testing::IsSupersetOf({"panel 1", "panel 2", "score 1", "score 2", "Dev BLEU", "a"}));
-  EXPECT_EQ(std::ranges::count(script.texts(), "updates"), 1);  // below the lower one
+  const Svg svg(figure);
+  expect_near(svg.line(1, 0), {{{1, 50}, {2, 60}}}, 0.001, 0.01);
+  EXPECT_THAT(svg.texts(), testing::IsSupersetOf({"panel 1", "panel 2", "score 1", "score 2", "Dev BLEU", "a"}));
+  EXPECT_EQ(std::ranges::count(svg.texts(), "updates"), 1);  // below the lower one
   const Tikz tikz(figure);
   EXPECT_THAT(tikz.plots.at("line 0"), ElementsAre(Points{{1, 5}, {2, 6}}, Points{{1, 50}, {2, 60}}));
   EXPECT_THAT(tikz.text, testing::AllOf(HasSubstr("title={panel 1}"), HasSubstr("title={panel 2}"),
@@ -701,28 +821,22 @@ TEST(Pictures, EachPanelHasItsTitleItsLabelOfYAndItsLines) {
 }
 
 TEST(Pictures, AreAsWideAsAColumnOrAPage) {
-  const auto size = [](Picture kind, TableSpec::Width width) { return Script(with_panels(1, width), kind).size(); };
   using Width = TableSpec::Width;
-  EXPECT_THAT(size(Picture::kPdf, Width::kColumn), testing::StartsWith("8.40cm,"));
-  EXPECT_THAT(size(Picture::kPdf, Width::kPage), testing::StartsWith("17.40cm,"));
-  EXPECT_THAT(size(Picture::kSvg, Width::kColumn), testing::StartsWith("317,"));  // 84 mm of 96 pixels an inch
-  EXPECT_THAT(size(Picture::kSvg, Width::kPage), testing::StartsWith("658,"));
-  EXPECT_THAT(size(Picture::kPng, Width::kColumn), testing::StartsWith("992,"));  // of 300
-  EXPECT_THAT(size(Picture::kPng, Width::kPage), testing::StartsWith("2055,"));
+  EXPECT_THAT(Svg(with_panels(1, Width::kColumn)).text, HasSubstr(" width=\"84mm\" "));
+  EXPECT_THAT(Svg(with_panels(1, Width::kColumn)).text, HasSubstr(" viewBox=\"0 0 238.11 "));  // of 72 an inch
+  EXPECT_THAT(Svg(with_panels(1, Width::kPage)).text, HasSubstr(" width=\"174mm\" "));
   EXPECT_THAT(Tikz(with_panels(1, Width::kColumn)).text, HasSubstr("\\begin{figure}\n"));
   EXPECT_THAT(Tikz(with_panels(1, Width::kPage)).text, HasSubstr("\\begin{figure*}\n"));
 }
 
-TEST(Pictures, TerminalIsThatOfTheKindAndItsBackgroundIsWhite) {
-  const Figure figure = with_panels(1, TableSpec::Width::kColumn);
-  const std::map<Picture, std::string> terminals = {
-      {Picture::kSvg, "svg"}, {Picture::kPdf, "pdfcairo"}, {Picture::kPng, "pngcairo"}};
-  for (const auto& [kind, name] : terminals) {
-    const std::string text = gnuplot_script(figure, kind, "it's.out");
-    EXPECT_THAT(text, HasSubstr("set terminal " + name + " noenhanced"));
-    EXPECT_THAT(text, HasSubstr("background rgb 'white'"));
-    EXPECT_THAT(text, HasSubstr("set output 'it''s.out'\n"));
-  }
+// On a black page its texts are legible, and in a page of HTML it changes nothing else.
+TEST(Pictures, SvgIsWhiteBehindAndHasNoNamesOfItsOwn) {
+  const std::string text = Svg(with_panels(2, TableSpec::Width::kColumn)).text;
+  const size_t size = text.find("viewBox=\"0 0 ") + 13;
+  const std::string width = text.substr(size, text.find(' ', size) - size),
+                    height = text.substr(size + width.size() + 1, text.find('"', size) - size - width.size() - 1);
+  EXPECT_THAT(text, HasSubstr(fmt::format(">\n<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", width, height)));
+  for (const char* name : {" id=", " class=", "<style", "url("}) EXPECT_THAT(text, Not(HasSubstr(name)));
 }
 
 TEST(Pictures, LegendNamesTheLinesOfEveryPanelOnceAndNumbersSayWhatTheyAreOf) {
@@ -732,12 +846,12 @@ TEST(Pictures, LegendNamesTheLinesOfEveryPanelOnceAndNumbersSayWhatTheyAreOf) {
       {{"ScaleNorm"}, {"4"}, {"7"}}, {{"√d", "$\\sqrt{d}$"}, {"2 layers"}, {""}}, {{"of no panel"}, {"1"}, {""}}};
   for (Figure::Panel& panel : figure.panels) panel.lines.resize(3);
   figure.panels[1].lines[1] = line({point(1, 5), point(2, 6)});
-  const Script script(figure);
-  EXPECT_EQ(std::ranges::count(script.texts(), "ScaleNorm, depth = 4, 7"), 1);
-  EXPECT_THAT(script.texts(), Contains("√d, 2 layers"));
-  EXPECT_THAT(script.text, Not(HasSubstr("of no panel")));
-  EXPECT_THAT(script.styles.at("$legend_1"), HasSubstr("D55E00"));
-  EXPECT_THAT(script.data, Not(Contains(Key("$legend_2"))));
+  const Svg svg(figure);
+  EXPECT_EQ(std::ranges::count(svg.texts(), "ScaleNorm, depth = 4, 7"), 1);
+  EXPECT_THAT(svg.texts(), Contains("√d, 2 layers"));
+  EXPECT_THAT(svg.text, Not(HasSubstr("of no panel")));
+  ASSERT_THAT(svg.legend, SizeIs(4)) << "a piece of line and a mark of each of two";
+  EXPECT_THAT(svg.legend[2].attributes, HasSubstr("D55E00"));
   const Tikz tikz(figure);
   EXPECT_THAT(tikz.text, HasSubstr("\\draw[line 0] (0,0) -- (18pt,0); \\draw[marks 0] plot coordinates {(9pt,0)};} & "
                                    "ScaleNorm, $\\ell$ = 4, 7"));
@@ -749,7 +863,7 @@ TEST(Pictures, LegendOfOneLineWithoutALabelIsLeftOut) {
   Figure figure = figure_of({line({point(1, 5), point(2, 6)})});
   figure.legend = {{{""}}};
   EXPECT_THAT(Tikz(figure).text, Not(HasSubstr("tabular")));
-  EXPECT_THAT(Script(figure).data, Not(Contains(Key("$legend_0"))));
+  EXPECT_THAT(Svg(figure).legend, IsEmpty());
 }
 
 TEST(Pictures, LegendHasAsManyColumnsAsFitAndItsRowsNeed) {
@@ -773,21 +887,34 @@ struct Box {
   double left, right, top, bottom;
 };
 
-// Where the texts of a script are that are not upright, in millimetres, in a font whose characters are half as wide as
-// high.
-std::vector<Box> boxes_of(const std::string& script) {
-  static const std::regex kLabel(R"(set label '([^']*)' at (\S+), (\S+) (left|center|right) font ',(\S+)')");
-  constexpr double kPixel = 25.4 / 96;
+// Where the texts of a picture are that are not turned, in a font whose characters are half as wide as high.
+std::vector<Box> boxes_of(const Svg& svg) {
   std::vector<Box> boxes;
-  for (std::sregex_iterator label(script.begin(), script.end(), kLabel), end; label != end; ++label) {
-    const std::string text = std::regex_replace((*label)[1].str(), std::regex("\u2009"), "");
-    const double x = std::stod((*label)[2]), y = std::stod((*label)[3]), font = std::stod((*label)[5]) * kPixel;
-    const double width = static_cast<double>(text.size()) * 0.5 * font;
-    const double left = (*label)[4] == "left" ? x : (*label)[4] == "right" ? x - width : x - width / 2;
-    boxes.push_back({text, left, left + width, y - font / 2, y + font / 2});
+  for (const Svg::Text& label : svg.labels) {
+    if (label.is_turned) continue;
+    const std::string text = std::regex_replace(label.text, std::regex("\u2009"), "");
+    const double width = static_cast<double>(display_width(text)) * 0.5 * label.font,
+                 middle = label.y - 0.36 * label.font;
+    const double left = label.anchor == "start" ? label.x
+                        : label.anchor == "end" ? label.x - width
+                                                : label.x - width / 2;
+    boxes.push_back({text, left, left + width, middle - label.font / 2, middle + label.font / 2});
   }
   return boxes;
 }
+
+void expect_no_overlap(const std::vector<Box>& boxes, double width) {
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    EXPECT_GE(boxes[i].left, 0) << boxes[i].text;
+    EXPECT_LE(boxes[i].right, width) << boxes[i].text;
+    for (size_t k = 0; k < i; ++k) {
+      EXPECT_TRUE(boxes[i].right <= boxes[k].left || boxes[k].right <= boxes[i].left ||
+                  boxes[i].bottom <= boxes[k].top || boxes[k].bottom <= boxes[i].top)
+          << boxes[k].text << " and " << boxes[i].text;
+    }
+  }
+}
+double width_of(const Figure& figure) { return (figure.width == TableSpec::Width::kPage ? 174 : 84) * 72 / 25.4; }
 
 TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
   for (const size_t count : {1, 2, 5, 12}) {
@@ -808,22 +935,14 @@ TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
       }
       figure.panels.push_back(figure.panels[0]);
       figure.panels[0].title = figure.panels[1].title = {"The title of a panel, which has many words like the others"};
-      const std::string script = Script(figure).text;
-      const std::vector<Box> boxes = boxes_of(script);
+      const Svg svg(figure);
+      const std::vector<Box> boxes = boxes_of(svg);
+      expect_no_overlap(boxes, width_of(figure));
       std::string all;
-      for (size_t i = 0; i < boxes.size(); ++i) {
-        all += boxes[i].text;
-        EXPECT_GE(boxes[i].left, 0);
-        EXPECT_LE(boxes[i].right, width == TableSpec::Width::kPage ? 174 : 84);
-        for (size_t k = 0; k < i; ++k) {
-          EXPECT_TRUE(boxes[i].right <= boxes[k].left || boxes[k].right <= boxes[i].left ||
-                      boxes[i].bottom <= boxes[k].top || boxes[k].bottom <= boxes[i].top)
-              << count << " lines: " << boxes[k].text << " and " << boxes[i].text;
-        }
-      }
+      for (const Box& box : boxes) all += box.text;
       EXPECT_EQ(std::ranges::count(all, 'x'), static_cast<int>(5 * count * (count - 1))) << all;
-      const double height = std::stod(script.substr(script.find("set yrange [", script.find("# texts")) + 12));
-      EXPECT_LT(boxes.back().bottom, height);  // the last note
+      const size_t size = svg.text.find(' ', svg.text.find("viewBox=\"0 0 ") + 13);
+      EXPECT_LT(boxes.back().bottom, std::stod(svg.text.substr(size))) << "the last note";
     }
   }
 }
@@ -834,7 +953,7 @@ TEST(Pictures, CaptionNotesAndLabelAreInLatex) {
   const std::string text = render_pgfplots(figure);
   EXPECT_THAT(text, HasSubstr("\\caption{Dev BLEU}\n\\label{fig:dev}\n"));
   EXPECT_THAT(text, HasSubstr("Lines: the mean of 3 seeds.\\par\n100 \\% of\\_it\\par\n"));
-  EXPECT_THAT(Script(figure).texts(), testing::IsSupersetOf({"Lines: the mean of 3 seeds.", "100 % of_it"}));
+  EXPECT_THAT(Svg(figure).texts(), testing::IsSupersetOf({"Lines: the mean of 3 seeds.", "100 % of_it"}));
   figure.name = "";
   figure.title = {"text", "$L^2$"};
   EXPECT_THAT(render_pgfplots(figure), Not(HasSubstr("\\label{")));
@@ -849,26 +968,25 @@ TEST(Pictures, NamesInLatexAreTakenWhereThereAreSome) {
   const std::string text = render_pgfplots(figure);
   EXPECT_THAT(text,
               testing::AllOf(HasSubstr("xlabel={$\\eta$}"), HasSubstr("ylabel={$\\|g\\|$}"), HasSubstr("& a\\_b")));
-  EXPECT_THAT(Script(figure).texts(), testing::IsSupersetOf({"learning rate", "‖g‖", "a_b"}));
+  EXPECT_THAT(Svg(figure).texts(), testing::IsSupersetOf({"learning rate", "‖g‖", "a_b"}));
 }
 
 TEST(Pictures, LinesAreToldApartWithColourOrWithoutIt) {
-  std::set<std::pair<std::string_view, std::string_view>> colour_and_dash, dash_and_mark;
+  std::set<std::pair<std::string_view, std::string_view>> colour_and_dash, dash_and_mark, dash_and_path;
   for (size_t i = 0; i < 24; ++i) {
     const LineStyle style = style_of(i);
-    colour_and_dash.emplace(style.colour, style.dash.tikz);
-    dash_and_mark.emplace(style.dash.gnuplot, style.mark.pgfplots);
-    std::set<std::string_view> dashes = {style.dash.gnuplot}, tikz_dashes = {style.dash.tikz};
+    colour_and_dash.emplace(style.colour, style.dash);
+    dash_and_mark.emplace(style.dash, style.mark.pgfplots);
+    dash_and_path.emplace(style.dash, style.mark.path);
+    std::set<std::string_view> dashes = {style.dash};
     for (size_t source = 0; source < 3; ++source) {
       const LineStyle published = published_style_of(i, source);
       EXPECT_EQ(published.colour, style.colour);
-      dashes.insert(published.dash.gnuplot);
-      tikz_dashes.insert(published.dash.tikz);
-      EXPECT_NE(published.mark.gnuplot, style.mark.gnuplot);
+      dashes.insert(published.dash);
+      EXPECT_TRUE(published.mark.is_hollow && !style.mark.is_hollow);
       EXPECT_NE(published.mark.pgfplots, style.mark.pgfplots);
     }
     EXPECT_THAT(dashes, SizeIs(4));
-    EXPECT_THAT(tikz_dashes, SizeIs(4));
     // Contrast with white by WCAG, of which 3 is what a line needs; Okabe and Ito's palest colours have 2.
     const auto channel = [&](size_t at) {
       const double value = std::stoi(std::string(style.colour.substr(at, 2)), nullptr, 16) / 255.0;
@@ -878,9 +996,205 @@ TEST(Pictures, LinesAreToldApartWithColourOrWithoutIt) {
   }
   EXPECT_THAT(colour_and_dash, SizeIs(24));
   EXPECT_THAT(dash_and_mark, SizeIs(24));
+  EXPECT_THAT(dash_and_path, SizeIs(24));
 }
 
-// --- goldens, and gnuplot itself -------------------------------------------------------------------------------------
+// --- bars ------------------------------------------------------------------------------------------------------------
+
+// At each of the labels a bar of each line; the third line is published, and beside the first.
+Figure bars_of(std::vector<Figure::Line> lines, const std::vector<std::string>& labels = {"Base", "DS-Init"}) {
+  Figure figure = figure_of(std::move(lines));
+  figure.kind = FigureSpec::Kind::kBars;
+  figure.from_zero = false;
+  for (const std::string& label : labels) figure.labels.push_back({label, {"the " + label, "\\textit{" + label + "}"}});
+  return figure;
+}
+Figure three_bars() {
+  Figure figure = bars_of(
+      {line({point(1, 4, 5, 7), point(2, 8)}), line({point(1, 6), point(2, 5, 6, 6.5)}), published({point(2, 9)})});
+  figure.measured = {{2, 0}};
+  return figure;
+}
+
+TEST(Bars, ReachFromZeroToTheMean) {
+  const Svg svg(three_bars());
+  const auto heights = [&](size_t line) {
+    std::vector<double> heights;
+    for (const Points& around : svg.area(0, line)) {
+      EXPECT_NEAR(around.at(2)[1], 0, 0.003);
+      EXPECT_EQ(around.at(0)[1], around.at(1)[1]);
+      heights.push_back(around.at(0)[1]);
+    }
+    return heights;
+  };
+  EXPECT_THAT(heights(0), ElementsAre(DoubleNear(5, 0.003), DoubleNear(8, 0.003), DoubleNear(9, 0.003)))
+      << "the last one is published, in the colour of what it is beside";
+  EXPECT_THAT(heights(1), ElementsAre(DoubleNear(6, 0.003), DoubleNear(6, 0.003)));
+}
+
+TEST(Bars, StandInTheMiddleAboveTheirLabelAndPublishedOnesBehindTheMeasuredOne) {
+  const Figure figure = three_bars();
+  const Svg svg(figure);
+  const Svg::Panel& panel = svg.panels.at(0);
+  std::map<std::string, double> labels;
+  for (const Svg::Text& text : svg.labels) labels[text.text] = text.x;
+  EXPECT_NEAR(labels.at("the Base"), panel.left + panel.width / 4, 0.02);
+  EXPECT_NEAR(labels.at("the DS-Init"), panel.left + panel.width * 3 / 4, 0.02);
+  std::map<double, std::string> bars;  // by their left end
+  double right = 0;
+  for (const Svg::Path& path : panel.inside) {
+    if (path.attributes.find("fill-opacity") == std::string::npos) continue;
+    for (const Points& around : path.places) {
+      bars[around.at(0)[0]] =
+          path.attributes.substr(6, 7) + path.attributes.substr(path.attributes.find("city=") + 6, 3);
+      EXPECT_NEAR(around.at(1)[0] - around.at(0)[0], panel.width / 2 * 0.8 / 3 * 0.9, 0.02);
+      right = std::max(right, around.at(1)[0]);
+    }
+  }
+  std::vector<std::string> styles;
+  for (const auto& [at, style] : bars) styles.push_back(style);
+  EXPECT_THAT(styles, ElementsAre("#0072B20.6", "#D55E000.6", "#0072B20.6", "#0072B20.1", "#D55E000.6"));
+  const double first = bars.upper_bound(labels.at("the Base") + panel.width / 4)->first;
+  EXPECT_NEAR((first + right) / 2, labels.at("the DS-Init"), 0.02) << "the middle of three";
+}
+
+TEST(Bars, HaveTheirBandAsAnErrorBarInTheMiddle) {
+  const Figure figure = bars_of({line({point(1, 4, 5, 7), point(2, 8)})});
+  const Svg svg(figure);
+  Stretches strokes;
+  for (const Svg::Path& path : svg.panels.at(0).inside) {
+    if (path.attributes.starts_with("fill=\"none\" stroke=\"#0072B2\"")) strokes = path.places;
+  }
+  ASSERT_THAT(strokes, SizeIs(1 + 1 + 2 + 1)) << "two outlines, an error bar and its ends";
+  const Points &outline = strokes[0], &error = strokes[1];
+  EXPECT_NEAR(error[0][0], (outline[0][0] + outline[3][0]) / 2, 0.01);
+  EXPECT_NEAR(svg.y_at(svg.panels[0], error[0][1]), 4, 0.005);
+  EXPECT_NEAR(svg.y_at(svg.panels[0], error[1][1]), 7, 0.005);
+  for (size_t i : {0U, 1U}) {
+    EXPECT_EQ(strokes[2 + i][0][1], error[i][1]);
+    EXPECT_LT(strokes[2 + i][0][0], error[i][0]);
+    EXPECT_GT(strokes[2 + i][1][0], error[i][0]);
+  }
+}
+
+TEST(Bars, AreInLatexWithTheirLabels) {
+  const Tikz tikz(three_bars());
+  constexpr double kShare = 0.8 / 3, kHalf = kShare * 0.9 / 2;
+  const Points& bar = tikz.plots.at("band 1").at(0);  // of Base, the last of three
+  const double middle = 1 + kShare;
+  const std::vector<std::vector<double>> around = {
+      {middle - kHalf, 6}, {middle + kHalf, 6}, {middle + kHalf, 0}, {middle - kHalf, 0}};
+  for (size_t i = 0; i < around.size(); ++i) {
+    EXPECT_NEAR(bar.at(i)[0], around[i][0], 1e-6);
+    EXPECT_EQ(bar.at(i)[1], around[i][1]);
+  }
+  EXPECT_EQ(tikz.option("xtick"), "{1,2}");
+  EXPECT_EQ(tikz.option("xticklabels"), "{{\\textit{Base}},{\\textit{DS-Init}}}");
+  EXPECT_EQ(tikz.option("ymin"), "0");
+  EXPECT_THAT(tikz.text,
+              testing::AllOf(HasSubstr("fill=line0, fill opacity=0.6"), HasSubstr("fill=line2, fill opacity=0.15"),
+                             HasSubstr("\\fill[band 0] (0,-2.5pt) rectangle (18pt,2.5pt)"),
+                             HasSubstr("xticklabel style={text width="), HasSubstr("xmajorgrids=false")));
+  EXPECT_THAT(tikz.text, Not(HasSubstr("\\draw[marks")));
+}
+
+TEST(Bars, HaveTheirLabelAsXInCsv) {
+  const std::vector<Cells> rows = csv_of({three_bars()});
+  EXPECT_THAT(rows.at(1), ElementsAre("dev", "dev.bleu", "Base", "5", "4", "7", "3", ""));
+  EXPECT_THAT(rows.at(5), ElementsAre("dev", "dev.bleu", "DS-Init", "9", "9", "9", "", "Paper 2019"));
+}
+
+TEST(Bars, BelowZeroHangFromIt) {
+  const Figure figure = bars_of({line({point(1, -4), point(2, 2)})});
+  const Tikz tikz(figure);
+  EXPECT_LT(std::stod(tikz.option("ymin")), -4);
+  EXPECT_EQ(tikz.plots.at("band 0").at(0).at(0)[1], 0);
+  EXPECT_EQ(tikz.plots.at("band 0").at(0).at(2)[1], -4);
+  EXPECT_GE(std::stod(Tikz(bars_of({line({point(1, -4), point(2, -2)})})).option("ymax")), 0);
+}
+
+TEST(Bars, OnALogarithmicAxisBeginAtItsEnd) {
+  Figure figure = bars_of({line({point(1, 10), point(2, 1000)})});
+  figure.log_y = true;
+  const Tikz tikz(figure);
+  EXPECT_GT(std::stod(tikz.option("ymin")), 0);
+  EXPECT_NEAR(tikz.plots.at("band 0").at(0).at(2)[1], std::stod(tikz.option("ymin")), 1e-6);
+}
+
+TEST(Bars, ThatAreAllZeroStandOnTheAxis) {
+  const Tikz tikz(bars_of({line({point(1, 0), point(2, 0)})}));
+  EXPECT_EQ(tikz.option("ymin"), "0");
+  EXPECT_GT(std::stod(tikz.option("ymax")), 0);
+}
+
+TEST(Bars, OfWhichRunsDivergedHaveACrossAboveTheirPlace) {
+  Figure figure = three_bars();
+  figure.panels[0].lines[1].diverged = {{2, kNaN}};
+  const Points cross = Tikz(figure).plots.at("diverged, line1").at(0);
+  EXPECT_NEAR(cross.at(0)[0], 2 + 0.8 / 3, 1e-6) << "the last of three";
+  EXPECT_EQ(cross.at(0)[1], std::stod(Tikz(figure).option("ymax")));
+  EXPECT_THAT(render_text(figure, 80, false), HasSubstr(" 6 ×\n"));
+}
+
+TEST(Bars, LabelsThatHaveNoRoomSlantAndOthersAreBrokenBetweenWords) {
+  const auto turned = [](const Svg& svg) { return std::ranges::count(svg.labels, true, &Svg::Text::is_turned); };
+  std::vector<BandPoint> points;
+  std::vector<std::string> words, names;
+  for (int i = 1; i <= 7; ++i) {
+    points.push_back(point(i, i));
+    words.push_back(fmt::format("of w {}", i));
+    names.push_back(fmt::format("LayerNorm-simple{}", i));
+  }
+  const Svg broken(bars_of({line(points)}, words)), slanting(bars_of({line(points)}, names));
+  EXPECT_EQ(turned(broken), 1) << "that of y";
+  EXPECT_THAT(broken.texts(), testing::IsSupersetOf({"the", "of w"}));
+  expect_no_overlap(boxes_of(broken), 84 * 72 / 25.4);
+  EXPECT_EQ(turned(slanting), 1 + 7 * 1);
+  expect_no_overlap(boxes_of(slanting), 84 * 72 / 25.4);
+  const double bottom = slanting.panels.at(0).top + slanting.panels.at(0).height;
+  for (const Svg::Text& label : slanting.labels) {
+    if (!label.is_turned || label.anchor != "end") continue;
+    const double reach = static_cast<double>(label.text.size()) * 0.5 * label.font * std::sqrt(0.5);
+    EXPECT_GE(label.x - reach, 0) << label.text;
+    const auto x_name = std::ranges::find(slanting.labels, "updates", &Svg::Text::text);
+    EXPECT_GE(x_name->y - x_name->font, bottom + reach) << label.text;
+  }
+  EXPECT_THAT(Tikz(bars_of({line(points)}, names)).text, HasSubstr("xticklabel style={rotate=45, anchor=north east"));
+}
+
+TEST(Bars, LegendHasBoxesOfTheirColour) {
+  const Svg svg(three_bars());
+  ASSERT_THAT(svg.legend, SizeIs(6)) << "an area and its outline of each";
+  EXPECT_THAT(svg.legend[4].attributes, HasSubstr("fill=\"#0072B2\" fill-opacity=\"0.15\""));
+  EXPECT_THAT(svg.legend[5].attributes, HasSubstr("stroke-dasharray=\"3 2\""));
+}
+
+TEST(Bars, AsTextAreRowsWhoseLengthsAreTheirMeans) {
+  const std::string text = render_text(three_bars(), 80, false);
+  std::map<std::string, size_t> lengths;
+  std::vector<std::string> rows;
+  for (const std::string_view view : split_lines(text)) {
+    const std::string row(view);
+    if (row.find("│") == std::string::npos) continue;
+    EXPECT_LE(display_width(row), 80U);
+    rows.push_back(row.substr(0, row.find("│")));
+    lengths[row.substr(row.rfind(' ') + 1)] = display_width(row.substr(row.find("│") + 3)) - 2;
+  }
+  EXPECT_THAT(rows, ElementsAre("the Base     A ", "             C ", "             B ", "the DS-Init  A ",
+                                "             C ", "             B "));
+  EXPECT_NEAR(static_cast<double>(lengths.at("9")) / static_cast<double>(lengths.at("8")), 9 / 8.0, 0.04);
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("├"), HasSubstr("┼"), HasSubstr("┤ 5\n"), HasSubstr("░ 9\n"),
+                                   HasSubstr("█"), HasSubstr(" 8\n")));
+  EXPECT_THAT(text, HasSubstr("A  a\n"));
+}
+
+TEST(Bars, AsTextHaveColoursAndNoBarForZero) {
+  const Figure figure = bars_of({line({point(1, 0), point(2, 3)})});
+  EXPECT_THAT(render_text(figure, 80, false), HasSubstr("the Base     A │ 0\n"));
+  EXPECT_THAT(render_text(figure, 80, true), HasSubstr("│\033[38;5;31m█"));
+}
+
+// --- goldens -------------------------------------------------------------------------------------
 
 // Everything that a figure can have.
 Figure full_figure() {
@@ -910,64 +1224,22 @@ Figure full_figure() {
 }
 
 TEST(Pictures, PgfplotsGolden) { test::expect_golden("harness/figure.tex", render_pgfplots(full_figure())); }
-TEST(Pictures, GnuplotGolden) {
-  test::expect_golden("harness/figure.gp", gnuplot_script(full_figure(), Picture::kSvg, "dev-bleu.svg"));
-}
+TEST(Pictures, SvgGolden) { test::expect_golden("harness/figure.svg", render_svg(full_figure())); }
 TEST(FigureCsv, Golden) {
   test::expect_golden("harness/figure.csv", render_csv({full_figure()}, Formulas::kAsTheyAre));
 }
 
-// Empty if it is not installed.
-fs::path gnuplot() {
-  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
-  for (std::string folder; std::getline(path, folder, ':');) {
-    if (fs::exists(fs::path(folder) / "gnuplot")) return fs::path(folder) / "gnuplot";
-  }
-  return {};
-}
-
-// The picture that gnuplot makes, after it has said nothing.
-std::string drawn(const Figure& figure, Picture kind, const std::string& name) {
-  const test::TempFolder folder;
-  test::write_text(folder.path() / "script.gp", gnuplot_script(figure, kind, name));
-  const test::Finished finished = test::run({.arguments = {gnuplot().string(), "script.gp"}, .folder = folder.path()});
-  EXPECT_EQ(finished.code, 0);
-  EXPECT_EQ(finished.output + finished.errors, "") << name;
-  return fs::exists(folder.path() / name) ? test::read_text(folder.path() / name) : "";
-}
-
-TEST(Gnuplot, DrawsEveryKindOfPictureWithoutAMessage) {
-  if (gnuplot().empty()) GTEST_SKIP() << "gnuplot is not installed: its scripts were not run";
-  Figure logarithmic = full_figure();
-  logarithmic.log_x = logarithmic.log_y = true;
-  Figure empty = figure_of({line({})});
-  for (const Figure& figure : {full_figure(), logarithmic, empty, figure_of({line({point(1, 5)})})}) {
-    EXPECT_THAT(drawn(figure, Picture::kSvg, "it's a.svg"), HasSubstr("</svg>"));
-    EXPECT_THAT(drawn(figure, Picture::kPdf, "a.pdf"), testing::StartsWith("%PDF"));
-    EXPECT_THAT(drawn(figure, Picture::kPng, "a.png"), testing::StartsWith("\x89PNG"));
-  }
-}
-
-TEST(Gnuplot, DrawsTheSameSvgOfTheSameFigure) {
-  if (gnuplot().empty()) GTEST_SKIP() << "gnuplot is not installed: its scripts were not run";
-  EXPECT_EQ(drawn(full_figure(), Picture::kSvg, "a.svg"), drawn(full_figure(), Picture::kSvg, "a.svg"));
-}
-
-TEST(Gnuplot, PrintsTextsAsTheyAreAndRunsNoneOfThem) {
-  if (gnuplot().empty()) GTEST_SKIP() << "gnuplot is not installed: its scripts were not run";
-  const std::vector<std::string> texts = {"a_b^{c}", "{d}@e", "it's",  "\"f\\n", "`echo g`h",
-                                          "~i#j",    "100%",  "$k $1", "@l"};
+TEST(Pictures, TextsAreInSvgAsTheyAre) {
+  const std::vector<std::string> texts = {"a_b^{c}",       "it's",  "\"f\\n",  "100%",
+                                          "a < b & c > d", "&amp;", "</text>", "ä 中"};
   Figure figure = figure_of({});
   figure.legend.clear();
   for (const std::string& text : texts) {
     figure.panels[0].lines.push_back(line({point(1, 5), point(2, 6)}));
     figure.legend.push_back({{text}});
   }
-  std::string svg = drawn(figure, Picture::kSvg, "a.svg");
-  for (const auto& [escape, plain] :
-       std::map<std::string, std::string>{{"&apos;", "'"}, {"&quot;", "\""}, {"&#39;", "'"}})
-    svg = std::regex_replace(svg, std::regex(escape), plain);
-  for (const std::string& text : texts) EXPECT_THAT(svg, HasSubstr(text));
+  EXPECT_THAT(Svg(figure).texts(), testing::IsSupersetOf(texts));
+  EXPECT_THAT(Svg(figure).text, HasSubstr(">a &lt; b &amp; c &gt; d</text>"));
 }
 
 }  // namespace
