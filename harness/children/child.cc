@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // Boost uses vfork only where that is part of the POSIX version that is compiled for. Linux has it always, and with it
@@ -23,6 +24,7 @@
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -235,6 +237,17 @@ pid_t spawn(const ChildRequest& request) {
 int converse(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
              const std::function<void(std::string_view)>& on_line) {
   return Conversation(std::move(arguments), next, on_line).run();
+}
+
+std::string program_in(const std::string& path, const std::string& program) {
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find(':', begin), path.size());
+    const std::string file = (std::filesystem::path(path.substr(begin, end - begin)) / program).string();
+    struct stat status {};
+    if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0) return file;
+    begin = end + 1;
+  }
+  return "";
 }
 
 }  // namespace tearless::harness

@@ -34,4 +34,7 @@ pid_t spawn(const ChildRequest& request);
 int converse(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
              const std::function<void(std::string_view)>& on_line);
 
+/// The path of a program in the folders of `path`, which is as the variable PATH; "" if there is none that may be run.
+std::string program_in(const std::string& path, const std::string& program);
+
 }  // namespace tearless::harness

@@ -14,27 +14,16 @@
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
-namespace {
-
-fs::path converter() {
-  const char* path = std::getenv("PATH");
-  std::string folders = path ? path : "";
-  for (size_t begin = 0; begin <= folders.size();) {
-    const size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path program = fs::path(folders.substr(begin, end - begin)) / "rsvg-convert";
-    if (fs::is_regular_file(program) && ::access(program.c_str(), X_OK) == 0) return program;
-    begin = end + 1;
-  }
-  fail(
-      "PDF and PNG are made by rsvg-convert, which is not installed: apt-get install librsvg2-bin, or choose --format "
-      "svg");
-}
-
-}  // namespace
 
 void convert_svg(const std::string& svg, const char* format, const fs::path& file) {
   constexpr const char* kDotsPerInch = "300";
-  const fs::path program = converter();
+  const char* path = std::getenv("PATH");
+  const std::string program = program_in(path ? path : "", "rsvg-convert");
+  if (program.empty()) {
+    fail(
+        "PDF and PNG are made by rsvg-convert, which is not installed: apt-get install librsvg2-bin, or choose "
+        "--format svg");
+  }
   const fs::path temporary = file.parent_path() / fmt::format(".{}.{}.tmp", file.filename().string(), ::getpid());
   try {
     write_atomically(temporary, "");  // a folder that cannot be written is told of before the program runs

@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -34,18 +33,6 @@ constexpr size_t kMaxColumns = 300;
 std::string variable_or_empty(const char* name) {
   const char* const value = std::getenv(name);
   return value ? value : "";
-}
-
-// The path of a program, "" if there is none.
-std::string found_in(const std::string& path, const std::string& program) {
-  for (size_t begin = 0; begin < path.size();) {
-    const size_t end = std::min(path.find(':', begin), path.size());
-    const std::string file = (std::filesystem::path(path.substr(begin, end - begin)) / program).string();
-    struct stat status {};
-    if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0) return file;
-    begin = end + 1;
-  }
-  return "";
 }
 
 }  // namespace
@@ -146,7 +133,7 @@ SlurmPrograms::SlurmPrograms(std::string path, std::function<double()> now)
 SlurmPrograms::~SlurmPrograms() = default;
 
 void SlurmPrograms::ask(std::vector<std::string> words, double most_seconds, Then then) {
-  const std::string program = found_in(path_, words.at(0));
+  const std::string program = program_in(path_, words.at(0));
   if (program.empty()) {
     const std::string sentence = fmt::format(
         "Slurm's {} is not on PATH of this machine: start the service where it is, such as on the cluster's login node",

@@ -1188,6 +1188,21 @@ TEST(Bars, AsTextAreRowsWhoseLengthsAreTheirMeans) {
   EXPECT_THAT(text, HasSubstr("A  a\n"));
 }
 
+TEST(Bars, AsTextOnALogarithmicAxisHaveThreeLengthsOfThreePowers) {
+  Figure figure = bars_of({line({point(1, 10), point(2, 100), point(3, 1000)})}, {"a", "b", "c"});
+  figure.log_y = true;
+  std::vector<size_t> lengths;
+  const std::string text = render_text(figure, 80, false);
+  for (const std::string_view row : split_lines(text)) {
+    if (const size_t axis = row.find("│"); axis != std::string::npos)
+      lengths.push_back(display_width(row.substr(axis, row.rfind(' ') - axis)) - 1);
+  }
+  ASSERT_THAT(lengths, SizeIs(3));
+  EXPECT_GT(lengths[0], 0U) << "the least is seen";
+  EXPECT_NEAR(static_cast<double>(lengths[2]) - static_cast<double>(lengths[1]),
+              static_cast<double>(lengths[1]) - static_cast<double>(lengths[0]), 1);
+}
+
 TEST(Bars, AsTextHaveColoursAndNoBarForZero) {
   const Figure figure = bars_of({line({point(1, 0), point(2, 3)})});
   EXPECT_THAT(render_text(figure, 80, false), HasSubstr("the Base     A │ 0\n"));
