@@ -1,5 +1,5 @@
-// Registries: the kinds of norm, sublayer, task, schedule, optimiser and text metric. A registry is a list in a .def
-// file, one line a kind, and one function a line that makes the kind:
+// Registries: the kinds of norm, sublayer, search, task, schedule, optimiser, derived run and text metric. A registry is
+// a list in a .def file, one line a kind, and one function a line that makes the kind:
 //
 //   #define NORM(kind) std::unique_ptr<NormKind> kind##_kind();
 //   #include "engine/norm/norms.def"

@@ -8,6 +8,11 @@
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
+
+#define SEARCH(kind) std::unique_ptr<SearchKind> kind##_search();
+#include "engine/decode/searches.def"
+#undef SEARCH
+
 namespace {
 
 struct TokenLogit {
@@ -51,18 +56,17 @@ double length_penalty(const DecodeOptions& options, int64_t length) {
   return std::pow(options.length_penalty == LengthPenalty::kGnmt ? (5.0 + tokens) / 6.0 : tokens, options.alpha);
 }
 
+const Kinds<SearchKind>& search_kinds() {
+#define SEARCH(kind) {#kind, kind##_search},
+  static const Kinds<SearchKind> kinds{{
+#include "engine/decode/searches.def"
+  }};
+#undef SEARCH
+  return kinds;
+}
+
 std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  switch (options.search) {
-    case SearchKind::kTwt:
-      return twt_beam(options, limit, eos);
-    case SearchKind::kFairseq:
-      return fairseq_beam(options, limit, eos);
-    case SearchKind::kT2t:
-      return t2t_beam(options, limit, eos);
-    case SearchKind::kJoey:
-      return joey_beam(options, limit, eos);
-  }
-  return nullptr;
+  return options.kind().make(options, limit, eos);
 }
 
 Beam::Beam(const DecodeOptions& options, int64_t limit, int32_t eos)

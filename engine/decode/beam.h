@@ -1,38 +1,25 @@
-// Beam search for one sentence, position by position. Works on rows of logits; does not know the model.
+// Beam search for one sentence, position by position: the kinds of search (decode.search). Works on rows of logits;
+// does not know the model.
 //
-// All kinds (decode.search): at position 0 the decoder's start is the input; an output has at most `limit` tokens. EOS
-// is forbidden at position 0, but with joey. They differ in what becomes of hypotheses that end in EOS; between twt and
-// fairseq BLEU then differs by some hundredths.
+// All kinds: at position 0 the decoder's start is the input; an output has at most `limit` tokens. EOS is forbidden at
+// position 0, but with joey. They differ in what becomes of hypotheses that end in EOS; between twt and fairseq BLEU
+// then differs by some hundredths.
 //
-// twt and fairseq give the outputs of those codes, and end earlier where one output is asked for and an ended
-// hypothesis is better than any other can become.
-//
-//   twt      exactly as TwT's code (docs/spec/training.md §1.12). At position t hypotheses get t + 1 tokens; an
-//            unfinished one may be extended by any token, a finished one stays with its score. The best `beam` of all
-//            by (Σ log p) / penalty remain. End: all are finished, or the limit is reached. The best outputs may be
-//            unfinished.
-//   fairseq  as fairseq's SequenceGenerator (docs/spec/training.md §6.8). Of the 2 · beam best extensions by Σ log p,
-//            those that end in EOS and are among the first `beam` are outputs; the first `beam` that do not end in EOS
-//            remain. At the limit all must end. End: there are `beam` outputs, or the limit is reached. Outputs are
-//            ranked by (Σ log p) / penalty.
-//   t2t      as the DS paper's code (docs/spec/training.md §4.4). Of the 2 · beam best extensions by (Σ log p) /
-//            penalty, those that end in EOS join the finished hypotheses, of which the best `beam` remain; the first
-//            `beam` that do not end in EOS remain unfinished. End: the worst finished hypothesis has a better score
-//            than the best unfinished one would have as an output of `limit` tokens, or the limit is reached. Outputs
-//            are the finished hypotheses; if there are none, the unfinished ones. Where a batch ends together
-//            (SearchStop::kBatch), a sentence continues past its limit; at the first position there, all are finished.
-//   joey     as JoeyNMT's beam_search() (docs/spec/training.md §5). The best `beam` of all extensions by (Σ log p) /
-//            penalty take the `beam` places. A place whose hypothesis ends in EOS is flagged for good; hypotheses move
-//            to other places, flags do not. At each position the hypotheses on flagged places are recorded, unless they
-//            have EOS twice. They are extended further all the same. End: all places are flagged, which at the limit
-//            they are. Outputs are the recorded hypotheses, cut at EOS, with the scores that they were recorded with.
+// To add a kind:
+//   1. a file beside this one with a class derived from Beam, and a function `<name>_search()` that makes its
+//      SearchKind;
+//   2. a line SEARCH(<name>) in searches.def.
+// It is then a legal decode.search and derived.search, listed on the generated settings page and covered by the tests
+// that all kinds share.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "base/kinds.h"
 #include "engine/decode/options.h"
 
 namespace tearless::engine {
@@ -121,12 +108,26 @@ class Beam {
 /// The divisor of Σ log p of an output of that many tokens, EOS counted.
 double length_penalty(const DecodeOptions& options, int64_t length);
 
-/// `limit`: maximum output length in tokens, EOS included; at least 1 (std::logic_error). `eos`: the column of EOS in
-/// the rows of advance().
+/// What a kind of search states of itself.
+struct SearchKind {
+  std::string_view meaning;  // for the settings page
+  std::unique_ptr<Beam> (*make)(const DecodeOptions& options, int64_t limit, int32_t eos);
+  bool compares_outputs_of_one = false;  // with a beam of 1 too, where others are greedy: the length penalty applies
+  bool ends_batches = false;             // decode.stop = "batch" applies
+  bool ends_at_pad = false;              // outputs are cut at PAD; other kinds leave PAD out
+  bool has_device_step = false;          // BeamStep of engine/ops/kernels.h makes its outputs
+  std::string_view name = {};            // set from searches.def
+};
+/// SearchKind::make of a class derived from Beam.
+template <class Kind>
+std::unique_ptr<Beam> beam_of(const DecodeOptions& options, int64_t limit, int32_t eos) {
+  return std::make_unique<Kind>(options, limit, eos);
+}
+
+/// All kinds, in the order of searches.def.
+const Kinds<SearchKind>& search_kinds();
+/// A beam of the chosen kind. `limit`: maximum output length in tokens, EOS included; at least 1 (std::logic_error).
+/// `eos`: the column of EOS in the rows of advance().
 std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
-std::unique_ptr<Beam> twt_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
-std::unique_ptr<Beam> fairseq_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
-std::unique_ptr<Beam> t2t_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
-std::unique_ptr<Beam> joey_beam(const DecodeOptions& options, int64_t limit, int32_t eos);
 
 }  // namespace tearless::engine

@@ -1,4 +1,8 @@
-// decode.search = "fairseq".
+// decode.search = "fairseq": as fairseq's SequenceGenerator (docs/spec/training.md §6.8). Of the 2 · beam best
+// extensions by Σ log p, those that end in EOS and are among the first `beam` are outputs; the first `beam` that do not
+// end in EOS remain. At the limit all must end. End: there are `beam` outputs, or the limit is reached; or one output
+// is asked for and one of these is better than any other can become, which gives the same output. Outputs are ranked by
+// (Σ log p) / penalty.
 #include <algorithm>
 
 #include "engine/decode/beam.h"
@@ -54,8 +58,10 @@ class FairseqBeam final : public Beam {
 
 }  // namespace
 
-std::unique_ptr<Beam> fairseq_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  return std::make_unique<FairseqBeam>(options, limit, eos);
+std::unique_ptr<SearchKind> fairseq_search() {
+  return std::make_unique<SearchKind>(
+      SearchKind{.meaning = "they are set aside, and the search ends with as many as the beam is wide",
+                 .make = beam_of<FairseqBeam>});
 }
 
 }  // namespace tearless::engine

@@ -1,4 +1,8 @@
-// decode.search = "joey".
+// decode.search = "joey": as JoeyNMT's beam_search() (docs/spec/training.md §5). The best `beam` of all extensions by
+// (Σ log p) / penalty take the `beam` places. A place whose hypothesis ends in EOS is flagged for good; hypotheses move
+// to other places, flags do not. At each position the hypotheses on flagged places are recorded, unless they have EOS
+// twice. They are extended further all the same. End: all places are flagged, which at the limit they are. Outputs are
+// the recorded hypotheses, cut at EOS, with the scores that they were recorded with.
 #include <algorithm>
 
 #include "engine/decode/beam.h"
@@ -56,8 +60,10 @@ class JoeyBeam final : public Beam {
 
 }  // namespace
 
-std::unique_ptr<Beam> joey_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  return std::make_unique<JoeyBeam>(options, limit, eos);
+std::unique_ptr<SearchKind> joey_search() {
+  return std::make_unique<SearchKind>(SearchKind{
+      .meaning = "they are recorded, keep their places and are extended further (JoeyNMT), and an output may be empty",
+      .make = beam_of<JoeyBeam>});
 }
 
 }  // namespace tearless::engine

@@ -1,18 +1,16 @@
 #include "engine/decode/options.h"
 
 #include "base/error.h"
+#include "engine/decode/beam.h"
 
 namespace tearless::engine {
 
+const SearchKind& DecodeOptions::kind() const { return search_kinds().at(search); }
+
 void describe(SettingsVisitor& v, DecodeOptions& o) {
-  v.choice({.key = "search",
-            .meaning = "beam search: `twt` finished hypotheses stay in the beam and compete with the others (TwT's "
-                       "code); `fairseq` they are set aside, and the search ends with as many as the beam is wide; "
-                       "`t2t` they are set aside, and the search ends when its worst finished one is better than any "
-                       "that is unfinished can become (T2T, the DS paper's code); `joey` they are recorded, keep their "
-                       "places and are extended further (JoeyNMT), and an output may be empty",
-            .neutral = "twt"},
-           o.search, kSearchKinds);
+  static const std::vector<std::string_view> searches = search_kinds().names();
+  static const std::string search_meaning = "beam search: " + search_kinds().meanings();
+  v.word({.key = "search", .meaning = search_meaning, .choices = searches, .neutral = "twt"}, o.search);
   v.choice({.key = "stop",
             .meaning = "with search `t2t`, what ends by that rule: `sentence` each sentence; `batch` the decoding "
                        "batch, when all of its sentences meet the rule (the DS paper's code). Batches are then cut in "
@@ -28,8 +26,7 @@ void describe(SettingsVisitor& v, DecodeOptions& o) {
        .max = 64},
       o.beam);
   // Here, because a derived run puts its own beam in place of this one when it is visited.
-  // With one hypothesis only t2t compares outputs.
-  const char* const penalty_off_by = o.beam > 1 || o.search == SearchKind::kT2t ? "" : "decode.beam";
+  const char* const penalty_off_by = o.beam > 1 || o.kind().compares_outputs_of_one ? "" : "decode.beam";
   v.choice({.key = "length_penalty",
             .meaning = "divisor of the sum of log p: `gnmt` ((5 + length) / 6)^α (Wu et al. 2016); `length` length^α, "
                        "as in fairseq. EOS is counted",
@@ -71,9 +68,9 @@ void check_consistent(const DecodeOptions& options) {
     fail("decode.n_best = {} is above decode.beam = {}: a search has no more outputs than hypotheses", options.n_best,
          options.beam);
   }
-  if (options.stop == SearchStop::kBatch && options.search != SearchKind::kT2t) {
+  if (options.stop == SearchStop::kBatch && !options.kind().ends_batches) {
     fail("decode.stop = \"batch\" needs decode.search = \"t2t\": the search \"{}\" ends each sentence by itself",
-         kSearchKinds[static_cast<size_t>(options.search)]);
+         options.search);
   }
 }
 

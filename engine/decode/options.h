@@ -1,23 +1,19 @@
 // The settings of search.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/settings.h"
 
 namespace tearless::engine {
 
-/// The order in which a search visits hypotheses, and when it ends (beam.h).
-enum class SearchKind {
-  kTwt,      // finished hypotheses compete with unfinished ones (docs/spec/training.md §1.12)
-  kFairseq,  // finished hypotheses are set aside (docs/spec/training.md §6.8)
-  kT2t,      // they are set aside, and the search ends when no unfinished one can become better (§4.4)
-  kJoey      // they are recorded, keep their places and are extended further (§5)
-};
-inline constexpr std::array<std::string_view, 4> kSearchKinds = {"twt", "fairseq", "t2t", "joey"};
+struct SearchKind;
 
-/// What ends together, of the search of T2T.
+/// What ends together, of a search that ends batches.
 enum class SearchStop {
   kSentence,  // each sentence by itself
   kBatch      // all sentences of a decoding batch, as in zero
@@ -33,16 +29,18 @@ inline constexpr std::array<std::string_view, 2> kLengthPenalties = {"gnmt", "le
 
 /// [decode]
 struct DecodeOptions {
-  SearchKind search = SearchKind::kTwt;
+  std::string search = "twt";
   SearchStop stop = SearchStop::kSentence;
-  int64_t beam = 4;  // hypotheses per sentence; 1: greedy search, but with kT2t
+  int64_t beam = 4;  // hypotheses per sentence; 1: greedy search, but with t2t
   LengthPenalty length_penalty = LengthPenalty::kGnmt;
-  double alpha = 0.6;      // of the length penalty; beam > 1 or kT2t only
+  double alpha = 0.6;      // of the length penalty; beam > 1 or t2t only
   int64_t max_extra = 50;  // an output has at most source length + this many tokens, EOS counted in both
   std::optional<int64_t> max_length = {};  // most tokens of an output, EOS counted, in place of max_extra
   int64_t n_best = 1;           // outputs of a sentence that are written to outputs/SET.nbest; 1: no such file
   int64_t batch_tokens = 4096;  // limit for a batch: sentences × 2 × longest source; part of the identity with kBatch
 
+  /// The chosen kind.
+  const SearchKind& kind() const;
   /// Most tokens of the output for a source of that many, EOS counted in both.
   int64_t limit(int64_t source_length) const { return max_length.value_or(source_length + max_extra); }
 };

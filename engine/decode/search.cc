@@ -146,7 +146,7 @@ Translator::~Translator() = default;
 
 bool Translator::captures(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& source,
                           const Value& encoder_output) const {
-  if (options_.search != SearchKind::kTwt || options_.n_best > 1) return false;
+  if (!options_.kind().has_device_step || options_.n_best > 1) return false;
   const at::Tensor& like = encoder_output.data();
   const bool has_best_tokens = fast(context.tape, like, [](const auto& kernels) { return kernels.best_tokens; });
   if (!search_kernels_for(like).beam_step || !has_best_tokens) return false;
@@ -170,7 +170,6 @@ std::vector<std::vector<SearchOutput>> Translator::search(const ParallelTokens& 
   const Embeddings::Tables tables = model_.prepare({of_tables});
   PackedWeights packed_weights;
   std::vector<std::vector<SearchOutput>> outputs(static_cast<size_t>(set.size()));
-  const bool of_t2t = options_.search == SearchKind::kT2t;
   const bool ends_together = options_.stop == SearchStop::kBatch;
   const at::Tensor& like = tables.target.data();
   const bool may_capture = capture_for(like);
@@ -198,8 +197,8 @@ std::vector<std::vector<SearchOutput>> Translator::search(const ParallelTokens& 
     for (size_t i = 0; i < sentences.size(); ++i) {
       for (SearchOutput& output : best[i]) {
         for (int32_t& token : output.tokens) token = model_.output_vocabulary().tokens[static_cast<size_t>(token)];
-        // As zero writes outputs; other code bases leave PAD out.
-        if (of_t2t) output.tokens.erase(std::ranges::find(output.tokens, kPad), output.tokens.end());
+        if (options_.kind().ends_at_pad)
+          output.tokens.erase(std::ranges::find(output.tokens, kPad), output.tokens.end());
       }
       outputs[static_cast<size_t>(sentences[i])] = std::move(best[i]);
     }

@@ -1,4 +1,9 @@
-// decode.search = "t2t".
+// decode.search = "t2t": as the DS paper's code (docs/spec/training.md §4.4). Of the 2 · beam best extensions by
+// (Σ log p) / penalty, those that end in EOS join the finished hypotheses, of which the best `beam` remain; the first
+// `beam` that do not end in EOS remain unfinished. End: the worst finished hypothesis has a better score than the best
+// unfinished one would have as an output of `limit` tokens, or the limit is reached. Outputs are the finished
+// hypotheses; if there are none, the unfinished ones; zero writes them up to PAD. Where a batch ends together
+// (SearchStop::kBatch), a sentence continues past its limit; at the first position there, all are finished.
 #include <algorithm>
 
 #include "engine/decode/beam.h"
@@ -50,8 +55,14 @@ class T2tBeam final : public Beam {
 
 }  // namespace
 
-std::unique_ptr<Beam> t2t_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  return std::make_unique<T2tBeam>(options, limit, eos);
+std::unique_ptr<SearchKind> t2t_search() {
+  return std::make_unique<SearchKind>(SearchKind{
+      .meaning = "they are set aside, and the search ends when its worst finished one is better than any that is "
+                 "unfinished can become (T2T, the DS paper's code)",
+      .make = beam_of<T2tBeam>,
+      .compares_outputs_of_one = true,
+      .ends_batches = true,
+      .ends_at_pad = true});
 }
 
 }  // namespace tearless::engine

@@ -1,4 +1,8 @@
-// decode.search = "twt".
+// decode.search = "twt": exactly as TwT's code (docs/spec/training.md §1.12). At position t hypotheses get t + 1
+// tokens; an unfinished one may be extended by any token, a finished one stays with its score. The best `beam` of all
+// by (Σ log p) / penalty remain. End: all are finished, or the limit is reached; or one output is asked for and a
+// finished hypothesis is better than any other can become, which gives the same output. The best outputs may be
+// unfinished.
 #include <algorithm>
 #include <limits>
 
@@ -53,8 +57,11 @@ class TwtBeam final : public Beam {
 
 }  // namespace
 
-std::unique_ptr<Beam> twt_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
-  return std::make_unique<TwtBeam>(options, limit, eos);
+std::unique_ptr<SearchKind> twt_search() {
+  return std::make_unique<SearchKind>(
+      SearchKind{.meaning = "finished hypotheses stay in the beam and compete with the others (TwT's code)",
+                 .make = beam_of<TwtBeam>,
+                 .has_device_step = true});
 }
 
 }  // namespace tearless::engine

@@ -55,11 +55,11 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
       fail("derived.n_best = {} is above the beam of {}: a search has no more outputs than hypotheses", options.n_best,
            options.beam);
     }
-    if (options.stop == SearchStop::kBatch && options.search != SearchKind::kT2t) {
+    if (options.stop == SearchStop::kBatch && !options.kind().ends_batches) {
       fail(
           "derived.search = \"{}\" ends each sentence by itself, but the stop is \"batch\"; set derived.stop = "
           "\"sentence\", or derived.search = \"t2t\"",
-          kSearchKinds[static_cast<size_t>(options.search)]);
+          options.search);
     }
     const bool batches_are_in_an_id =
         translate->options.decode.stop == SearchStop::kBatch || decode_.has("derived.batch_tokens");

@@ -347,10 +347,9 @@ TEST_P(SearchOnDevice, IsTheHostsForOtherSearchesAndForListsOfOutputs) {
                         GetParam().precision);
   scale_weights(model, 3);
   for (const DecodeOptions& decode :
-       {DecodeOptions{.search = SearchKind::kFairseq, .max_extra = 6},
-        DecodeOptions{.search = SearchKind::kT2t, .max_extra = 6},
-        DecodeOptions{.search = SearchKind::kT2t, .stop = SearchStop::kBatch, .max_extra = 6},
-        DecodeOptions{.search = SearchKind::kJoey, .max_extra = 6}, DecodeOptions{.max_extra = 6, .n_best = 2}}) {
+       {DecodeOptions{.search = "fairseq", .max_extra = 6}, DecodeOptions{.search = "t2t", .max_extra = 6},
+        DecodeOptions{.search = "t2t", .stop = SearchStop::kBatch, .max_extra = 6},
+        DecodeOptions{.search = "joey", .max_extra = 6}, DecodeOptions{.max_extra = 6, .n_best = 2}}) {
     captures = 0;
     const auto lists = Translator(model.transformer, decode, Tape::Ops::kFast).search(set, [] {});
     EXPECT_EQ(captures, 0);

@@ -88,7 +88,7 @@ struct Scored {
 
 /// Every output of the search: of kind fairseq it must end.
 std::vector<Scored> all_outputs(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
-  const bool must_end = options.search == SearchKind::kFairseq;
+  const bool must_end = options.search == "fairseq";
   std::vector<Scored> all;
   const std::function<void(const Prefix&, double)> collect = [&](const Prefix& prefix, double sum) {
     const std::vector<float> row = model.after(prefix);
@@ -116,7 +116,7 @@ std::vector<Scored> all_outputs(PrefixModel& model, const DecodeOptions& options
 
 std::vector<DecodeOptions> wide_searches() {
   std::vector<DecodeOptions> all;
-  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+  for (const char* const search : {"twt", "fairseq"}) {
     for (const LengthPenalty penalty : {LengthPenalty::kGnmt, LengthPenalty::kLength}) {
       for (const double alpha : {0.0, 0.6, 2.0}) {
         all.push_back({.search = search, .beam = 200, .length_penalty = penalty, .alpha = alpha, .n_best = 5});
@@ -137,8 +137,8 @@ TEST(Beam, WideEnoughFindsTheBestOfAllOutputsInTheirOrder) {
         const std::vector<SearchOutput> best = outputs_of(model, options, limit);
         ASSERT_EQ(best.size(), std::min<size_t>(5, all.size()));
         for (size_t rank = 0; rank < best.size(); ++rank) {
-          EXPECT_EQ(best[rank].tokens, without_eos(all[rank].tokens)) << fmt::format(
-              "seed {}, search {}, alpha {}, limit {}", seed, static_cast<int>(options.search), options.alpha, limit);
+          EXPECT_EQ(best[rank].tokens, without_eos(all[rank].tokens))
+              << fmt::format("seed {}, search {}, alpha {}, limit {}", seed, options.search, options.alpha, limit);
           EXPECT_NEAR(best[rank].score, all[rank].score, 1e-12);
         }
         found.insert(best.front().tokens);
@@ -235,7 +235,7 @@ TEST(Beam, OfFairseqSetsFinishedHypothesesAside) {
     PrefixModel model(seed, 6);
     for (const int64_t width : {1, 2, 4, 7}) {
       for (const double alpha : {0.0, 0.6, 1.0}) {
-        DecodeOptions options{.search = SearchKind::kFairseq,
+        DecodeOptions options{.search = "fairseq",
                               .beam = width,
                               .length_penalty = LengthPenalty::kLength,
                               .alpha = alpha,
@@ -248,7 +248,7 @@ TEST(Beam, OfFairseqSetsFinishedHypothesesAside) {
           EXPECT_EQ(found[rank].tokens, without_eos(expected[rank].tokens)) << what;
           EXPECT_NEAR(found[rank].score, expected[rank].score, 1e-12) << what;
         }
-        options.search = SearchKind::kTwt;
+        options.search = "twt";
         differs_from_twt += search(model, options, 12) != found.front().tokens;
       }
     }
@@ -258,7 +258,7 @@ TEST(Beam, OfFairseqSetsFinishedHypothesesAside) {
 
 // A search for several outputs goes on as the papers' codes do.
 TEST(Beam, ForOneOutputEndsWhereNothingCanBecomeBetter) {
-  for (const SearchKind kind : {SearchKind::kTwt, SearchKind::kFairseq}) {
+  for (const char* const kind : {"twt", "fairseq"}) {
     int64_t positions = 0, of_all = 0;
     for (uint64_t seed = 0; seed < 60; ++seed) {
       PrefixModel model(seed, 6);
@@ -277,7 +277,7 @@ TEST(Beam, ForOneOutputEndsWhereNothingCanBecomeBetter) {
         EXPECT_EQ(found.score, expected.score);
       }
     }
-    EXPECT_LT(positions, 0.9 * static_cast<double>(of_all)) << kSearchKinds[static_cast<size_t>(kind)];
+    EXPECT_LT(positions, 0.9 * static_cast<double>(of_all)) << kind;
   }
 }
 
@@ -299,7 +299,7 @@ TEST(Beam, OfT2tEndsWhenNoUnfinishedHypothesisCanBecomeBetterThanItsWorstFinishe
         for (const double alpha : {0.0, 0.6, 3.0}) {
           for (const int64_t limit : {1, 2, 4, 6, 12}) {
             DecodeOptions options{
-                .search = SearchKind::kT2t, .beam = width, .length_penalty = penalty, .alpha = alpha, .n_best = width};
+                .search = "t2t", .beam = width, .length_penalty = penalty, .alpha = alpha, .n_best = width};
             const test::LiteralSentence sentence{[&](const Prefix& prefix) { return model.after(prefix); }, limit};
             const test::LiteralOutcome expected = test::literal_t2t({sentence}, options, kEosType).front();
             int64_t positions = 0;
@@ -311,9 +311,9 @@ TEST(Beam, OfT2tEndsWhenNoUnfinishedHypothesisCanBecomeBetterThanItsWorstFinishe
             ends_early += expected.positions < limit;
             at_the_limit += expected.positions == limit;
             has_empty_slots += std::ssize(expected.ranked) < width;
-            options.search = SearchKind::kTwt;
+            options.search = "twt";
             differs_from_twt += search(model, options, limit) != found.front().tokens;
-            options.search = SearchKind::kFairseq;
+            options.search = "fairseq";
             differs_from_fairseq += search(model, options, limit) != found.front().tokens;
           }
         }
@@ -334,7 +334,7 @@ std::vector<float> logs(std::vector<double> p) {
 // The columns are a, EOS, b. With α = 0, a EOS has .81 and b EOS .09; of what is unfinished a b has most, .081.
 TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
   const std::vector<float> first = logs({0.9, 1e-9, 0.1}), second = logs({0.01, 0.9, 0.09});
-  DecodeOptions options{.search = SearchKind::kT2t, .beam = 3, .alpha = 0, .n_best = 3};
+  DecodeOptions options{.search = "t2t", .beam = 3, .alpha = 0, .n_best = 3};
   const auto beam = make_beam(options, 10, kEosType);
   EXPECT_EQ(beam->advance(std::vector<LogitRow>{{first.data()}}, 3).size(), 2u);
   EXPECT_FALSE(beam->may_end());
@@ -355,7 +355,7 @@ TEST(Beam, OfT2tEndsWithEmptySlotsIfThoseThatAreFilledAreGoodEnough) {
 // With α = 0, a EOS, b EOS, a a and b a have .2 each.
 TEST(Beam, OfT2tContinuesWhileAnUnfinishedHypothesisIsAsGoodAsItsWorstFinishedOne) {
   const std::vector<float> first = logs({0.5, 1e-9, 0.5}), second = logs({0.4, 0.4, 0.2});
-  const auto beam = make_beam({.search = SearchKind::kT2t, .beam = 2, .alpha = 0}, 10, kEosType);
+  const auto beam = make_beam({.search = "t2t", .beam = 2, .alpha = 0}, 10, kEosType);
   beam->advance(std::vector<LogitRow>{{first.data()}}, 3);
   EXPECT_EQ(beam->advance(std::vector<LogitRow>{{second.data()}, {second.data()}}, 3).size(), 2u);
   EXPECT_FALSE(beam->may_end());
@@ -364,7 +364,7 @@ TEST(Beam, OfT2tContinuesWhileAnUnfinishedHypothesisIsAsGoodAsItsWorstFinishedOn
 // In a batch that ends together the shorter sentence continues past its limit, where all of it is finished.
 TEST(Beam, OfT2tIsFinishedAtTheFirstPositionPastItsLimitInABatch) {
   const std::vector<float> never_eos = logs({0.7, 1e-30, 0.3});
-  DecodeOptions options{.search = SearchKind::kT2t, .stop = SearchStop::kBatch, .beam = 2, .alpha = 0, .n_best = 2};
+  DecodeOptions options{.search = "t2t", .stop = SearchStop::kBatch, .beam = 2, .alpha = 0, .n_best = 2};
   const auto beam = make_beam(options, 2, kEosType);
   beam->advance(std::vector<LogitRow>{{never_eos.data()}}, 3);
   const std::vector<LogitRow> rows = {{never_eos.data()}, {never_eos.data()}};
@@ -427,7 +427,7 @@ TEST(Beam, OfJoeyExtendsWhatHasEndedAndRecordsWhatIsOnFlaggedPlaces) {
     for (const int64_t width : {1, 2, 5, 7}) {
       for (const double alpha : {0.0, 1.0, 3.0}) {
         for (const int64_t limit : {1, 2, 12}) {
-          DecodeOptions options{.search = SearchKind::kJoey, .beam = width, .alpha = alpha, .n_best = width};
+          DecodeOptions options{.search = "joey", .beam = width, .alpha = alpha, .n_best = width};
           const std::vector<SearchOutput> expected =
               literal_joey(model, static_cast<size_t>(width), alpha, static_cast<size_t>(limit));
           const std::vector<SearchOutput> found = outputs_of(model, options, limit);
@@ -437,9 +437,9 @@ TEST(Beam, OfJoeyExtendsWhatHasEndedAndRecordsWhatIsOnFlaggedPlaces) {
           if (limit < 12) continue;
           many_recorded += std::ssize(expected) > width;
           at_the_limit += std::ssize(found.front().tokens) == limit;
-          options.search = SearchKind::kTwt;
+          options.search = "twt";
           differs_from_twt += search(model, options, limit) != found.front().tokens;
-          options.search = SearchKind::kT2t;
+          options.search = "t2t";
           differs_from_t2t += search(model, options, limit) != found.front().tokens;
         }
       }
@@ -452,7 +452,7 @@ TEST(Beam, OfJoeyExtendsWhatHasEndedAndRecordsWhatIsOnFlaggedPlaces) {
 
 // The columns are a, EOS, b. Step by step, with two places and α = 0.
 TEST(Beam, OfJoeyLeavesTheFlagWithThePlace) {
-  const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 2, .alpha = 0, .n_best = 9}, 10, kEosType);
+  const auto beam = make_beam({.search = "joey", .beam = 2, .alpha = 0, .n_best = 9}, 10, kEosType);
   const std::vector<float> first = logs({0.5, 0.3, 0.2});
   beam->advance(std::vector<LogitRow>{{first.data()}}, 3);  // place 0: a, .5; place 1: EOS, .3, flagged
   EXPECT_EQ(beam->open(), 2) << "what has ended is extended, too";
@@ -492,7 +492,7 @@ TEST(Beam, OfJoeyIsGreedyWithOnePlaceAndMayBeEmpty) {
       greedy.push_back(token);
     }
     for (const double alpha : {0.0, 1.0}) {
-      EXPECT_EQ(search(model, {.search = SearchKind::kJoey, .beam = 1, .alpha = alpha}, 12), greedy) << "seed " << seed;
+      EXPECT_EQ(search(model, {.search = "joey", .beam = 1, .alpha = alpha}, 12), greedy) << "seed " << seed;
     }
     ended += greedy.size() < 12;
     empty += greedy.empty();
@@ -503,7 +503,7 @@ TEST(Beam, OfJoeyIsGreedyWithOnePlaceAndMayBeEmpty) {
 
 TEST(Beam, OfJoeyWithMorePlacesThanTokensHasItsEmptyPlacesFlagged) {
   const std::vector<float> first = logs({0.5, 0.3, 0.2});
-  const auto beam = make_beam({.search = SearchKind::kJoey, .beam = 4, .alpha = 0, .n_best = 4}, 10, kEosType);
+  const auto beam = make_beam({.search = "joey", .beam = 4, .alpha = 0, .n_best = 4}, 10, kEosType);
   EXPECT_EQ(beam->advance(std::vector<LogitRow>{{first.data()}}, 3).size(), 3u);
   const std::vector<LogitRow> rows(3, {first.data()});
   // a a, a EOS, EOS a and a b have .25, .15, .15 and .1; place 3 was empty, so a b is recorded.
@@ -518,7 +518,7 @@ TEST(Beam, OfBothKindsIsGreedyWithOneHypothesis) {
     const Prefix greedy = search(model, {.beam = 1}, 12);
     if (greedy.size() >= 11) continue;  // at the limit fairseq's must end
     ++ended;
-    EXPECT_EQ(search(model, {.search = SearchKind::kFairseq, .beam = 1}, 12), greedy) << "seed " << seed;
+    EXPECT_EQ(search(model, {.search = "fairseq", .beam = 1}, 12), greedy) << "seed " << seed;
   }
   EXPECT_GT(ended, 30);
 }
@@ -526,7 +526,7 @@ TEST(Beam, OfBothKindsIsGreedyWithOneHypothesis) {
 TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
   const std::vector<float> wants_eos = {-9, -0.001f, -9};
   const std::vector<float> never_eos = {-0.001f, -90, -9};
-  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq, SearchKind::kT2t}) {
+  for (const std::string search : {"twt", "fairseq", "t2t"}) {
     const auto first = make_beam({.search = search, .beam = 4}, 10, kEosType);
     first->advance(std::vector<LogitRow>{{wants_eos.data()}}, 3);
     EXPECT_EQ(first->hypotheses().size(), 2u);  // two tokens besides EOS
@@ -535,7 +535,7 @@ TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
     const auto endless = make_beam({.search = search, .beam = 1}, 3, kEosType);
     while (!endless->done()) endless->advance(std::vector<LogitRow>{{never_eos.data()}}, 3);
     // Of fairseq's the third token is EOS.
-    EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kFairseq ? (Prefix{0, 0}) : (Prefix{0, 0, 0}));
+    EXPECT_EQ(endless->best().front().tokens, search == "fairseq" ? (Prefix{0, 0}) : (Prefix{0, 0, 0}));
   }
 }
 
@@ -544,11 +544,11 @@ TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
 TEST(Beam, ChoosesTheSameWithTheMaximaOfBlocksAsFromAllTokens) {
   constexpr int64_t kVocabulary = 200, kBlocks = (kVocabulary + kLogitBlock - 1) / kLogitBlock;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    for (size_t kind = 0; kind < kSearchKinds.size(); ++kind) {
-      SCOPED_TRACE(fmt::format("seed {}, {}", seed, kSearchKinds[kind]));
+    for (const std::string_view kind : search_kinds().names()) {
+      SCOPED_TRACE(fmt::format("seed {}, {}", seed, kind));
       std::mt19937_64 bits(seed);
       std::uniform_real_distribution<float> number(0, 12);
-      const DecodeOptions options{.search = static_cast<SearchKind>(kind), .beam = 1 + static_cast<int64_t>(seed % 4)};
+      const DecodeOptions options{.search = std::string(kind), .beam = 1 + static_cast<int64_t>(seed % 4)};
       const auto beam = make_beam(options, 6, kEosType), from_all = make_beam(options, 6, kEosType);
       while (!from_all->done()) {
         std::vector<std::vector<float>> logits, maxima;
@@ -577,9 +577,8 @@ TEST(Beam, ChoosesTheSameWithTheMaximaOfBlocksAsFromAllTokens) {
 }
 
 TEST(Beam, WithALimitOfNoTokensIsRefused) {
-  for (size_t kind = 0; kind < kSearchKinds.size(); ++kind) {
-    const auto search = static_cast<SearchKind>(kind);
-    EXPECT_THROW(make_beam({.search = search, .beam = 2}, 0, kEosType), std::logic_error);
+  for (const std::string_view search : search_kinds().names()) {
+    EXPECT_THROW(make_beam({.search = std::string(search), .beam = 2}, 0, kEosType), std::logic_error);
   }
 }
 

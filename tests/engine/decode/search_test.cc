@@ -148,14 +148,8 @@ std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<
   }
   std::vector<int32_t> tokens = beam->best().front().tokens;
   for (int32_t& token : tokens) token = output_vocabulary.tokens[static_cast<size_t>(token)];
-  if (options.search == SearchKind::kT2t) tokens.erase(std::ranges::find(tokens, kPad), tokens.end());
+  if (options.search == "t2t") tokens.erase(std::ranges::find(tokens, kPad), tokens.end());
   return tokens;
-}
-
-std::vector<SearchKind> all_searches() {
-  std::vector<SearchKind> all;
-  for (size_t kind = 0; kind < kSearchKinds.size(); ++kind) all.push_back(static_cast<SearchKind>(kind));
-  return all;
 }
 
 std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set,
@@ -178,19 +172,18 @@ TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
   for (uint32_t seed = 1; seed <= 2; ++seed) {
     const ModelOptions options = seed < 2 ? tiny_options() : with_sublayers("ffn, cross_attention, self_attention");
     const TinyModel model = model_with_large_weights(seed, options);
-    for (const SearchKind search : all_searches()) {
+    for (const std::string_view search : search_kinds().names()) {
       for (const int64_t beam : {1, 4}) {
-        const DecodeOptions options{.search = search, .beam = beam, .max_extra = 6, .batch_tokens = 30};
+        const DecodeOptions options{.search = std::string(search), .beam = beam, .max_extra = 6, .batch_tokens = 30};
         std::vector<std::vector<int32_t>> slow;
         for (const auto& source : kSources) slow.push_back(slow_translation(model, source, options));
         for (const Ops ops : {Ops::kFast, Ops::kReference}) {
           const auto outputs = translate(model.transformer, set_of(kSources), options, ops, [] {});
           ASSERT_EQ(outputs.size(), kSources.size());
           for (size_t i = 0; i < kSources.size(); ++i) {
-            EXPECT_EQ(outputs[i], slow[i])
-                << "sentence " << i << ", beam " << beam << ", search " << static_cast<int>(search);
+            EXPECT_EQ(outputs[i], slow[i]) << "sentence " << i << ", beam " << beam << ", search " << search;
             EXPECT_LE(outputs[i].size(), kSources[i].size() + 6);
-            EXPECT_TRUE(!outputs[i].empty() || search == SearchKind::kJoey);
+            EXPECT_TRUE(!outputs[i].empty() || search == "joey");
             for (const int32_t token : outputs[i])
               EXPECT_TRUE(token != kPad && token != kBos && token != kEos && token != 6);
             different += outputs[i] != outputs[0];
@@ -203,12 +196,13 @@ TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
 }
 
 TEST(Translate, MayChoosePadAndBosWhereTheyAreOutputsAndExtendsThemByTheirOwnRows) {
-  std::map<SearchKind, int64_t> pads, starts;
+  std::map<std::string_view, int64_t> pads, starts;
   for (const DecoderStart start : {DecoderStart::kBos, DecoderStart::kZero}) {
     const TinyModel model = model_with_large_weights(1, with_special_outputs(start));
     ASSERT_EQ(model.transformer.output_vocabulary().tokens.size(), 12u);
-    for (const SearchKind search : all_searches()) {
-      const DecodeOptions options{.search = search, .beam = 4, .max_extra = 6, .n_best = 4, .batch_tokens = 30};
+    for (const std::string_view search : search_kinds().names()) {
+      const DecodeOptions options{
+          .search = std::string(search), .beam = 4, .max_extra = 6, .n_best = 4, .batch_tokens = 30};
       const auto lists = Translator(model.transformer, options, Ops::kFast).search(set_of(kSources), [] {});
       for (size_t i = 0; i < kSources.size(); ++i) {
         EXPECT_EQ(lists[i].front().tokens, slow_translation(model, kSources[i], options)) << "sentence " << i;
@@ -219,9 +213,9 @@ TEST(Translate, MayChoosePadAndBosWhereTheyAreOutputsAndExtendsThemByTheirOwnRow
       }
     }
   }
-  for (const SearchKind search : all_searches()) {
+  for (const std::string_view search : search_kinds().names()) {
     EXPECT_GT(starts[search], 0);
-    EXPECT_EQ(pads[search] > 0, search != SearchKind::kT2t) << "T2T's outputs end at PAD";
+    EXPECT_EQ(pads[search] > 0, search != "t2t") << "T2T's outputs end at PAD";
   }
 }
 
@@ -266,7 +260,7 @@ TEST(Translate, EndsABatchTogetherInTheOrderOfTheFile) {
     const TinyModel model = model_with_large_weights(seed);
     for (const double alpha : {0.6, 3.0}) {
       std::vector<std::vector<std::vector<SearchOutput>>> found;
-      DecodeOptions options{.search = SearchKind::kT2t, .beam = 3, .alpha = alpha, .max_extra = 3, .n_best = 3};
+      DecodeOptions options{.search = "t2t", .beam = 3, .alpha = alpha, .max_extra = 3, .n_best = 3};
       const auto by_sentence = Translator(model.transformer, options, Ops::kFast).search(set_of(kSources), [] {});
       options.stop = SearchStop::kBatch;
       for (const Case& c : cases) {
@@ -325,7 +319,7 @@ TEST(Translate, GivesTheSameOnAnyNumberOfThreads) {
     for (int32_t p = 0; p <= i % 7; ++p) sources.back().push_back(4 + (5 * i + 3 * p) % 8);
     sources.back().push_back(kEos);
   }
-  for (const SearchKind kind : {SearchKind::kTwt, SearchKind::kT2t}) {
+  for (const char* const kind : {"twt", "t2t"}) {
     const DecodeOptions options{.search = kind, .beam = 3, .max_extra = 6, .n_best = 3, .batch_tokens = 30};
     Translator translator(model.transformer, options, Ops::kFast);
     const auto alone = translator.search(set_of(sources), [] {});
