@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "harness/cells/scores.h"
 #include "harness/cells/weighted_sum.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/measured.h"
@@ -14,15 +15,6 @@ namespace tearless::harness {
 namespace {
 
 using Replicates = std::vector<Replicate>;
-
-/// Whether `where` admits a row of results.
-bool is_admitted(const Grid& grid, const Arrangement& arrangement, const Row& row) {
-  return std::ranges::all_of(arrangement.where, [&](const auto& entry) {
-    const Axis& axis = grid.axes[entry.first];
-    const auto point = std::ranges::find(axis.points, label_on(row.run.coordinates, axis.name), &AxisPoint::label);
-    return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
-  });
-}
 
 /// Where the runs of a cell have measured that number; none for a score. Numbers of two machines have no mean.
 std::set<std::string> machines_that_measured(const std::string& score, const Replicates& replicates,
@@ -74,6 +66,14 @@ std::string instead_of(const std::string& score, const std::optional<double>& va
 
 }  // namespace
 
+bool is_admitted(const Row& row, const Grid& grid, const Arrangement& arrangement) {
+  return std::ranges::all_of(arrangement.where, [&](const auto& entry) {
+    const Axis& axis = grid.axes[entry.first];
+    const auto point = std::ranges::find(axis.points, label_on(row.run.coordinates, axis.name), &AxisPoint::label);
+    return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
+  });
+}
+
 /// What `select` says of the candidates of one place.
 struct Cells::Choice {
   const Candidates::value_type* best = nullptr;  // null: none of them has a mean of select.by
@@ -94,7 +94,7 @@ Cells::Cells(const Grid& grid, const Arrangement& arrangement, const CellRules& 
   for (const Group& one : group(rows, names_of_axes(grid, axes))) {
     Replicates& replicates = groups[one.key] = one.replicates();
     std::erase_if(replicates,
-                  [&](const Replicate& one_run) { return !is_admitted(grid, arrangement, *one_run.trained); });
+                  [&](const Replicate& one_run) { return !is_admitted(*one_run.trained, grid, arrangement); });
     runs_.insert(runs_.end(), replicates.begin(), replicates.end());
   }
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
@@ -188,8 +188,8 @@ Cell Cells::of_one_score(const Replicates& replicates, const std::string& score,
       if (has_diverged || result.state == RunState::kFailed) end_as(Cell::End::kFailed);
       continue;
     }
-    const std::optional<double> compared = replicate.row_of(fail_score).number(fail_score), value = row.number(score);
-    if (rules_.fail_below && compared && *compared < *rules_.fail_below) {
+    const std::optional<double> value = row.number(score);
+    if (is_below(replicate, rules_, fail_score)) {
       end_as(Cell::End::kBelow);
     } else if (!value || kinds_in(cell.origins.measured_on) > 1) {
       end_as(Cell::End::kScoreless);

@@ -21,6 +21,9 @@ enum class Averages {
   kOfOthers,   // in some cells than in others
 };
 
+/// Whether Arrangement::where has a row of results, by its labels.
+bool is_admitted(const Row& row, const Grid& grid, const Arrangement& arrangement);
+
 /// The runs of the places of an arrangement. Borrows all that it is made of.
 class Cells {
  public:

@@ -15,12 +15,12 @@
 #include "base/settings.h"
 #include "base/words.h"
 #include "harness/cells/cells.h"
+#include "harness/cells/scores.h"
 #include "harness/grid/expand.h"
 #include "harness/results/result_set.h"
 #include "harness/statistics/stats.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/table/columns.h"
-#include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
@@ -150,12 +150,9 @@ void compare_runs(const ComparedSweep& left, const ComparedSweep& right, const s
 
 // --- cells -----------------------------------------------------------------------------------------------------------
 
-// What the cells of both sweeps are made by: the first table of the left one's grid.
-struct Rules {
-  CellRules rules = {};
-  std::optional<Arrangement::Select> select = {};
+// By which the cells of both sweeps are made.
+struct Rules : FirstTableRules {
   std::vector<std::string> over = {};  // names of the axes of `select`
-  std::string fail_score = {};         // that fail_below is compared with
 };
 
 std::set<std::string> scores_of(const ComparedSweep& sweep) {
@@ -168,15 +165,8 @@ std::set<std::string> scores_of(const ComparedSweep& sweep) {
 }
 
 Rules rules_of(const ComparedSweep& left) {
-  const auto view = std::ranges::find_if(left.grid.views,
-                                         [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
-  if (view == left.grid.views.end()) return {};
-  const TableSpec& table = view->table();
-  Rules rules{.rules = table.rules, .select = table.arrangement.select};
+  Rules rules = {first_table_rules(left.grid, scores_of(left))};
   if (rules.select) rules.over = names_of_axes(left.grid, rules.select->over);
-  const std::vector<std::string>& scores = table.scores;
-  rules.fail_score =
-      names_matching(scores.empty() ? std::vector<std::string>{"test.*"} : scores, scores_of(left)).front();
   return rules;
 }
 

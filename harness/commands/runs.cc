@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/utf8.h"
+#include "harness/cells/scores.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/csv_option.h"
 #include "harness/commands/run_conditions.h"

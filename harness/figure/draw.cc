@@ -15,6 +15,8 @@
 #include "base/nearest.h"
 #include "base/pattern.h"
 #include "base/words.h"
+#include "harness/cells/cells.h"
+#include "harness/cells/scores.h"
 #include "harness/figure/band.h"
 #include "harness/grid/claim_spec.h"
 #include "harness/grid/layout.h"
@@ -49,8 +51,9 @@ struct LineKey {
 /// The panels and lines of a figure, in the order of the grid's axes.
 class Places {
  public:
-  Places(const Grid& grid, const FigureSpec& spec) : grid_(grid), spec_(spec) {
-    const Layout layout = layout_of(grid, {.rows = spec.lines, .columns = spec.panels, .where = spec.where});
+  Places(const Grid& grid, const FigureSpec& spec)
+      : grid_(grid), spec_(spec), arrangement_{.rows = spec.lines, .columns = spec.panels, .where = spec.where} {
+    const Layout layout = layout_of(grid, arrangement_);
     const std::vector<std::optional<size_t>> every_y = all_y(), any_y = {std::nullopt};
     const std::vector<std::optional<int64_t>> every_seed(grid.seeds.begin(), grid.seeds.end()),
         any_seed = {std::nullopt};
@@ -71,7 +74,7 @@ class Places {
   std::optional<Place> place_of(const Row& row, size_t y) const {
     const std::optional<Coordinates> panel_at = coordinates_of(row, spec_.panels),
                                      line_at = coordinates_of(row, spec_.lines);
-    if (!panel_at || !line_at || !is_in_where(row)) return std::nullopt;
+    if (!panel_at || !line_at || !is_admitted(row, grid_, arrangement_)) return std::nullopt;
     const auto panel = std::ranges::find_if(
         panels, [&](const PanelKey& key) { return key.at == *panel_at && key.y.value_or(y) == y; });
     const auto line = std::ranges::find_if(lines, [&](const LineKey& key) {
@@ -103,15 +106,10 @@ class Places {
     }
     return coordinates;
   }
-  bool is_in_where(const Row& row) const {
-    return std::ranges::all_of(spec_.where, [&](const auto& entry) {
-      const auto point = point_of(row, entry.first);
-      return point && entry.second[*point];
-    });
-  }
 
   const Grid& grid_;
   const FigureSpec& spec_;
+  Arrangement arrangement_;
 };
 
 // --- curves ----------------------------------------------------------------------------------------------------------
@@ -128,6 +126,8 @@ struct Reading {
   std::map<Place, std::set<std::string>> expected, drawn;
   std::map<Place, std::string> without;  // a run that is done without this curve
   std::set<std::string> diverged;
+  std::set<std::string> below;  // by the table's fail_below
+  std::string limit;            // "dev BLEU below 1"
   int64_t each = 1;             // the greatest of SeedCurve
   std::set<std::string> stale;  // RunResult::stale
   bool has_done = false;        // some run is
@@ -245,37 +245,56 @@ class Reader {
     return value ? Curve{{x, *value}} : Curve();
   }
 
+  /// Over an axis a point is the mean of the runs that count in a cell of the table.
+  void leave_out_what_is_below(std::vector<Replicate>& runs) {
+    const FirstTableRules table = first_table_rules(grid_, scores_there(runs));
+    std::erase_if(runs, [&](const Replicate& run) {
+      const bool leaves_out = run.trained->counts(false) && is_below(run, table.rules, table.fail_score);
+      for (size_t y = 0; leaves_out && y < spec_.y.size(); ++y) {
+        const auto place = places_.place_of(*run.trained, y);
+        if (!place) continue;
+        reading.drawn[*place].insert(run.trained->run.id);  // a note says so
+        reading.below.insert(run.trained->run.id);
+      }
+      return leaves_out;
+    });
+    if (reading.below.empty()) return;
+    const std::string name = name_of(grid_.names, table.fail_score).text;
+    reading.limit = fmt::format("{} below {}", name.empty() ? table.fail_score : name, *table.rules.fail_below);
+  }
+
   void read_scores() {
     std::map<std::pair<Place, int64_t>, Curve> found;
     std::vector<std::pair<std::pair<Place, int64_t>, double>> behind;  // the value stands behind the last layer
     double last_layer = 0;
-    const std::vector<Group> runs = group(results_.rows, [](const Row& row) {
-      return RowKey{row.sweep_id(), row.trained, std::to_string(row.run.seed)};
-    });
-    for (const Group& run : runs) {
-      for (const Replicate& replicate : run.replicates()) {
-        const Row& trained = *replicate.trained;
-        const double x = x_of(trained);
-        for (size_t y = 0; y < spec_.y.size(); ++y) {
-          const auto place = places_.place_of(trained, y);
-          if (!place || std::isnan(x)) continue;
-          const Row& row = replicate.row_of(spec_.y[y]);
-          if (is_diverged(trained) && spec_.x == X::kAxis) diverged_at[*place].push_back({x, kNaN});
-          if (!row.counts(/*count_diverged=*/false)) continue;
-          bool is_behind = false;
-          const Curve points = points_of(row, spec_.y[y], x, is_behind);
-          const std::pair key(*place, trained.run.seed);
-          if (points.empty()) {
-            reading.without.emplace(*place, row.run.id);
-            continue;
-          }
-          reading.drawn[*place].insert(trained.run.id);
-          if (is_behind) {
-            behind.emplace_back(key, points.front().y);
-          } else {
-            found[key].insert(found[key].end(), points.begin(), points.end());
-            last_layer = std::max(last_layer, points.back().x);
-          }
+    std::vector<Replicate> runs;
+    for (const Group& one : group(results_.rows, [](const Row& row) {
+           return RowKey{row.sweep_id(), row.trained, std::to_string(row.run.seed)};
+         }))
+      std::ranges::move(one.replicates(), std::back_inserter(runs));
+    if (spec_.x == X::kAxis) leave_out_what_is_below(runs);
+    for (const Replicate& replicate : runs) {
+      const Row& trained = *replicate.trained;
+      const double x = x_of(trained);
+      for (size_t y = 0; y < spec_.y.size(); ++y) {
+        const auto place = places_.place_of(trained, y);
+        if (!place || std::isnan(x)) continue;
+        const Row& row = replicate.row_of(spec_.y[y]);
+        if (is_diverged(trained) && spec_.x == X::kAxis) diverged_at[*place].push_back({x, kNaN});
+        if (!row.counts(/*count_diverged=*/false)) continue;
+        bool is_behind = false;
+        const Curve points = points_of(row, spec_.y[y], x, is_behind);
+        const std::pair key(*place, trained.run.seed);
+        if (points.empty()) {
+          reading.without.emplace(*place, row.run.id);
+          continue;
+        }
+        reading.drawn[*place].insert(trained.run.id);
+        if (is_behind) {
+          behind.emplace_back(key, points.front().y);
+        } else {
+          found[key].insert(found[key].end(), points.begin(), points.end());
+          last_layer = std::max(last_layer, points.back().x);
         }
       }
     }
@@ -567,6 +586,10 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
   if (!reading.diverged.empty()) {
     notes.push_back(fmt::format("×: {} diverged, in no mean unless all of a line have.",
                                 counted(static_cast<int64_t>(reading.diverged.size()), "run")));
+  }
+  if (!reading.below.empty()) {
+    notes.push_back(fmt::format("{} with {}, which fail by the table, in no mean.",
+                                counted(static_cast<int64_t>(reading.below.size()), "run"), reading.limit));
   }
   std::vector<std::string> sources;
   for (const FigureSpec::PublishedLine& published : spec.published) {

@@ -24,10 +24,7 @@ struct Lines {
 
   Lines(const char* kind, const Grid& grid, const std::vector<size_t>& of, const std::vector<Coordinates>& lines)
       : what(kind), axes(of) {
-    for (const Coordinates& line : lines) {
-      std::vector<std::string>& own = labels.emplace_back();
-      for (size_t i = 0; i < axes.size(); ++i) own.push_back(grid.axes[axes[i]].points[line[i]].label);
-    }
+    for (const Coordinates& line : lines) labels.push_back(labels_at(grid, axes, line));
   }
 
   /// The line with these labels: one text with one axis, a list with several.

@@ -138,7 +138,10 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
 }
 
 Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
-    : lock_(std::move(lock)), database_(std::move(database)), statements_(std::make_unique<Statements>(*database_)) {}
+    : lock_(std::move(lock)),
+      database_(std::move(database)),
+      statements_(std::make_unique<Statements>(*database_)),
+      workspace_(root_of_index(fs::path(database_->getFilename()).parent_path())) {}
 
 Store::~Store() {
   if (lock_ && !is_gone()) leave_wal_mode(*database_);  // else the log at that path may be of another database
@@ -159,7 +162,7 @@ void Store::require_there() const {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
-fs::path Store::root() const { return root_of_index(fs::path(database_->getFilename()).parent_path()); }
+const fs::path& Store::root() const { return workspace_.root(); }
 
 std::optional<RecordedResult> Store::recorded_result(const std::string& id) const {
   Statement row(*statements_, "SELECT done, scores FROM results JOIN runs ON runs.number = run WHERE id = ?", id);
@@ -168,16 +171,15 @@ std::optional<RecordedResult> Store::recorded_result(const std::string& id) cons
 }
 
 RunResult Store::result_of(const std::string& id, const ProgramNow& program) const {
-  const Workspace workspace(root());
-  const RunDirectory folder = workspace.run(id);
+  const RunDirectory folder = workspace_.run(id);
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);
   if (!record) {
-    if (folder.newest_begun_attempt() == 0 || has_writer(workspace)) return result;
+    if (folder.newest_begun_attempt() == 0 || has_writer(workspace_)) return result;
     fail(
         "run {}: its folder has attempts, but it is not in the database; `tearless run` of its grid records it, "
         "or, if the database is damaged: tearless verify --workspace {}",
-        id, workspace.root().string());
+        id, root().string());
   }
   result.state = record->state;
   result.failure = record->failure;
@@ -189,7 +191,7 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
       fail(
           "run {}: its {} is not what the run had written; to see what is wrong and what to do: tearless verify "
           "--workspace {}",
-          id, file, workspace.root().string());
+          id, file, root().string());
     };
     if (const std::string file = changed_file(*recorded, folder); fs::exists(folder.root()) && !file.empty()) {
       refuse(file);

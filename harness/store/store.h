@@ -133,7 +133,7 @@ class Store {
   // --- reading -----------------------------------------------------------------------------------------------------
 
   /// Of the workspace.
-  std::filesystem::path root() const;
+  const std::filesystem::path& root() const;
 
   /// A run's result. `state` is unset for a run that the store does not know. It is stale if it was made with another
   /// training program than `program`, or is_outdated(). UserError, with the command to type, if the run has a folder
@@ -293,6 +293,7 @@ class Store {
   std::optional<LockFile> lock_;  // the writer's; released after the database is closed
   std::unique_ptr<SQLite::Database> database_;
   std::unique_ptr<Statements> statements_;  // of `database_`, destroyed before it
+  Workspace workspace_;                     // found once: there may be 200,000 results to compare with its folders
 };
 
 }  // namespace tearless::harness

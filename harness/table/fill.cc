@@ -1,5 +1,3 @@
-#include <string.h>  // strverscmp
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,8 +7,8 @@
 
 #include "base/error.h"
 #include "harness/cells/cells.h"
+#include "harness/cells/scores.h"
 #include "harness/grid/by_score.h"
-#include "harness/runs/measured.h"
 #include "harness/table/compare.h"
 #include "harness/table/lines.h"
 #include "harness/table/notes.h"
@@ -22,26 +20,10 @@ namespace {
 
 // --- scores --------------------------------------------------------------------------------------------------------
 
-/// The names of the scores that the runs have.
-std::set<std::string> scores_there(const std::vector<Replicate>& runs) {
-  std::set<std::string> there;
-  const auto add = [&](const Row& row) {
-    for (const auto* numbers : {&row.result.scores, &row.result.measured}) {
-      for (const auto& [name, value] : *numbers) there.insert(name);
-    }
-  };
-  for (const Replicate& run : runs) {
-    add(*run.trained);
-    for (const Row* row : run.derived) add(*row);
-  }
-  return there;
-}
-
 /// The scores of a column of the layout, with patterns replaced by the names that match.
 std::vector<std::string> scores_of(const Grid& grid, const TableSpec& spec, const Coordinates& column,
                                    const std::set<std::string>& there) {
-  const std::vector<std::string>& scores = spec.scores_of_column(grid, column);
-  return names_matching(scores.empty() ? std::vector<std::string>{"test.*"} : scores, there);
+  return names_matching(or_default(spec.scores_of_column(grid, column)), there);
 }
 
 /// Of a mean of scores, as it is for all of them.
@@ -276,22 +258,6 @@ void describe_column(const Grid& grid, const TableSpec& spec, size_t index, Tabl
 }
 
 }  // namespace
-
-std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names) {
-  std::vector<std::string> all;
-  for (const std::string& pattern : patterns) {
-    std::vector<std::string> found;
-    std::copy_if(names.begin(), names.end(), std::back_inserter(found),
-                 [&](const std::string& name) { return matches_score(pattern, name); });
-    std::sort(found.begin(), found.end(),
-              [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
-    if (found.empty()) found.push_back(pattern);
-    for (std::string& name : found) {
-      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
-    }
-  }
-  return all;
-}
 
 Table fill(const Grid& grid, const std::string& title, const TableSpec& given, const std::vector<Row>& rows,
            const std::string& options, ResumeNote resume, Notes which) {

@@ -137,8 +137,4 @@ std::string render(const Table& table, TableFormat format, Formulas formulas = F
 std::string render(const std::vector<Table>& tables, TableFormat format, Formulas formulas = Formulas::kAsTheyAre,
                    size_t width = 0);
 
-/// Those of `names` that match a pattern (base/pattern.h), in the order of the patterns, of each in version order:
-/// layer 10 after layer 9. A pattern without a match is retained, so that its empty column is visible.
-std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
-
 }  // namespace tearless::harness

@@ -57,7 +57,8 @@ class DamageTest : public RunTest {
 
     std::string table() const {
       const auto store = Store::open_reader(workspace_);
-      std::vector<Row> rows = rows_of(plan_);
+      std::vector<PlannedRun> plan = plan_;
+      std::vector<Row> rows = take_rows(plan);
       read_results(store.get(), rows, {.numerics = 1});
       const View& view = grid_.views.front();
       return render(fill(grid_, view.title, view.table(), rows), table_format("text"));

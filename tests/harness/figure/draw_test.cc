@@ -324,6 +324,19 @@ TEST_F(Draw, BarsOverNumbersStandAtEqualDistancesAndLabelsThatWhereLeavesOutHave
   EXPECT_THAT(texts_of(figure.panels[0].lines[2].points), ElementsAre("1: 20 20 20 n=1", "2: 21.5 21.5 21.5 n=1"));
 }
 
+// A bar is the number of the table's cell: a run that fails there is in neither.
+TEST_F(Draw, RunsThatFailByTheTablesLimitAreInNoMeanOverAnAxisAndANoteSaysSo) {
+  const std::string figure = "x = \"depth\"\ny = \"test.bleu\"\nband = \"range\"\n";
+  const Figure limited = drawn(figure + "[table]\nscores = [\"test.bleu\"]\nfail_below = 6\n");
+  const std::vector<Figure::Line>& lines = limited.panels[0].lines;
+  EXPECT_THAT(texts_of(lines[0].points), ElementsAre("4: 6 6.5 7 n=2", "8: 9 10 11 n=3"));
+  EXPECT_THAT(texts_of(lines[1].points), ElementsAre("2: 6 6.5 7 n=2", "4: 9 10 11 n=3", "8: 17 18 19 n=3"));
+  EXPECT_THAT(limited.notes, Contains("5 runs with test.bleu below 6, which fail by the table, in no mean."));
+  EXPECT_THAT(limited.notes, Not(Contains(HasSubstr("drawn"))));
+  const Figure whole = drawn(figure + "[table]\nscores = [\"test.bleu\"]\n");
+  EXPECT_THAT(texts_of(whole.panels[0].lines[0].points), ElementsAre("2: 3 4 5 n=3", "4: 5 6 7 n=3", "8: 9 10 11 n=3"));
+}
+
 // --- smoothing -------------------------------------------------------------------------------------------------------
 
 TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
