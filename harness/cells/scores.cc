@@ -51,14 +51,20 @@ bool is_below(const Replicate& run, const CellRules& rules, const std::string& f
   return compared && *compared < *rules.fail_below;
 }
 
-FirstTableRules first_table_rules(const Grid& grid, const std::set<std::string>& there) {
-  const auto view =
-      std::ranges::find_if(grid.views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
-  if (view == grid.views.end()) return {};
-  const TableSpec& table = view->table();
-  return {.rules = table.rules,
-          .select = table.arrangement.select,
-          .fail_score = names_matching(or_default(table.scores), there).front()};
+TableRules rules_of_table(const Grid& grid, const std::set<std::string>& there, const std::string& score) {
+  const auto shows = [&](const TableSpec& table) {
+    std::vector<std::string> scores = or_default(table.scores);
+    for (const auto& [label, own] : table.scores_of_label) scores.insert(scores.end(), own.begin(), own.end());
+    return std::ranges::any_of(scores, [&](const std::string& pattern) { return matches_score(pattern, score); });
+  };
+  for (const View& view : grid.views) {
+    const auto* table = std::get_if<TableSpec>(&view.spec);
+    if (!table || (!score.empty() && !shows(*table))) continue;
+    return {.rules = table->rules,
+            .select = table->arrangement.select,
+            .fail_score = names_matching(or_default(table->scores), there).front()};
+  }
+  return {};
 }
 
 }  // namespace tearless::harness

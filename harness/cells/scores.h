@@ -24,14 +24,15 @@ const std::vector<std::string>& or_default(const std::vector<std::string>& score
 /// Whether a run counts as failed by CellRules::fail_below. `fail_score`: that is compared with it.
 bool is_below(const Replicate& run, const CellRules& rules, const std::string& fail_score);
 
-/// What a grid's first table says of the runs of a cell. Bars and `diff` go by it, so that they agree with the table.
-struct FirstTableRules {
+/// What a table says of the runs of a cell. Bars and `diff` go by it, so that they agree with the table.
+struct TableRules {
   CellRules rules = {};
   std::optional<Arrangement::Select> select = {};
   std::string fail_score = {};  // that fail_below is compared with
 };
 
-/// By default all runs count that are done. `there`: the scores that the runs have.
-FirstTableRules first_table_rules(const Grid& grid, const std::set<std::string>& there);
+/// Of the grid's first table, or of the first that shows `score`. Without one all runs count that are done. `there`:
+/// the scores that the runs have.
+TableRules rules_of_table(const Grid& grid, const std::set<std::string>& there, const std::string& score = "");
 
 }  // namespace tearless::harness

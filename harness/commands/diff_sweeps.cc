@@ -151,7 +151,7 @@ void compare_runs(const ComparedSweep& left, const ComparedSweep& right, const s
 // --- cells -----------------------------------------------------------------------------------------------------------
 
 // By which the cells of both sweeps are made.
-struct Rules : FirstTableRules {
+struct Rules : TableRules {
   std::vector<std::string> over = {};  // names of the axes of `select`
 };
 
@@ -165,7 +165,7 @@ std::set<std::string> scores_of(const ComparedSweep& sweep) {
 }
 
 Rules rules_of(const ComparedSweep& left) {
-  Rules rules = {first_table_rules(left.grid, scores_of(left))};
+  Rules rules = {rules_of_table(left.grid, scores_of(left))};
   if (rules.select) rules.over = names_of_axes(left.grid, rules.select->over);
   return rules;
 }

@@ -126,11 +126,11 @@ struct Reading {
   std::map<Place, std::set<std::string>> expected, drawn;
   std::map<Place, std::string> without;  // a run that is done without this curve
   std::set<std::string> diverged;
-  std::set<std::string> below;  // by the table's fail_below
-  std::string limit;            // "dev BLEU below 1"
-  int64_t each = 1;             // the greatest of SeedCurve
-  std::set<std::string> stale;  // RunResult::stale
-  bool has_done = false;        // some run is
+  std::set<std::string> below;   // by the table's fail_below
+  std::set<std::string> limits;  // "dev BLEU below 1"
+  int64_t each = 1;              // the greatest of SeedCurve
+  std::set<std::string> stale;   // RunResult::stale
+  bool has_done = false;         // some run is
 };
 
 bool is_diverged(const Row& row) { return row.result.state == RunState::kDiverged; }
@@ -245,22 +245,19 @@ class Reader {
     return value ? Curve{{x, *value}} : Curve();
   }
 
-  /// Over an axis a point is the mean of the runs that count in a cell of the table.
-  void leave_out_what_is_below(std::vector<Replicate>& runs) {
-    const FirstTableRules table = first_table_rules(grid_, scores_there(runs));
-    std::erase_if(runs, [&](const Replicate& run) {
-      const bool leaves_out = run.trained->counts(false) && is_below(run, table.rules, table.fail_score);
-      for (size_t y = 0; leaves_out && y < spec_.y.size(); ++y) {
-        const auto place = places_.place_of(*run.trained, y);
-        if (!place) continue;
-        reading.drawn[*place].insert(run.trained->run.id);  // a note says so
-        reading.below.insert(run.trained->run.id);
-      }
-      return leaves_out;
-    });
-    if (reading.below.empty()) return;
+  /// Of each y, the rules of the table that shows it: over an axis a point is the number of a cell there.
+  std::vector<TableRules> rules_of(const std::vector<Replicate>& runs) const {
+    std::vector<TableRules> rules(spec_.y.size());
+    const std::set<std::string> there = scores_there(runs);
+    for (size_t y = 0; spec_.x == X::kAxis && y < rules.size(); ++y)
+      rules[y] = rules_of_table(grid_, there, spec_.y[y]);
+    return rules;
+  }
+
+  void add_below(const Replicate& run, const TableRules& table) {
     const std::string name = name_of(grid_.names, table.fail_score).text;
-    reading.limit = fmt::format("{} below {}", name.empty() ? table.fail_score : name, *table.rules.fail_below);
+    reading.below.insert(run.trained->run.id);
+    reading.limits.insert(fmt::format("{} below {}", name.empty() ? table.fail_score : name, *table.rules.fail_below));
   }
 
   void read_scores() {
@@ -272,7 +269,7 @@ class Reader {
            return RowKey{row.sweep_id(), row.trained, std::to_string(row.run.seed)};
          }))
       std::ranges::move(one.replicates(), std::back_inserter(runs));
-    if (spec_.x == X::kAxis) leave_out_what_is_below(runs);
+    const std::vector<TableRules> rules = rules_of(runs);
     for (const Replicate& replicate : runs) {
       const Row& trained = *replicate.trained;
       const double x = x_of(trained);
@@ -282,6 +279,11 @@ class Reader {
         const Row& row = replicate.row_of(spec_.y[y]);
         if (is_diverged(trained) && spec_.x == X::kAxis) diverged_at[*place].push_back({x, kNaN});
         if (!row.counts(/*count_diverged=*/false)) continue;
+        if (is_below(replicate, rules[y].rules, rules[y].fail_score)) {
+          add_below(replicate, rules[y]);
+          reading.drawn[*place].insert(trained.run.id);  // a note says so
+          continue;
+        }
         bool is_behind = false;
         const Curve points = points_of(row, spec_.y[y], x, is_behind);
         const std::pair key(*place, trained.run.seed);
@@ -589,7 +591,8 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
   }
   if (!reading.below.empty()) {
     notes.push_back(fmt::format("{} with {}, which fail by the table, in no mean.",
-                                counted(static_cast<int64_t>(reading.below.size()), "run"), reading.limit));
+                                counted(static_cast<int64_t>(reading.below.size()), "run"),
+                                fmt::join(reading.limits, " or ")));
   }
   std::vector<std::string> sources;
   for (const FigureSpec::PublishedLine& published : spec.published) {
