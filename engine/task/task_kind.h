@@ -4,8 +4,8 @@
 //   1. a pair of files beside this one: in the header the struct of the task's settings (its sections and train.batch)
 //      and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and scores; in the other a class
 //      derived from TaskKindOf, which describes the settings, names, prepares and counts the data, and makes the task,
-//      and a function `<name>_kind()` that makes one of these. The reader of its data belongs in engine/data/, its model
-//      in engine/model/. For `bench` the kind also makes the task on batches that it makes up, from the parts in
+//      and a function `<name>_kind()` that makes one of these. The reader of its data belongs in engine/data/, its
+//      model in engine/model/. For `bench` the kind also makes the task on batches that it makes up, from the parts in
 //      made_up.h;
 //   2. a line TASK(<name>) in tasks.def.
 // It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
