@@ -1,5 +1,5 @@
-// Registries: the kinds of norm, sublayer, search, task, schedule, optimiser, derived run and text metric. A registry is
-// a list in a .def file, one line a kind, and one function a line that makes the kind:
+// Registries: the kinds of norm, sublayer, search, task, schedule, optimiser, derived run and text metric. A registry
+// is a list in a .def file, one line a kind, and one function a line that makes the kind:
 //
 //   #define NORM(kind) std::unique_ptr<NormKind> kind##_kind();
 //   #include "engine/norm/norms.def"
@@ -22,11 +22,11 @@
 
 namespace tearless {
 
-/// The base of a kind: copies with the values of its options.
-template <class Base, class Kind>
+/// The base of a kind: copies with the values of its options. `Root`: of the interface, where Base is between.
+template <class Base, class Kind, class Root = Base>
 class KindOf : public Base {
  public:
-  std::unique_ptr<Base> clone() const override { return std::make_unique<Kind>(static_cast<const Kind&>(*this)); }
+  std::unique_ptr<Root> clone() const override { return std::make_unique<Kind>(static_cast<const Kind&>(*this)); }
 };
 
 /// One of each kind, in the order of the .def file. A value: copies are deep.

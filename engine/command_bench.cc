@@ -147,7 +147,7 @@ int report(Bench& bench, const ExecutionOptions& run, const BenchArguments& args
 /// Times single kernels against a plain copy, without a model.
 int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
-  const ModelOptions& model = options.as<TranslateKind>("bench --kernels").options.model;
+  const ModelOptions& model = options.as<TranslateOptions>("bench --kernels").model;
   const at::Device device = device_of(options.run);
   const at::Tensor like =
       at::empty({0}, at::TensorOptions().device(device).dtype(

@@ -44,7 +44,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& input) {
 
 int decode(const DecodeArguments& args) {
   RunOptions options = read_run_directory(args.directory);
-  TranslateOptions& translation = options.as<TranslateKind>("decode").options;
+  TranslateOptions& translation = options.as<TranslateOptions>("decode");
   translation.decode.beam = args.beam.value_or(translation.decode.beam);
   translation.decode.alpha = args.alpha.value_or(translation.decode.alpha);
   open_device(options.run);

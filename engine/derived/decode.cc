@@ -30,7 +30,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   void describe_beside(SettingsVisitor& v, const TaskKind& task) override { describe(v, options_beside(task)); }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
-    const auto* translate = dynamic_cast<const TranslateKind*>(&task);
+    const auto* const translate = options_of<TranslateOptions>(task);
     if (!translate) {
       fail("derived.kind = \"decode\" is for runs of task = \"translate\", not of \"{}\"", task.name);
     }
@@ -62,7 +62,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
           options.search);
     }
     const bool batches_are_in_an_id =
-        translate->options.decode.stop == SearchStop::kBatch || decode_.has("derived.batch_tokens");
+        translate->decode.stop == SearchStop::kBatch || decode_.has("derived.batch_tokens");
     if (options.stop == SearchStop::kBatch && !batches_are_in_an_id) {
       fail(
           "derived.stop = \"batch\" needs derived.batch_tokens: outputs depend on it, and decode.batch_tokens is not "
@@ -71,7 +71,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   }
 
   std::vector<std::string> score_names(const TaskKind& task) const override {
-    std::vector<std::string> names = {set_ + "." + bleu_name(dynamic_cast<const TranslateKind&>(task).options)};
+    std::vector<std::string> names = {set_ + "." + bleu_name(*options_of<TranslateOptions>(task))};
     if (set_ == kTrainingSample) std::ranges::copy(perplexity_names(set_), std::back_inserter(names));
     return names;
   }
@@ -87,7 +87,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   Reads reads() const override { return Reads::kModel; }
 
   Derivation derive(const DerivationSource& from) override {
-    TranslateOptions options = dynamic_cast<TranslateKind&>(from.task).options;
+    TranslateOptions options = *options_of<TranslateOptions>(from.task);
     decode_.apply(options.decode);
     data_files().check();
     Translate task(options, from.train, from.execution, prepare(options.data, options.text, from.say));
@@ -142,7 +142,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   }
   /// The search of a trained run with these settings in place of its own.
   DecodeOptions options_beside(const TaskKind& task) {
-    DecodeOptions options = dynamic_cast<const TranslateKind&>(task).options.decode;
+    DecodeOptions options = options_of<TranslateOptions>(task)->decode;
     decode_.apply(options);
     return options;
   }

@@ -27,7 +27,7 @@ class EvaluateKind final : public DerivedKindOf<EvaluateKind> {
   }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
-    if (!dynamic_cast<const LanguageModelKind*>(&task)) {
+    if (!options_of<LanguageModelOptions>(task)) {
       fail("derived.kind = \"evaluate\" is for runs of task = \"language_model\", not of \"{}\"", task.name);
     }
     if (of) fail("derived.kind = \"evaluate\" needs a trained run; it cannot derive from another derived run");
@@ -38,11 +38,11 @@ class EvaluateKind final : public DerivedKindOf<EvaluateKind> {
   Reads reads() const override { return Reads::kModel; }
 
   Derivation derive(const DerivationSource& from) override {
-    auto& kind = dynamic_cast<LanguageModelKind&>(from.task);
-    SegmentEvaluation evaluation = kind.options.evaluate;
+    const auto& options = *options_of<LanguageModelOptions>(from.task);
+    SegmentEvaluation evaluation = options.evaluate;
     evaluation_.apply(evaluation);
-    const auto text = kind.text(evaluation, from.say);
-    LanguageModel model(kind.options, from.train, from.execution, text);
+    const auto text = text_for(options, evaluation, from.say);
+    LanguageModel model(options, from.train, from.execution, text);
     const std::pair<std::string, std::string> read = read_model_of(from, model);
     return {.results = model.evaluated(set(), set_ == EvaluatedSet::kDev ? text->dev : text->test, evaluation),
             .inputs = {read}};

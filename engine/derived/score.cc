@@ -69,7 +69,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
   }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
-    if (!dynamic_cast<const TranslateKind*>(&task)) {
+    if (!options_of<TranslateOptions>(task)) {
       fail("derived.kind = \"score\" is for runs of task = \"translate\", not of \"{}\"", task.name);
     }
     if (of && of->name != "decode") fail("derived.kind = \"score\" scores hypotheses, and a {} has none", of->name);
@@ -100,7 +100,7 @@ class ScoreKind final : public DerivedKindOf<ScoreKind> {
   Reads reads() const override { return Reads::kOutputs; }
 
   Derivation derive(const DerivationSource& from) override {
-    const TranslateOptions& options = dynamic_cast<TranslateKind&>(from.task).options;
+    const TranslateOptions& options = *options_of<TranslateOptions>(from.task);
     data_files().check();
     const std::string file = "outputs/" + set_ + ".hyp", text = read_result(from.of, file);
     std::vector<std::string> references = references_of(options, from.say);

@@ -98,28 +98,12 @@ Value Classifier::logits(const ForwardContext& context, const ReadySentences& ba
   return linear(context.tape, pooled, output_.weight, output_.bias);
 }
 
-CrossEntropySums Classifier::loss(const ForwardContext& context, const ReadySentences& batch,
-                                  double label_smoothing) const {
-  return smoothed_cross_entropy(context.tape, logits(context, batch), batch.labels, label_smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr);
-}
-
-namespace {
-
-DeclaredParameters declared(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
-  return declared_once(options, {vocab_size, classes}, [&](Parameters& parameters) {
-    const Classifier model(parameters, options, vocab_size, classes, /*dropout_seed=*/0);
-  });
-}
-
-}  // namespace
-
 int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
-  return declared(options, vocab_size, classes)->count();
+  return declared<Classifier>(options, vocab_size, classes)->count();
 }
 
 DeclaredParameters declared_parameters(const ClassifierOptions& options) {
-  return declared(options, /*vocab_size=*/kFirstPiece, /*classes=*/2);
+  return declared<Classifier>(options, /*vocab_size=*/kFirstPiece, /*classes=*/2);
 }
 
 int64_t saved_numbers(const ClassifierOptions& o, int64_t batch_tokens) {

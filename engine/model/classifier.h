@@ -53,7 +53,9 @@ class Classifier {
   /// The logits of the classes [N, C]. `batch` must outlive the tape.
   Value logits(const ForwardContext& context, const ReadySentences& batch) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next.
-  CrossEntropySums loss(const ForwardContext& context, const ReadySentences& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const ReadySentences& batch, double label_smoothing) const {
+    return smoothed_cross_entropy(context, logits(context, batch), batch.labels, label_smoothing);
+  }
 
  private:
   Classifier(const LayerScope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,

@@ -27,4 +27,12 @@ DeclaredParameters declared_once(const Options& options, std::initializer_list<i
   });
 }
 
+/// The same of a `Model` that is constructed from these sizes as they are.
+template <class Model, class Options, class... Sizes>
+DeclaredParameters declared(const Options& options, Sizes... sizes) {
+  return declared_once(options, {sizes...}, [&](Parameters& parameters) {
+    const Model model(parameters, options, sizes..., /*dropout_seed=*/0);
+  });
+}
+
 }  // namespace tearless::engine

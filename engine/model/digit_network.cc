@@ -213,29 +213,13 @@ Value DigitNetwork::logits(const ForwardContext& context, const ReadyImages& bat
   return x;
 }
 
-CrossEntropySums DigitNetwork::loss(const ForwardContext& context, const ReadyImages& batch,
-                                    double label_smoothing) const {
-  return smoothed_cross_entropy(context.tape, logits(context, batch), batch.labels, label_smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr);
-}
-
-namespace {
-
-DeclaredParameters declared(const DigitNetworkOptions& options, int64_t height, int64_t width) {
-  return declared_once(options, {height, width}, [&](Parameters& parameters) {
-    const DigitNetwork model(parameters, options, height, width, /*dropout_seed=*/0);
-  });
-}
-
-}  // namespace
-
 int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width) {
-  return declared(options, height, width)->count();
+  return declared<DigitNetwork>(options, height, width)->count();
 }
 
 DeclaredParameters declared_parameters(const DigitNetworkOptions& options) {
   const int64_t pixels = 2 * least_pixels(options);
-  return declared(options, pixels, pixels);
+  return declared<DigitNetwork>(options, pixels, pixels);
 }
 
 int64_t saved_numbers(const DigitNetworkOptions& o, int64_t height, int64_t width, int64_t images) {

@@ -2,7 +2,9 @@
 // the tape records.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/model/stream_observer.h"
 #include "engine/ops/cross_entropy.h"
@@ -25,6 +27,14 @@ struct ForwardContext {
   const ReplayInputs* on_device = nullptr;  // set by CapturedUpdater; null: host arguments are used
   StreamObserver* observer = nullptr;       // of the residual streams; null: nobody looks
 };
+
+/// The same in that forward pass.
+inline CrossEntropySums smoothed_cross_entropy(const ForwardContext& context, const Value& logits,
+                                               const std::vector<int32_t>& labels, const LabelSmoothing& smoothing,
+                                               const RowWeights* row_weights = nullptr) {
+  return smoothed_cross_entropy(context.tape, logits, labels, smoothing,
+                                context.on_device ? &context.on_device->loss : nullptr, row_weights);
+}
 
 /// One place of the model where dropout is applied. Its random stream is derived from its name.
 class DropoutSite {

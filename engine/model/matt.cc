@@ -6,7 +6,7 @@
 #include "engine/model/sublayer.h"
 #include "engine/ops/add_norm.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/running_means.h"
+#include "engine/ops/span_means.h"
 
 namespace tearless::engine {
 namespace {

@@ -163,12 +163,6 @@ Value ParserNetwork::logits(const ForwardContext& context, const ReadyConfigurat
   return x;
 }
 
-CrossEntropySums ParserNetwork::loss(const ForwardContext& context, const ReadyConfigurations& batch,
-                                     double label_smoothing) const {
-  return smoothed_cross_entropy(context.tape, logits(context, batch), batch.labels, label_smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr);
-}
-
 namespace {
 
 DeclaredParameters declared(const ParserNetworkOptions& options, const ParserSizes& sizes) {

@@ -83,7 +83,9 @@ class ParserNetwork {
   /// alone. `batch` must outlive the tape.
   Value logits(const ForwardContext& context, const ReadyConfigurations& batch) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next.
-  CrossEntropySums loss(const ForwardContext& context, const ReadyConfigurations& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const ReadyConfigurations& batch, double label_smoothing) const {
+    return smoothed_cross_entropy(context, logits(context, batch), batch.labels, label_smoothing);
+  }
 
  private:
   struct Layer {

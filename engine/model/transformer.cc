@@ -110,8 +110,7 @@ CrossEntropySums Transformer::loss(const ForwardContext& context, const ReadyBat
                                                 {batch.source, batch.source_spans});
   const Value of_targets = logits(context, tables, batch.target, batch.target_spans, encoder_output, batch.cross_spans);
   const RowWeights weights{batch.row_weights, batch.divisor};
-  return smoothed_cross_entropy(context.tape, of_targets, batch.labels, smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr,
+  return smoothed_cross_entropy(context, of_targets, batch.labels, smoothing,
                                 batch.row_weights.empty() ? nullptr : &weights);
 }
 

@@ -199,26 +199,15 @@ Value TransformerXl::logits(const ForwardContext& context, const ReadySegment& b
 
 CrossEntropySums TransformerXl::loss(const ForwardContext& context, const ReadySegment& batch, SegmentMemory& memory,
                                      double label_smoothing) const {
-  return smoothed_cross_entropy(context.tape, logits(context, batch, memory), batch.labels, label_smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr);
+  return smoothed_cross_entropy(context, logits(context, batch, memory), batch.labels, label_smoothing);
 }
-
-namespace {
-
-DeclaredParameters declared(const TransformerXlOptions& options, int64_t vocab_size) {
-  return declared_once(options, {vocab_size}, [&](Parameters& parameters) {
-    const TransformerXl model(parameters, options, vocab_size, /*dropout_seed=*/0);
-  });
-}
-
-}  // namespace
 
 int64_t parameter_count(const TransformerXlOptions& options, int64_t vocab_size) {
-  return declared(options, vocab_size)->count();
+  return declared<TransformerXl>(options, vocab_size)->count();
 }
 
 DeclaredParameters declared_parameters(const TransformerXlOptions& options) {
-  return declared(options, /*vocab_size=*/kFirstPiece);
+  return declared<TransformerXl>(options, /*vocab_size=*/kFirstPiece);
 }
 
 int64_t saved_numbers(const TransformerXlOptions& o, const SegmentSizes& sizes) {

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
@@ -119,26 +118,13 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
     });
   }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * spans.seen_pairs();
-  const auto options = q.rows.data().options();
-  const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
-  const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));
-  const SpansOnDevice placed(tape, spans, q.rows.data());
-  at::Tensor saved;
-  with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-    Attention<T> a = attention_call<T>(placed, q, k, v, heads, d_head, dropout);
-    if (tape.recording()) {
-      saved = at::empty({kernels.attention_saved_size(placed.host.spans.data(), a.span_count, heads)},
-                        wide_options(out.data()));
-      a.saved = write<Wide<T>>(saved);
-    }
-    a.out = write<T>(out.data());
-    kernels.attention(a, stream);
-  });
+  AttentionCall call{{tape, spans, q.rows.data()}, q, k, v, heads, d_head, dropout};
+  const Value out =
+      call.output(tape, [&](const auto& kernels, const auto& a, void* stream) { kernels.attention(a, stream); });
   tape.record("attention", [=] {
     if (!out.has_grad()) return;
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-      AttentionBackward<T> b{.forward = attention_call<T>(placed, q, k, v, heads, d_head, dropout)};
-      b.forward.saved = write<Wide<T>>(saved);
+      AttentionBackward<T> b{.forward = call.arguments<T>()};
       b.d_out = read<T>(out.grad());
       b.d_q = gradient_of<T>(q);
       b.d_k = gradient_of<T>(k);

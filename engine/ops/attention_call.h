@@ -2,6 +2,9 @@
 // kernels, and dropout in their formulas.
 #pragma once
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
 #include <cstdint>
 
 #include "base/error.h"
@@ -42,27 +45,55 @@ struct SpansOnDevice {
   const OnDevice<int32_t> key_rows;
 };
 
-/// The kernel's arguments, all but the outputs.
-template <class T>
-Attention<T> attention_call(const SpansOnDevice& spans, const ColumnSlice& q, const ColumnSlice& k,
-                            const ColumnSlice& v, int64_t heads, int64_t d_head, const Dropout& dropout) {
-  Attention<T> a;
-  a.spans = spans.list.data();
-  a.span_count = static_cast<int64_t>(spans.host.spans.size());
-  a.max_query_length = spans.host.max_query_length;
-  a.max_key_length = spans.host.max_key_length;
-  a.causal = spans.host.causal;
-  if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
-  a.heads = heads;
-  a.d_head = d_head;
-  a.q = column_of<T>(q);
-  a.k = column_of<T>(k);
-  a.v = column_of<T>(v);
-  a.q_stride = q.rows.data().stride(0);
-  a.k_stride = k.rows.data().stride(0);
-  a.v_stride = v.rows.data().stride(0);
-  a.dropout = dropout;
-  return a;
-}
+/// One call of an operation.
+struct AttentionCall {
+  const SpansOnDevice spans;
+  const ColumnSlice q, k, v;
+  const int64_t heads, d_head;
+  const Dropout dropout;
+  at::Tensor saved = {};  // for the gradient
+
+  /// The kernel's arguments, all but the outputs.
+  template <class T>
+  Attention<T> arguments() const {
+    Attention<T> a;
+    a.spans = spans.list.data();
+    a.span_count = static_cast<int64_t>(spans.host.spans.size());
+    a.max_query_length = spans.host.max_query_length;
+    a.max_key_length = spans.host.max_key_length;
+    a.causal = spans.host.causal;
+    if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
+    a.heads = heads;
+    a.d_head = d_head;
+    a.q = column_of<T>(q);
+    a.k = column_of<T>(k);
+    a.v = column_of<T>(v);
+    a.q_stride = q.rows.data().stride(0);
+    a.k_stride = k.rows.data().stride(0);
+    a.v_stride = v.rows.data().stride(0);
+    a.saved = write<Wide<T>>(saved);
+    a.dropout = dropout;
+    return a;
+  }
+
+  /// What `kernel` makes of the arguments. Where the tape records, it saves what the gradient needs.
+  template <class Kernel>
+  Value output(const Tape& tape, Kernel&& kernel) {
+    const auto options = q.rows.data().options();
+    const std::vector<int64_t> shape = {q.rows.data().size(0), heads * d_head};
+    Value out(spans.host.padded ? at::zeros(shape, options) : at::empty(shape, options));
+    with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
+      Attention<T> a = arguments<T>();
+      if (tape.recording()) {
+        saved = at::empty({kernels.attention_saved_size(spans.host.spans.data(), a.span_count, heads)},
+                          wide_options(out.data()));
+        a.saved = write<Wide<T>>(saved);
+      }
+      a.out = write<T>(out.data());
+      kernel(kernels, a, stream);
+    });
+    return out;
+  }
+};
 
 }  // namespace tearless::engine

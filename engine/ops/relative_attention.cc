@@ -2,10 +2,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -92,27 +90,15 @@ Value relative_attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k,
     });
   }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += multiply_adds(spans, window, d_model);
-  const auto options = q.rows.data().options();
-  const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
-  const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));
-  const SpansOnDevice placed(tape, spans, q.rows.data());
-  at::Tensor saved;
-  with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-    Attention<T> a = attention_call<T>(placed, q, k, v, heads, d_head, dropout);
-    if (tape.recording()) {
-      saved = at::empty({kernels.attention_saved_size(placed.host.spans.data(), a.span_count, heads)},
-                        wide_options(out.data()));
-      a.saved = write<Wide<T>>(saved);
-    }
-    a.out = write<T>(out.data());
+  AttentionCall call{{tape, spans, q.rows.data()}, q, k, v, heads, d_head, dropout};
+  const Value out = call.output(tape, [&](const auto& kernels, const auto& a, void* stream) {
     kernels.relative_attention(relative_call(a, r, u, w, window), stream);
   });
   tape.record("relative attention", [=] {
     if (!out.has_grad()) return;
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-      Attention<T> a = attention_call<T>(placed, q, k, v, heads, d_head, dropout);
-      a.saved = write<Wide<T>>(saved);
-      RelativeAttentionBackward<T> b{.forward = relative_call(a, r, u, w, window), .d_out = read<T>(out.grad())};
+      RelativeAttentionBackward<T> b{.forward = relative_call(call.arguments<T>(), r, u, w, window),
+                                     .d_out = read<T>(out.grad())};
       const auto of_columns = [](const ColumnSlice& x, T*& gradient, int64_t& stride) {
         if (!x.rows.requires_grad()) return;
         gradient = gradient_of<T>(x);

@@ -35,12 +35,12 @@ struct RunOptions {
   RunOptions(RunOptions&&) = default;
   RunOptions& operator=(RunOptions&&) = default;
 
-  /// The task as that kind. Throws UserError, saying that `who` is for that kind alone, if it is another.
-  template <class Kind>
-  Kind& as(std::string_view who) const {
-    Kind* const kind = dynamic_cast<Kind*>(task.get());
+  /// The task's settings. Throws UserError, saying that `who` is not for that task, if they are others.
+  template <class Options>
+  Options& as(std::string_view who) const {
+    auto* const kind = dynamic_cast<TaskKindWith<Options>*>(task.get());
     if (!kind) fail("{} is not for runs of task = \"{}\"", who, task->name);
-    return *kind;
+    return kind->options;
   }
 };
 void describe(SettingsVisitor& visitor, RunOptions& options);

@@ -25,80 +25,7 @@ Counts sentence_counts(const LabelledTokens& data, int64_t batches) {
           {"vocabulary", data.vocabulary_size()}};
 }
 
-}  // namespace
-
-std::unique_ptr<TaskKind> classify_kind() { return std::make_unique<ClassifyKind>(); }
-
-// --- settings and data -----------------------------------------------------------------------------------------------
-
-ClassifyKind::ClassifyKind() {
-  meaning = "classification of sentences by a Transformer encoder; checkpoints are selected by dev accuracy";
-}
-
-void ClassifyKind::describe_own(SettingsVisitor& v) {
-  v.table("data", options.data);
-  v.table("text", options.text);
-  v.table("model", options.model);
-  v.table_of("train", [&] {
-    v.table_of("batch", [&] {
-      v.integer({.key = "tokens",
-                 .meaning = "most tokens in a batch, padding counted: sentences × longest sentence",
-                 .min = 1,
-                 .max = 1e9},
-                options.batch.tokens);
-    });
-  });
-}
-
-void ClassifyKind::check_consistent(const TrainOptions& train) const {
-  check_one_label_an_example(train);
-  engine::check_consistent(options.data);
-  engine::check_consistent(options.model);
-}
-
-std::shared_ptr<const LabelledTokens> ClassifyKind::data_of(const TrainOptions& train, const Say& say) const {
-  LabelledTextOptions data = options.data;
-  if (!data.split_seed) data.split_seed = train.seed;
-  return labelled_tokens(std::move(data), options.text, say);
-}
-
-std::optional<TaskKind::Size> ClassifyKind::size(const TrainOptions& train) const {
-  const auto data = data_of(train, [](const std::string&) {});
-  const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
-  return Size{.parameters = parameters, .saved_numbers = saved_numbers(options.model, options.batch.tokens)};
-}
-
-int64_t ClassifyKind::pass_batches(const TrainOptions& train) const {
-  const auto data = data_of(train, [](const std::string&) {});
-  return std::ssize(cut_labelled_batches(data->train.lines, options.batch.tokens, /*seed=*/0, /*pass=*/0));
-}
-
-std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say) const {
-  LabelledTextOptions described = options.data;
-  say_left_out(engine::data_files(described), say);
-  const auto data = data_of(train, say);
-  return fmt::format("{}: {} training, {} dev, {} test sentences of {} classes; vocabulary {}; nothing needs a cache",
-                     options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),
-                     data->vocabulary_size());
-}
-
-Counts ClassifyKind::data_counts(const TrainOptions& train, const Say& say) const {
-  return sentence_counts(*data_of(train, say), pass_batches(train));
-}
-
-std::vector<std::string> ClassifyKind::data_count_names() const { return names_of(sentence_counts({}, 0)); }
-
-std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const ExecutionOptions& execution,
-                                         const Say& say) const {
-  auto task = std::make_unique<Classify>(options, train, execution, data_of(train, say));
-  say(fmt::format("{} parameters, vocabulary {}, {} training sentences of {} classes", task->parameters().count(),
-                  task->data().vocabulary_size(), task->data().train.size(), task->data().class_count()));
-  return task;
-}
-
 // --- made-up batches -------------------------------------------------------------------------------------------------
-
-namespace {
 
 std::shared_ptr<const LabelledTokens> made_up_sentences(const TrainOptions& train, int64_t vocab_size,
                                                         const MadeUpSizes& sizes) {
@@ -112,15 +39,83 @@ std::shared_ptr<const LabelledTokens> made_up_sentences(const TrainOptions& trai
   return data;
 }
 
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+class ClassifyKind final : public TaskKindOf<ClassifyOptions, ClassifyKind> {
+ public:
+  ClassifyKind() {
+    meaning = "classification of sentences by a Transformer encoder; checkpoints are selected by dev accuracy";
+  }
+  void describe_own(SettingsVisitor& v) override {
+    v.table("data", options.data);
+    v.table("text", options.text);
+    v.table("model", options.model);
+    v.table_of("train", [&] {
+      v.table_of("batch", [&] {
+        v.integer({.key = "tokens",
+                   .meaning = "most tokens in a batch, padding counted: sentences × longest sentence",
+                   .min = 1,
+                   .max = 1e9},
+                  options.batch.tokens);
+      });
+    });
+  }
+  void check_consistent(const TrainOptions& train) const override {
+    check_one_label_an_example(train);
+    engine::check_consistent(options.data);
+    engine::check_consistent(options.model);
+  }
+  bool data_follow_seed() const override { return !options.data.split_seed; }
+  DataFiles data_files() override { return engine::data_files(options.data); }
+  TaskNumbers numbers() const override { return class_numbers(); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
+  std::optional<Size> size(const TrainOptions& train) const override {
+    const auto data = data_of(train, [](const std::string&) {});
+    const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
+    return Size{.parameters = parameters, .saved_numbers = saved_numbers(options.model, options.batch.tokens)};
+  }
+  int64_t pass_batches(const TrainOptions& train) const override {
+    const auto data = data_of(train, [](const std::string&) {});
+    return std::ssize(cut_labelled_batches(data->train.lines, options.batch.tokens, /*seed=*/0, /*pass=*/0));
+  }
+  std::string prepare_data(const TrainOptions& train, const Say& say) const override {
+    LabelledTextOptions described = options.data;
+    say_left_out(engine::data_files(described), say);
+    const auto data = data_of(train, say);
+    return fmt::format("{}: {} training, {} dev, {} test sentences of {} classes; vocabulary {}; nothing needs a cache",
+                       options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),
+                       data->vocabulary_size());
+  }
+  Counts data_counts(const TrainOptions& train, const Say& say) const override {
+    return sentence_counts(*data_of(train, say), pass_batches(train));
+  }
+  std::vector<std::string> data_count_names() const override { return names_of(sentence_counts({}, 0)); }
+  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                             const Say& say) const override {
+    auto task = std::make_unique<Classify>(options, train, execution, data_of(train, say));
+    say(fmt::format("{} parameters, vocabulary {}, {} training sentences of {} classes", task->parameters().count(),
+                    task->data().vocabulary_size(), task->data().train.size(), task->data().class_count()));
+    return task;
+  }
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override {
+    const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 1));
+    auto task = std::make_unique<Classify>(options, train, execution, made_up_sentences(train, vocab_size, rows));
+    const int64_t batches = task->train_on(numbered(rows));
+    return {.task = std::move(task), .batches = batches};
+  }
+
+ private:
+  std::shared_ptr<const LabelledTokens> data_of(const TrainOptions& train, const Say& say) const {
+    LabelledTextOptions data = options.data;
+    if (!data.split_seed) data.split_seed = train.seed;
+    return labelled_tokens(std::move(data), options.text, say);
+  }
+};
+
 }  // namespace
 
-MadeUpTask ClassifyKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                                      const std::filesystem::path& sizes) const {
-  const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 1));
-  auto task = std::make_unique<Classify>(options, train, execution, made_up_sentences(train, vocab_size, rows));
-  const int64_t batches = task->train_on(numbered(rows));
-  return {.task = std::move(task), .batches = batches};
-}
+std::unique_ptr<TaskKind> classify_kind() { return std::make_unique<ClassifyKind>(); }
 
 // --- training --------------------------------------------------------------------------------------------------------
 

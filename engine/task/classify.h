@@ -26,32 +26,6 @@ struct ClassifyOptions {
   SentenceBatchOptions batch;
 };
 
-class ClassifyKind final : public TaskKindOf<ClassifyKind> {
- public:
-  ClassifyKind();
-
-  void describe_own(SettingsVisitor& visitor) override;
-  void check_consistent(const TrainOptions& train) const override;
-  bool data_follow_seed() const override { return !options.data.split_seed; }
-  DataFiles data_files() override { return engine::data_files(options.data); }
-  TaskNumbers numbers() const override { return class_numbers(); }
-  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
-  std::optional<Size> size(const TrainOptions& train) const override;
-  int64_t pass_batches(const TrainOptions& train) const override;
-  std::string prepare_data(const TrainOptions& train, const Say& say) const override;
-  Counts data_counts(const TrainOptions& train, const Say& say) const override;
-  std::vector<std::string> data_count_names() const override;
-  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
-                             const Say& say) const override;
-  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                          const std::filesystem::path& sizes) const override;
-
-  ClassifyOptions options;
-
- private:
-  std::shared_ptr<const LabelledTokens> data_of(const TrainOptions& train, const Say& say) const;
-};
-
 class Classify final : public TaskOf<ClassifyOptions, ReadySentences> {
  public:
   /// Borrows all options, which must outlive the task.

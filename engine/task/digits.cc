@@ -26,70 +26,7 @@ Digits read_planned(DigitsOptions data) {
   return read_digits(data);
 }
 
-}  // namespace
-
-std::unique_ptr<TaskKind> digits_kind() { return std::make_unique<DigitsKind>(); }
-
-// --- settings and data -----------------------------------------------------------------------------------------------
-
-DigitsKind::DigitsKind() {
-  meaning =
-      "classification of images of digits (MNIST) by a convolutional network; checkpoints are selected by dev "
-      "accuracy";
-}
-
-void DigitsKind::describe_own(SettingsVisitor& v) {
-  v.table("data", options.data);
-  v.table("model", options.model);
-  v.table_of("train", [&] { v.table("batch", options.batch); });
-}
-
-void DigitsKind::check_consistent(const TrainOptions& train) const {
-  check_one_label_an_example(train);
-  engine::check_consistent(options.model);
-  check_schedule_without_width(train, "digits");
-}
-
-std::optional<TaskKind::Size> DigitsKind::size(const TrainOptions&) const {
-  const DigitSizes images = read_digit_sizes(options.data);
-  check_image_size(options.model, images.height, images.width);
-  const int64_t parameters = parameter_count(options.model, images.height, images.width);
-  const int64_t batch = std::min(options.batch.images, images.train);
-  return Size{.parameters = parameters,
-              .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
-}
-
-int64_t DigitsKind::pass_batches(const TrainOptions&) const {
-  return (read_digit_sizes(options.data).train + options.batch.images - 1) / options.batch.images;
-}
-
-std::string DigitsKind::prepare_data(const TrainOptions&, const Say&) const {
-  const Digits digits = read_planned(options.data);
-  return fmt::format("{}: {} training, {} dev, {} test images of {} × {} pixels; nothing needs a cache",
-                     options.data.name, digits.train.size(), digits.dev.size(), digits.test.size(), digits.height,
-                     digits.width);
-}
-
-Counts DigitsKind::data_counts(const TrainOptions& train, const Say&) const {
-  const Digits digits = read_planned(options.data);
-  return image_counts(digits.train.size(), digits.dev.size(), digits.test.size(), pass_batches(train));
-}
-
-std::vector<std::string> DigitsKind::data_count_names() const { return names_of(image_counts(0, 0, 0, 0)); }
-
-std::unique_ptr<Task> DigitsKind::make(const TrainOptions& train, const ExecutionOptions& execution,
-                                       const Say& say) const {
-  Digits digits = read_planned(options.data);
-  check_image_size(options.model, digits.height, digits.width);
-  const int64_t images = digits.train.size();
-  auto task = std::make_unique<DigitsTask>(options, train, execution, std::move(digits));
-  say(fmt::format("{} parameters, {} training images", task->parameters().count(), images));
-  return task;
-}
-
 // --- made-up batches -------------------------------------------------------------------------------------------------
-
-namespace {
 
 Digits made_up_images(const TrainOptions& train, const std::vector<int64_t>& counts) {
   constexpr int64_t kSide = 28;
@@ -108,16 +45,72 @@ Digits made_up_images(const TrainOptions& train, const std::vector<int64_t>& cou
   return digits;
 }
 
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+class DigitsKind final : public TaskKindOf<DigitsTaskOptions, DigitsKind> {
+ public:
+  DigitsKind() {
+    meaning =
+        "classification of images of digits (MNIST) by a convolutional network; checkpoints are selected by dev "
+        "accuracy";
+  }
+  void describe_own(SettingsVisitor& v) override {
+    v.table("data", options.data);
+    v.table("model", options.model);
+    v.table_of("train", [&] { v.table("batch", options.batch); });
+  }
+  void check_consistent(const TrainOptions& train) const override {
+    check_one_label_an_example(train);
+    engine::check_consistent(options.model);
+    check_schedule_without_width(train, "digits");
+  }
+  DataFiles data_files() override { return engine::data_files(options.data); }
+  TaskNumbers numbers() const override { return class_numbers(); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
+  std::optional<Size> size(const TrainOptions&) const override {
+    const DigitSizes images = read_digit_sizes(options.data);
+    check_image_size(options.model, images.height, images.width);
+    const int64_t parameters = parameter_count(options.model, images.height, images.width);
+    const int64_t batch = std::min(options.batch.images, images.train);
+    return Size{.parameters = parameters,
+                .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
+  }
+  int64_t pass_batches(const TrainOptions&) const override {
+    return (read_digit_sizes(options.data).train + options.batch.images - 1) / options.batch.images;
+  }
+  std::string prepare_data(const TrainOptions&, const Say&) const override {
+    const Digits digits = read_planned(options.data);
+    return fmt::format("{}: {} training, {} dev, {} test images of {} × {} pixels; nothing needs a cache",
+                       options.data.name, digits.train.size(), digits.dev.size(), digits.test.size(), digits.height,
+                       digits.width);
+  }
+  Counts data_counts(const TrainOptions& train, const Say&) const override {
+    const Digits digits = read_planned(options.data);
+    return image_counts(digits.train.size(), digits.dev.size(), digits.test.size(), pass_batches(train));
+  }
+  std::vector<std::string> data_count_names() const override { return names_of(image_counts(0, 0, 0, 0)); }
+  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                             const Say& say) const override {
+    Digits digits = read_planned(options.data);
+    check_image_size(options.model, digits.height, digits.width);
+    const int64_t images = digits.train.size();
+    auto task = std::make_unique<DigitsTask>(options, train, execution, std::move(digits));
+    say(fmt::format("{} parameters, {} training images", task->parameters().count(), images));
+    return task;
+  }
+  /// The one example of a batch of `sizes` is the number of its images.
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t /*vocab_size*/,
+                          const std::filesystem::path& sizes) const override {
+    const std::vector<int64_t> counts = column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch.images)}}}), 0, 0);
+    auto task = std::make_unique<DigitsTask>(options, train, execution, made_up_images(train, counts));
+    const int64_t batches = task->train_on(numbered(counts));
+    return {.task = std::move(task), .batches = batches};
+  }
+};
+
 }  // namespace
 
-/// The one example of a batch of `sizes` is the number of its images.
-MadeUpTask DigitsKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution,
-                                    int64_t /*vocab_size*/, const std::filesystem::path& sizes) const {
-  const std::vector<int64_t> counts = column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch.images)}}}), 0, 0);
-  auto task = std::make_unique<DigitsTask>(options, train, execution, made_up_images(train, counts));
-  const int64_t batches = task->train_on(numbered(counts));
-  return {.task = std::move(task), .batches = batches};
-}
+std::unique_ptr<TaskKind> digits_kind() { return std::make_unique<DigitsKind>(); }
 
 // --- training --------------------------------------------------------------------------------------------------------
 

@@ -21,28 +21,6 @@ struct DigitsTaskOptions {
   ImageBatchOptions batch;  // [train.batch]
 };
 
-class DigitsKind final : public TaskKindOf<DigitsKind> {
- public:
-  DigitsKind();
-
-  void describe_own(SettingsVisitor& visitor) override;
-  void check_consistent(const TrainOptions& train) const override;
-  DataFiles data_files() override { return engine::data_files(options.data); }
-  TaskNumbers numbers() const override { return class_numbers(); }
-  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
-  std::optional<Size> size(const TrainOptions& train) const override;
-  int64_t pass_batches(const TrainOptions& train) const override;
-  std::string prepare_data(const TrainOptions& train, const Say& say) const override;
-  Counts data_counts(const TrainOptions& train, const Say& say) const override;
-  std::vector<std::string> data_count_names() const override;
-  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
-                             const Say& say) const override;
-  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                          const std::filesystem::path& sizes) const override;
-
-  DigitsTaskOptions options;
-};
-
 class DigitsTask final : public TaskOf<DigitsTaskOptions, ReadyImages> {
  public:
   /// Borrows all options, which must outlive the task.

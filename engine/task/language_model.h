@@ -38,32 +38,9 @@ struct LanguageModelOptions {
   SegmentSizes training_sizes() const { return {.streams = streams, .segment = segment, .memory = model.memory}; }
 };
 
-class LanguageModelKind final : public TaskKindOf<LanguageModelKind> {
- public:
-  LanguageModelKind();
-
-  void describe_own(SettingsVisitor& visitor) override;
-  void check_consistent(const TrainOptions& train) const override;
-  void set_defaults(TrainOptions& train) const override;
-  DataFiles data_files() override { return engine::data_files(options.data); }
-  TaskNumbers numbers() const override;
-  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
-  std::optional<Size> size(const TrainOptions& train) const override;
-  int64_t pass_batches(const TrainOptions& train) const override;
-  std::string prepare_data(const TrainOptions& train, const Say& say) const override;
-  Counts data_counts(const TrainOptions& train, const Say& say) const override;
-  std::vector<std::string> data_count_names() const override;
-  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
-                             const Say& say) const override;
-  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                          const std::filesystem::path& sizes) const override;
-
-  LanguageModelOptions options;
-
-  /// The texts. Throws UserError if one is shorter than the segments and memories that are to be read of it.
-  std::shared_ptr<const CharacterText> text(const SegmentEvaluation& evaluation, const Say& say) const;
-  std::shared_ptr<const CharacterText> text(const Say& say) const { return text(options.evaluate, say); }
-};
+/// The texts. Throws UserError if one is shorter than the segments and memories that are to be read of it.
+std::shared_ptr<const CharacterText> text_for(const LanguageModelOptions& options, const SegmentEvaluation& evaluation,
+                                              const Say& say);
 
 class LanguageModel final : public TaskOf<LanguageModelOptions, ReadySegment> {
  public:
@@ -72,7 +49,7 @@ class LanguageModel final : public TaskOf<LanguageModelOptions, ReadySegment> {
                 std::shared_ptr<const CharacterText> text);
 
   int64_t schedule_width() const override { return options_.model.d_model; }
-  Selection selection() const override { return LanguageModelKind().numbers().selection; }
+  Selection selection() const override;
   std::string dev_loss() const override { return "dev.loss"; }
   NamedNumbers training_numbers(const LossSums& epoch) const override;
   std::vector<at::Tensor> carried() override { return memory_.tensors(); }

@@ -99,8 +99,6 @@ std::string conllu(const std::vector<EncodedTree>& sentences, const std::vector<
 
 }  // namespace
 
-std::unique_ptr<TaskKind> parse_kind() { return std::make_unique<ParseKind>(); }
-
 // --- features --------------------------------------------------------------------------------------------------------
 
 int64_t feature_count(ParserFeatures features) {
@@ -131,114 +129,9 @@ void add_features(ParserFeatures features, const Configuration& c, const Encoded
   }
 }
 
-// --- settings and data -----------------------------------------------------------------------------------------------
-
-ParseKind::ParseKind() {
-  meaning =
-      "dependency parsing by an arc-standard transition system and a feed-forward network (Chen and Manning 2014); "
-      "checkpoints are selected by the unlabelled attachment score of dev without punctuation";
-}
-
-void ParseKind::describe_own(SettingsVisitor& v) {
-  v.table("data", options.data);
-  v.table("model", options.model);
-  v.table_of("model", [&] {
-    v.choice({.key = "features",
-              .meaning = "what the network reads of a configuration: `all` 48, of 18 words their forms, tags and, of "
-                         "the 12 that are children, arc labels; `words_tags` the 36 forms and tags"},
-             options.features, kFeatureSets);
-  });
-  v.table_of("train", [&] {
-    v.table_of("batch", [&] {
-      v.integer({.key = "examples",
-                 .meaning = "transitions in a batch; the last of a pass may have fewer",
-                 .min = 1,
-                 .max = 1e7},
-                options.batch_examples);
-    });
-  });
-}
-
-void ParseKind::set_defaults(TrainOptions& train) const {
-  train.epoch_updates.reset();
-  train.max_epochs = 20;
-  train.early_stop = 0;
-  train.label_smoothing = 0;
-  train.clip_norm = 0;
-  train.schedule.kind = "nowarmup";
-  train.schedule.lr = 1e-3;
-  train.schedule.decay_factor = 1;
-}
-
-void ParseKind::check_consistent(const TrainOptions& train) const {
-  check_one_label_an_example(train);
-  if (train.label_smoothing > 0 && options.model.softmax == ParserNetworkOptions::Softmax::kLegal) {
-    fail(
-        "train.label_smoothing = {} gives mass to illegal transitions, which model.softmax = \"legal\" excludes; set "
-        "it to 0, or model.softmax = \"all\"",
-        train.label_smoothing);
-  }
-  check_schedule_without_width(train, "parse");
-}
-
-TaskNumbers ParseKind::numbers() const {
-  const auto names = [](const std::string& set) {
-    return std::vector<std::string>{set + ".uas", set + ".uas_no_punct", set + ".las", set + ".loss"};
-  };
-  return {.training = {},
-          .dev = names("dev"),
-          .final = names("test"),
-          .selection = {.score = "dev.uas_no_punct"},
-          .dev_loss = "dev.loss"};
-}
-
 namespace {
-
-int64_t example_count(const Treebank& data) { return treebank_counts(data, 0).at("train.examples"); }
-
-}  // namespace
-
-std::optional<TaskKind::Size> ParseKind::size(const TrainOptions&) const {
-  const auto data = read_treebank(options.data, [](const std::string&) {});
-  const ParserSizes sizes = sizes_of(*data, options.features);
-  const int64_t examples = example_count(*data);
-  return Size{.parameters = parameter_count(options.model, sizes),
-              .saved_numbers = saved_numbers(options.model, sizes, std::min(options.batch_examples, examples)) +
-                               examples * (sizes.features + 2)};
-}
-
-int64_t ParseKind::pass_batches(const TrainOptions&) const {
-  const int64_t examples = example_count(*read_treebank(options.data, [](const std::string&) {}));
-  return (examples + options.batch_examples - 1) / options.batch_examples;
-}
-
-std::string ParseKind::prepare_data(const TrainOptions&, const Say& say) const {
-  const auto data = read_treebank(options.data, say);
-  return fmt::format(
-      "{}: {} training trees, {} others that are not projective, {} dev, {} test trees; {} labels, vocabulary {}; "
-      "nothing needs a cache",
-      options.data.name, data->train.size(), data->left_out, data->dev.size(), data->test.size(), data->labels.size(),
-      data->vocabulary_size());
-}
-
-Counts ParseKind::data_counts(const TrainOptions& train, const Say& say) const {
-  return treebank_counts(*read_treebank(options.data, say), pass_batches(train));
-}
-
-std::vector<std::string> ParseKind::data_count_names() const { return names_of(treebank_counts({}, 0)); }
-
-std::unique_ptr<Task> ParseKind::make(const TrainOptions& train, const ExecutionOptions& execution,
-                                      const Say& say) const {
-  const auto data = read_treebank(options.data, say);
-  auto task = std::make_unique<Parse>(options, train, execution, data);
-  say(fmt::format("{} parameters, vocabulary {}, {} training examples of {} trees", task->parameters().count(),
-                  data->vocabulary_size(), example_count(*data), data->train.size()));
-  return task;
-}
 
 // --- made-up batches -------------------------------------------------------------------------------------------------
-
-namespace {
 
 constexpr int32_t kMadeUpWords = 16;  // of a sentence, about the mean of English treebanks
 constexpr int32_t kMadeUpTags = 50, kMadeUpLabels = 40;
@@ -306,24 +199,122 @@ std::shared_ptr<const Treebank> made_up_treebank(const TrainOptions& train, int6
   return data;
 }
 
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+int64_t example_count(const Treebank& data) { return treebank_counts(data, 0).at("train.examples"); }
+
+class ParseKind final : public TaskKindOf<ParseOptions, ParseKind> {
+ public:
+  ParseKind() {
+    meaning =
+        "dependency parsing by an arc-standard transition system and a feed-forward network (Chen and Manning 2014); "
+        "checkpoints are selected by the unlabelled attachment score of dev without punctuation";
+  }
+  void describe_own(SettingsVisitor& v) override {
+    v.table("data", options.data);
+    v.table("model", options.model);
+    v.table_of("model", [&] {
+      v.choice({.key = "features",
+                .meaning = "what the network reads of a configuration: `all` 48, of 18 words their forms, tags and, of "
+                           "the 12 that are children, arc labels; `words_tags` the 36 forms and tags"},
+               options.features, kFeatureSets);
+    });
+    v.table_of("train", [&] {
+      v.table_of("batch", [&] {
+        v.integer({.key = "examples",
+                   .meaning = "transitions in a batch; the last of a pass may have fewer",
+                   .min = 1,
+                   .max = 1e7},
+                  options.batch_examples);
+      });
+    });
+  }
+  void set_defaults(TrainOptions& train) const override {
+    train.epoch_updates.reset();
+    train.max_epochs = 20;
+    train.early_stop = 0;
+    train.label_smoothing = 0;
+    train.clip_norm = 0;
+    train.schedule.kind = "nowarmup";
+    train.schedule.lr = 1e-3;
+    train.schedule.decay_factor = 1;
+  }
+  void check_consistent(const TrainOptions& train) const override {
+    check_one_label_an_example(train);
+    if (train.label_smoothing > 0 && options.model.softmax == ParserNetworkOptions::Softmax::kLegal) {
+      fail(
+          "train.label_smoothing = {} gives mass to illegal transitions, which model.softmax = \"legal\" excludes; set "
+          "it to 0, or model.softmax = \"all\"",
+          train.label_smoothing);
+    }
+    check_schedule_without_width(train, "parse");
+  }
+  DataFiles data_files() override { return engine::data_files(options.data); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
+  TaskNumbers numbers() const override {
+    const auto names = [](const std::string& set) {
+      return std::vector<std::string>{set + ".uas", set + ".uas_no_punct", set + ".las", set + ".loss"};
+    };
+    return {.training = {},
+            .dev = names("dev"),
+            .final = names("test"),
+            .selection = {.score = "dev.uas_no_punct"},
+            .dev_loss = "dev.loss"};
+  }
+  std::optional<Size> size(const TrainOptions&) const override {
+    const auto data = read_treebank(options.data, [](const std::string&) {});
+    const ParserSizes sizes = sizes_of(*data, options.features);
+    const int64_t examples = example_count(*data);
+    return Size{.parameters = parameter_count(options.model, sizes),
+                .saved_numbers = saved_numbers(options.model, sizes, std::min(options.batch_examples, examples)) +
+                                 examples * (sizes.features + 2)};
+  }
+  int64_t pass_batches(const TrainOptions&) const override {
+    const int64_t examples = example_count(*read_treebank(options.data, [](const std::string&) {}));
+    return (examples + options.batch_examples - 1) / options.batch_examples;
+  }
+  std::string prepare_data(const TrainOptions&, const Say& say) const override {
+    const auto data = read_treebank(options.data, say);
+    return fmt::format(
+        "{}: {} training trees, {} others that are not projective, {} dev, {} test trees; {} labels, vocabulary {}; "
+        "nothing needs a cache",
+        options.data.name, data->train.size(), data->left_out, data->dev.size(), data->test.size(), data->labels.size(),
+        data->vocabulary_size());
+  }
+  Counts data_counts(const TrainOptions& train, const Say& say) const override {
+    return treebank_counts(*read_treebank(options.data, say), pass_batches(train));
+  }
+  std::vector<std::string> data_count_names() const override { return names_of(treebank_counts({}, 0)); }
+  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                             const Say& say) const override {
+    const auto data = read_treebank(options.data, say);
+    auto task = std::make_unique<Parse>(options, train, execution, data);
+    say(fmt::format("{} parameters, vocabulary {}, {} training examples of {} trees", task->parameters().count(),
+                    data->vocabulary_size(), example_count(*data), data->train.size()));
+    return task;
+  }
+  /// The one example of a batch of `sizes` is the number of its configurations. Each is of a sentence of its own, as
+  /// most are in a batch of a shuffled treebank. `vocab_size`: the different words.
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override {
+    const std::vector<int64_t> counts =
+        column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch_examples)}}}), 0, 0);
+    const int64_t trees = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    auto task = std::make_unique<Parse>(options, train, execution, made_up_treebank(train, vocab_size, trees));
+    std::vector<std::vector<int32_t>> batches = numbered(counts);
+    const RandomStream places(train.seed_for_order(), "bench.places");
+    for (int32_t& example : std::views::join(batches)) {
+      constexpr int32_t kEach = 2 * kMadeUpWords;
+      example = example * kEach + static_cast<int32_t>(places.draw(0, 0, static_cast<uint32_t>(example), 0) % kEach);
+    }
+    const int64_t count = task->train_on(std::move(batches));
+    return {.task = std::move(task), .batches = count};
+  }
+};
+
 }  // namespace
 
-/// The one example of a batch of `sizes` is the number of its configurations. Each is of a sentence of its own, as most
-/// are in a batch of a shuffled treebank. `vocab_size`: the different words.
-MadeUpTask ParseKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                                   const std::filesystem::path& sizes) const {
-  const std::vector<int64_t> counts = column(sizes_in(sizes, {{{static_cast<int32_t>(options.batch_examples)}}}), 0, 0);
-  const int64_t trees = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  auto task = std::make_unique<Parse>(options, train, execution, made_up_treebank(train, vocab_size, trees));
-  std::vector<std::vector<int32_t>> batches = numbered(counts);
-  const RandomStream places(train.seed_for_order(), "bench.places");
-  for (int32_t& example : std::views::join(batches)) {
-    constexpr int32_t kEach = 2 * kMadeUpWords;
-    example = example * kEach + static_cast<int32_t>(places.draw(0, 0, static_cast<uint32_t>(example), 0) % kEach);
-  }
-  const int64_t count = task->train_on(std::move(batches));
-  return {.task = std::move(task), .batches = count};
-}
+std::unique_ptr<TaskKind> parse_kind() { return std::make_unique<ParseKind>(); }
 
 // --- training --------------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,12 @@
 // The kinds of task that a run can have (the setting `task`).
 //
 // To add a kind:
-//   1. a pair of files beside this one with a class derived from TaskKindOf, which holds the task's settings (its
-//      sections and train.batch), names, prepares and counts its data, and makes the task; a function `<name>_kind()`
-//      that makes one of these; and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and
-//      scores. The reader of its data belongs in engine/data/, its model in engine/model/. For `bench` the kind also
-//      makes the task on batches that it makes up, from the parts in made_up.h;
+//   1. a pair of files beside this one: in the header the struct of the task's settings (its sections and train.batch)
+//      and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and scores; in the other a class
+//      derived from TaskKindOf, which describes the settings, names, prepares and counts the data, and makes the task,
+//      and a function `<name>_kind()` that makes one of these. The reader of its data belongs in engine/data/, its
+//      model in engine/model/. For `bench` the kind also makes the task on batches that it makes up, from the parts in
+//      made_up.h;
 //   2. a line TASK(<name>) in tasks.def.
 // It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
 // and the commands know tasks by this interface and by Task alone, except `decode`, which is for translation.
@@ -110,9 +111,23 @@ class TaskKind {
                                   const std::filesystem::path& sizes) const = 0;
 };
 
+/// A kind with its settings, by which others know it: the class is its file's own.
+template <class Options>
+class TaskKindWith : public TaskKind {
+ public:
+  Options options;
+};
+
 /// The base of every kind.
-template <class Kind>
-using TaskKindOf = KindOf<TaskKind, Kind>;
+template <class Options, class Kind>
+using TaskKindOf = KindOf<TaskKindWith<Options>, Kind, TaskKind>;
+
+/// The settings of a kind that has such ones; null: it is another.
+template <class Options>
+const Options* options_of(const TaskKind& kind) {
+  const auto* const with = dynamic_cast<const TaskKindWith<Options>*>(&kind);
+  return with ? &with->options : nullptr;
+}
 
 /// The names of counts.
 std::vector<std::string> names_of(const Counts& counts);

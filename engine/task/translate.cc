@@ -145,128 +145,9 @@ std::string bleu_name(const TranslateOptions& options) {
   return tokeniser ? fmt::format("bleu_{}", kTokeniserNames[static_cast<size_t>(*tokeniser)]) : "bleu";
 }
 
-std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
-
-// --- settings and data -----------------------------------------------------------------------------------------------
-
-TranslateKind::TranslateKind() {
-  meaning = "translation of sentences by an encoder-decoder Transformer; checkpoints are selected by dev BLEU";
-}
-
-void TranslateKind::describe_own(SettingsVisitor& v) {
-  v.table("data", options.data);
-  v.table("text", options.text);
-  v.table_of("text", [&] {
-    describe_tokeniser(v,
-                       {.key = "bleu",
-                        .meaning = "BLEU of dev, which selects checkpoints, and of test: `auto`, of tokenised text "
-                                   "`bleu` (multi-bleu), of raw text `bleu_13a`; or with another tokeniser of "
-                                   "sacreBLEU: `zh` for Chinese, each character a word (`bleu_zh`); `char` for other "
-                                   "text without spaces (`bleu_char`)",
-                        .neutral = "auto"},
-                       options.bleu, kBleuNames);
-  });
-  v.table("model", options.model);
-  v.table_of("train", [&] { v.table("batch", options.batch); });
-  v.table("decode", options.decode);
-}
-
-void TranslateKind::check_consistent(const TrainOptions& train) const {
-  engine::check_consistent(options.model);
-  engine::check_consistent(options.decode);
-  if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
-    fail(
-        "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
-        "set tied_embeddings to \"target\" or \"none\"");
-  }
-  if (train.smoothing().over_whole_vocabulary() && options.model.mask_target_vocabulary) {
-    fail(
-        "train.label_smoothing_form spreads mass over the whole vocabulary, but model.mask_target_vocabulary = true "
-        "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
-        "train.label_smoothing_form = \"twt\"");
-  }
-}
-
-TaskNumbers TranslateKind::numbers() const {
-  TaskNumbers numbers{.training = perplexity_names("train"),
-                      .dev = perplexity_names("dev"),
-                      .final = perplexity_names("test"),
-                      .selection = {.score = "dev." + bleu_name(options)},
-                      .dev_loss = "dev.ppl_smoothed"};  // e^loss
-  numbers.dev.push_back(numbers.selection.score);
-  numbers.final.push_back("test." + bleu_name(options));
-  // A vocabulary of the target side alone has no other tokens.
-  if (options.model.mask_target_vocabulary && options.text.vocabulary == VocabularyKind::kJoint) {
-    for (const char* set : {"dev", "test"}) numbers.final.push_back(labels_outside_name(set));
-  }
-  return numbers;
-}
-
-std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
-  const auto vocabulary = prepared_vocabulary_sizes(preparation_key(options.data, options.text));
-  if (!vocabulary) return std::nullopt;
-  const int64_t parameters = parameter_count(options.model, vocabulary->target, vocabulary->source);
-  return Size{.parameters = parameters,
-              .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
-}
-
-int64_t TranslateKind::pass_batches(const TrainOptions&) const {
-  const std::string key = preparation_key(options.data, options.text);
-  if (!is_prepared(key)) return 0;
-  // `check` asks for each run of a grid, and they have few corpora and few kinds of batches.
-  static std::map<std::string, int64_t> known;
-  BatchOptions batch = options.batch;
-  const std::string cut =
-      key + "\n" + canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("batch", batch); });
-  if (const auto found = known.find(cut); found != known.end()) return found->second;
-  const Prepared corpus = prepare(options.data, options.text, [](const std::string&) {});
-  return known[cut] = std::ssize(cut_batches(corpus.train, batch, /*seed=*/0, /*pass=*/0));
-}
-
-std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
-  const Prepared corpus = prepare(options.data, options.text, say);
-  check_fits(corpus.train, options.batch);
-  DataOptions data = options.data;
-  const OutputVocabulary vocabulary = output_vocabulary(corpus, options.model, train.smoothing());
-  say_left_out(engine::data_files(data), say);
-  say_looks_cut(data, options.text.kind, say);
-  say_doubts(corpus, options, say);
-  const Counts counts = pair_counts(corpus, options, train);
-  for (const std::string side : {"source", "target"}) {
-    say(fmt::format("{}: {} words, {} subwords, {} types", side, counts.at("train." + side + "_words"),
-                    counts.at("train." + side + "_subwords"), counts.at(side + "_types")));
-  }
-  say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
-  if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
-  if (options.batch.truncate > 0) say(cut_sides(corpus, options.batch.truncate));
-  say(fmt::format("batches of the first pass: {}", counts.at("train.batches")));
-  if (options.batch.regenerate == Regenerate::kBuffers) say(pairs_left_out(corpus, options.batch));
-  return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
-                     prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
-                     corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
-}
-
-Counts TranslateKind::data_counts(const TrainOptions& train, const Say& say) const {
-  return pair_counts(prepare(options.data, options.text, say), options, train);
-}
-
-std::vector<std::string> TranslateKind::data_count_names() const { return names_of(pair_counts({}, 0, 0, 0)); }
-
-std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
-                                          const Say& say) const {
-  Prepared prepared = prepare(options.data, options.text, say);
-  check_fits(prepared.train, options.batch);
-  say_doubts(prepared, options, say);
-  auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
-  say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
-                  sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
-  if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
-  return task;
-}
+namespace {
 
 // --- made-up batches -------------------------------------------------------------------------------------------------
-
-namespace {
 
 Prepared made_up_pairs(const TrainOptions& train, int64_t vocab_size, const MadeUpSizes& sizes) {
   Prepared pairs;
@@ -278,22 +159,136 @@ Prepared made_up_pairs(const TrainOptions& train, int64_t vocab_size, const Made
   return pairs;
 }
 
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+class TranslateKind final : public TaskKindOf<TranslateOptions, TranslateKind> {
+ public:
+  TranslateKind() {
+    meaning = "translation of sentences by an encoder-decoder Transformer; checkpoints are selected by dev BLEU";
+  }
+  void describe_own(SettingsVisitor& v) override {
+    v.table("data", options.data);
+    v.table("text", options.text);
+    v.table_of("text", [&] {
+      describe_tokeniser(v,
+                         {.key = "bleu",
+                          .meaning = "BLEU of dev, which selects checkpoints, and of test: `auto`, of tokenised text "
+                                     "`bleu` (multi-bleu), of raw text `bleu_13a`; or with another tokeniser of "
+                                     "sacreBLEU: `zh` for Chinese, each character a word (`bleu_zh`); `char` for other "
+                                     "text without spaces (`bleu_char`)",
+                          .neutral = "auto"},
+                         options.bleu, kBleuNames);
+    });
+    v.table("model", options.model);
+    v.table_of("train", [&] { v.table("batch", options.batch); });
+    v.table("decode", options.decode);
+  }
+  void check_consistent(const TrainOptions& train) const override {
+    engine::check_consistent(options.model);
+    engine::check_consistent(options.decode);
+    if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
+      fail(
+          "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
+          "set tied_embeddings to \"target\" or \"none\"");
+    }
+    if (train.smoothing().over_whole_vocabulary() && options.model.mask_target_vocabulary) {
+      fail(
+          "train.label_smoothing_form spreads mass over the whole vocabulary, but model.mask_target_vocabulary = true "
+          "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
+          "train.label_smoothing_form = \"twt\"");
+    }
+  }
+  DataFiles data_files() override { return engine::data_files(options.data); }
+  DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
+  TaskNumbers numbers() const override {
+    TaskNumbers numbers{.training = perplexity_names("train"),
+                        .dev = perplexity_names("dev"),
+                        .final = perplexity_names("test"),
+                        .selection = {.score = "dev." + bleu_name(options)},
+                        .dev_loss = "dev.ppl_smoothed"};  // e^loss
+    numbers.dev.push_back(numbers.selection.score);
+    numbers.final.push_back("test." + bleu_name(options));
+    // A vocabulary of the target side alone has no other tokens.
+    if (options.model.mask_target_vocabulary && options.text.vocabulary == VocabularyKind::kJoint) {
+      for (const char* set : {"dev", "test"}) numbers.final.push_back(labels_outside_name(set));
+    }
+    return numbers;
+  }
+  std::optional<Size> size(const TrainOptions&) const override {
+    const auto vocabulary = prepared_vocabulary_sizes(preparation_key(options.data, options.text));
+    if (!vocabulary) return std::nullopt;
+    const int64_t parameters = parameter_count(options.model, vocabulary->target, vocabulary->source);
+    return Size{.parameters = parameters,
+                .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
+  }
+  int64_t pass_batches(const TrainOptions&) const override {
+    const std::string key = preparation_key(options.data, options.text);
+    if (!is_prepared(key)) return 0;
+    // `check` asks for each run of a grid, and they have few corpora and few kinds of batches.
+    static std::map<std::string, int64_t> known;
+    BatchOptions batch = options.batch;
+    const std::string cut =
+        key + "\n" + canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("batch", batch); });
+    if (const auto found = known.find(cut); found != known.end()) return found->second;
+    const Prepared corpus = prepare(options.data, options.text, [](const std::string&) {});
+    return known[cut] = std::ssize(cut_batches(corpus.train, batch, /*seed=*/0, /*pass=*/0));
+  }
+  std::string prepare_data(const TrainOptions& train, const Say& say) const override {
+    const Prepared corpus = prepare(options.data, options.text, say);
+    check_fits(corpus.train, options.batch);
+    DataOptions data = options.data;
+    const OutputVocabulary vocabulary = output_vocabulary(corpus, options.model, train.smoothing());
+    say_left_out(engine::data_files(data), say);
+    say_looks_cut(data, options.text.kind, say);
+    say_doubts(corpus, options, say);
+    const Counts counts = pair_counts(corpus, options, train);
+    for (const std::string side : {"source", "target"}) {
+      say(fmt::format("{}: {} words, {} subwords, {} types", side, counts.at("train." + side + "_words"),
+                      counts.at("train." + side + "_subwords"), counts.at(side + "_types")));
+    }
+    say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
+    if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
+    if (options.batch.truncate > 0) say(cut_sides(corpus, options.batch.truncate));
+    say(fmt::format("batches of the first pass: {}", counts.at("train.batches")));
+    if (options.batch.regenerate == Regenerate::kBuffers) say(pairs_left_out(corpus, options.batch));
+    return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
+                       prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
+                       corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
+  }
+  Counts data_counts(const TrainOptions& train, const Say& say) const override {
+    return pair_counts(prepare(options.data, options.text, say), options, train);
+  }
+  std::vector<std::string> data_count_names() const override { return names_of(pair_counts({}, 0, 0, 0)); }
+  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                             const Say& say) const override {
+    Prepared prepared = prepare(options.data, options.text, say);
+    check_fits(prepared.train, options.batch);
+    say_doubts(prepared, options, say);
+    auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
+    say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
+                    sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
+    if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
+    return task;
+  }
+  MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
+                          const std::filesystem::path& sizes) const override {
+    const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 2));  // with EOS, and with BOS
+    auto task = std::make_unique<Translate>(options, train, execution, made_up_pairs(train, vocab_size, rows));
+    Translate& made = *task;
+    return {.task = std::move(task), .batches = made.train_on(numbered(rows)), .decode = [&made] {
+              MadeUpTask::Decoded decoded;
+              for (const auto& output : made.translations(made.prepared().train)) {
+                ++decoded.sentences;
+                decoded.tokens += std::ssize(output);
+              }
+              return decoded;
+            }};
+  }
+};
+
 }  // namespace
 
-MadeUpTask TranslateKind::made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
-                                       const std::filesystem::path& sizes) const {
-  const MadeUpSizes rows = sizes_in(sizes, equal_examples(options.batch.tokens, 2));  // with EOS, and with BOS
-  auto task = std::make_unique<Translate>(options, train, execution, made_up_pairs(train, vocab_size, rows));
-  Translate& made = *task;
-  return {.task = std::move(task), .batches = made.train_on(numbered(rows)), .decode = [&made] {
-            MadeUpTask::Decoded decoded;
-            for (const auto& output : made.translations(made.prepared().train)) {
-              ++decoded.sentences;
-              decoded.tokens += std::ssize(output);
-            }
-            return decoded;
-          }};
-}
+std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
 
 // --- training --------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@
 #include "engine/ops/linear.h"
 #include "engine/ops/linear_of_embeddings.h"
 #include "engine/ops/relative_attention.h"
-#include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 

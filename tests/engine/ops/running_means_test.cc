@@ -1,5 +1,5 @@
 // Running means: small numbers by hand, sums of earlier rows wherever they lie, what is refused.
-#include "engine/ops/running_means.h"
+#include "engine/ops/span_means.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>

@@ -14,7 +14,6 @@
 #include "engine/ops/images.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/relative_attention.h"
-#include "engine/ops/running_means.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 

@@ -17,9 +17,7 @@ using test::lines_of;
 
 constexpr int kUpdates = 40;
 
-const ClassifyOptions& classification(const RunOptions& options) {
-  return options.as<ClassifyKind>("this test").options;
-}
+const ClassifyOptions& classification(const RunOptions& options) { return options.as<ClassifyOptions>("this test"); }
 
 class ClassifyScored : public test::ScoredRun {
  protected:
@@ -163,7 +161,7 @@ std::unique_ptr<Task> constant_task(const RunOptions& options, float value) {
 
 TEST_F(ClassifyScored, AreWithoutDropout) {
   RunOptions dropping = *options_;
-  ClassifierOptions& model = dropping.as<ClassifyKind>("this test").options.model;
+  ClassifierOptions& model = dropping.as<ClassifyOptions>("this test").model;
   model.dropout = {.residual = 0.5, .attention = 0.5, .relu = 0.5, .word = 0.5};
   model.pooled_dropout = 0.5;
   const auto with_dropout = test::task_of(dropping), without = test::task_of(*options_);

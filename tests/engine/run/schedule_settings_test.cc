@@ -153,29 +153,29 @@ TEST(KindSettings, ThatNoKindHasAreRefusedWithTheNearest) {
 }
 
 /// digits with another schedule where none is written.
-class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
+class WithItsOwnSchedule final : public KindOf<TaskKind, WithItsOwnSchedule> {
  public:
-  void describe_own(SettingsVisitor& v) override { digits_.describe_own(v); }
-  void check_consistent(const TrainOptions& train) const override { digits_.check_consistent(train); }
-  DataFiles data_files() override { return digits_.data_files(); }
-  TaskNumbers numbers() const override { return digits_.numbers(); }
-  DeclaredParameters model_parameters() const override { return digits_.model_parameters(); }
-  std::optional<Size> size(const TrainOptions& train) const override { return digits_.size(train); }
-  int64_t pass_batches(const TrainOptions& train) const override { return digits_.pass_batches(train); }
+  void describe_own(SettingsVisitor& v) override { digits_->describe_own(v); }
+  void check_consistent(const TrainOptions& train) const override { digits_->check_consistent(train); }
+  DataFiles data_files() override { return digits_->data_files(); }
+  TaskNumbers numbers() const override { return digits_->numbers(); }
+  DeclaredParameters model_parameters() const override { return digits_->model_parameters(); }
+  std::optional<Size> size(const TrainOptions& train) const override { return digits_->size(train); }
+  int64_t pass_batches(const TrainOptions& train) const override { return digits_->pass_batches(train); }
   std::string prepare_data(const TrainOptions& train, const Say& say) const override {
-    return digits_.prepare_data(train, say);
+    return digits_->prepare_data(train, say);
   }
   Counts data_counts(const TrainOptions& train, const Say& say) const override {
-    return digits_.data_counts(train, say);
+    return digits_->data_counts(train, say);
   }
-  std::vector<std::string> data_count_names() const override { return digits_.data_count_names(); }
+  std::vector<std::string> data_count_names() const override { return digits_->data_count_names(); }
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override {
-    return digits_.make(train, execution, say);
+    return digits_->make(train, execution, say);
   }
   MadeUpTask made_up_task(const TrainOptions& train, const ExecutionOptions& execution, int64_t vocab_size,
                           const std::filesystem::path& sizes) const override {
-    return digits_.made_up_task(train, execution, vocab_size, sizes);
+    return digits_->made_up_task(train, execution, vocab_size, sizes);
   }
   void set_defaults(TrainOptions& train) const override {
     train.schedule.kind = "inverse_sqrt";
@@ -183,7 +183,7 @@ class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
   }
 
  private:
-  DigitsKind digits_;
+  std::shared_ptr<TaskKind> digits_ = make_task_kind("digits");
 };
 
 TEST(TaskDefaults, AreThoseOfRunsThatWriteNone) {

@@ -44,7 +44,7 @@ inline void write_digits(const std::filesystem::path& folder) {
 }
 
 inline DigitsTaskOptions& digits_options(const RunOptions& options) {
-  return options.as<DigitsKind>("this test").options;
+  return options.as<DigitsTaskOptions>("this test");
 }
 
 }  // namespace tearless::engine::test

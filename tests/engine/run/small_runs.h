@@ -37,9 +37,7 @@ inline std::vector<std::string> lines_of(const std::filesystem::path& file) {
 }
 
 /// The settings of a run of translation.
-inline TranslateOptions& translation(const RunOptions& options) {
-  return options.as<TranslateKind>("this test").options;
-}
+inline TranslateOptions& translation(const RunOptions& options) { return options.as<TranslateOptions>("this test"); }
 /// The task of such a run, which `options` must outlive. (Translate cannot be copied or moved.)
 inline Translate translate_task(const RunOptions& options) {
   const TranslateOptions& own = translation(options);

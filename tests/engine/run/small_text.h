@@ -47,7 +47,7 @@ inline Settings small_language_model() {
 }
 
 inline LanguageModelOptions& language_model_options(const RunOptions& options) {
-  return options.as<LanguageModelKind>("this test").options;
+  return options.as<LanguageModelOptions>("this test");
 }
 
 }  // namespace tearless::engine::test

@@ -40,6 +40,6 @@ inline Settings small_parser() {
           {"run.log_updates", 1}};
 }
 
-inline ParseOptions& parse_options(const RunOptions& options) { return options.as<ParseKind>("this test").options; }
+inline ParseOptions& parse_options(const RunOptions& options) { return options.as<ParseOptions>("this test"); }
 
 }  // namespace tearless::engine::test

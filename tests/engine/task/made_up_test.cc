@@ -27,7 +27,8 @@ class MadeUpBatches : public testing::Test {
   MadeUpTask made_up(const std::string& name, int64_t vocabulary, const std::string& sizes) {
     test::write_text(folder_ / "sizes.json", "{\"batches\": " + sizes + "}");
     kind_ = make_task_kind(name);
-    if (auto* language_model = dynamic_cast<LanguageModelKind*>(kind_.get())) language_model->options.model.layers = 1;
+    if (auto* language_model = dynamic_cast<TaskKindWith<LanguageModelOptions>*>(kind_.get()))
+      language_model->options.model.layers = 1;
     return kind_->made_up_task(train_, execution_, vocabulary, folder_ / "sizes.json");
   }
 
