@@ -243,7 +243,8 @@ TEST_F(DerivedTest, AreListedOnRequestOrWithoutTheirTrainedRuns) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << csv;
   EXPECT_THAT(csv.substr(0, csv.find('\n')), AllOf(HasSubstr("model.kind,"), Not(HasSubstr(",derived"))));
   const std::string plot = ok({"plot", "last", "train.loss"}).output;
-  EXPECT_THAT(plot, AllOf(HasSubstr("\nA  a\nLines: the mean of 2 seeds"), Not(HasSubstr("\nB  ")), Not(HasSubstr("wide"))));
+  EXPECT_THAT(plot,
+              AllOf(HasSubstr("\nA  a\nLines: the mean of 2 seeds"), Not(HasSubstr("\nB  ")), Not(HasSubstr("wide"))));
 }
 
 TEST_F(DerivedTest, OfOneNameInTwoSweepsAreToldApart) {
