@@ -333,8 +333,9 @@ TEST_F(Draw, RunsThatFailByTheTablesLimitAreInNoMeanOverAnAxisAndANoteSaysSo) {
   EXPECT_THAT(texts_of(lines[1].points), ElementsAre("2: 6 6.5 7 n=2", "4: 9 10 11 n=3", "8: 17 18 19 n=3"));
   EXPECT_THAT(limited.notes, Contains("5 runs with test.bleu below 6, which fail by the table, in no mean."));
   EXPECT_THAT(limited.notes, Not(Contains(HasSubstr("drawn"))));
-  const Figure whole =
-      drawn(figure + "[[table]]\nscores = [\"g.final\"]\nfail_below = 8\n[[table]]\nscores = [\"test.*\"]\n");
+  const Figure whole = drawn(figure +
+                             "[[table]]\ncaption = \"a\"\nscores = [\"g.final\"]\nfail_below = 8\n[[table]]\ncaption = "
+                             "\"b\"\nscores = [\"test.*\"]\n");
   EXPECT_THAT(texts_of(whole.panels[0].lines[0].points), ElementsAre("2: 3 4 5 n=3", "4: 5 6 7 n=3", "8: 9 10 11 n=3"));
 }
 
