@@ -526,6 +526,42 @@ def a_number_in_another_spelling_is_the_same_label(case):
     case.expect("small" in text and "large" in text, "the names are not in the table")
 
 
+# --- two sweeps -----------------------------------------------------------------------------------
+
+
+def diff_of(case):
+    for name in "ab":
+        case.run(f"tearless run {name}.toml --workspace w")
+    return json.loads(case.ok("tearless --json diff a.toml b.toml --workspace w"))
+
+
+@report("diff_of_a_failed_seed")
+def a_seed_that_failed_is_in_no_mean_of_the_other_sweep(case):
+    found = diff_of(case)
+    case.expect(len(found["cells"]) == 1, "it is not one cell")
+    cell = found["cells"][0]
+    case.expect(cell["means"] == [27.5, 27.5] and cell["seeds"] == [2, 3], "the means are not of the seeds of both")
+    case.expect(cell["n"] == [3, 2] and cell["without_value"] == [{}, {"1": "failed"}], "the failed seed is not named")
+
+
+@report("diff_of_an_added_axis")
+def an_axis_of_one_sweep_alone_is_averaged_in_silence_by_nobody(case):
+    for name in "ab":
+        case.ok(f"tearless run {name}.toml --workspace w")
+    case.expect_match(r"has the axis momentum, which a-\w+ has not", case.refused("tearless diff a.toml b.toml --workspace w"))
+    for value, mean in (("0.5", 25), ("0.9", 29)):
+        options = f"--where momentum={value} --workspace w"
+        found = json.loads(case.ok(f"tearless --json diff a.toml b.toml {options}"))
+        means = {tuple(cell["means"]) for cell in found["cells"]}
+        case.expect(means == ({(25, mean)} if mean != 25 else set()), f"{value} is not 25 beside {mean}")
+
+
+@report("diff_of_no_results")
+def where_nothing_was_compared_nothing_is_called_equal(case):
+    found = diff_of(case)
+    case.expect("has a result: nothing was compared" in found["notes"][0], "it is not said")
+
+
 # --- corpora of other tools -----------------------------------------------------------------------
 
 
