@@ -45,8 +45,10 @@ struct ComparedCell {
   std::vector<int64_t> seeds = {};
   std::array<std::optional<double>, 2> means = {};  // over these seeds, which have a value on both sides
 
+  // And of the same seeds: one that has a value on one side alone is said.
   bool is_equal() const {
-    return means[0] == means[1] && cells[0].n() == cells[1].n() && cells[0].ends == cells[1].ends;
+    return means[0] == means[1] &&
+           std::ranges::all_of(cells, [&](const Cell& one) { return one.n() == std::ssize(seeds); });
   }
 };
 

@@ -106,6 +106,13 @@ TEST_F(DiffOfSweeps, AreComparedOverTheSeedsThatHaveAValueInBothAndNameTheOthers
   }
   EXPECT_DOUBLE_EQ(cell.at("means").at(0), (values["before"].at(0) + values["before"].at(1)) / 2);
   EXPECT_DOUBLE_EQ(cell.at("means").at(1), (values["after"].at(0) + values["after"].at(1)) / 2);
+
+  train("fewer", "seeds = [2]\n" + grid);  // the same run
+  const json same = compared({"before", "fewer"});
+  ASSERT_FALSE(same.at("cells").empty()) << "two seeds are not in both";
+  EXPECT_EQ(same.at("cells").at(0).at("n"), json({3, 1}));
+  EXPECT_EQ(same.at("cells").at(0).at("seeds"), json({2}));
+  EXPECT_EQ(same.at("cells").at(0).at("means").at(0), same.at("cells").at(0).at("means").at(1));
 }
 
 // A point of the axis ends so in one of the sweeps; the other point has its scores.
