@@ -174,19 +174,25 @@ Rules rules_of(const ComparedSweep& left) {
 
 // A cell for each combination of labels of `axes`, chosen by the rules. Of the axes that are left one label is there.
 Arrangement arrangement_of(const ComparedSweep& sweep, const std::vector<std::string>& axes, const Rules& rules) {
-  Arrangement arrangement{.select = rules.select};
-  if (rules.select) arrangement.select->over.clear();
+  const auto indices_of = [&](const std::vector<std::string>& names) {
+    std::vector<size_t> indices;
+    for (const std::string& name : names) {
+      if (const Axis* axis = axis_called(sweep.grid, name))
+        indices.push_back(static_cast<size_t>(axis - sweep.grid.axes.data()));
+    }
+    return indices;
+  };
+  Arrangement arrangement{.rows = indices_of(axes), .select = rules.select};
+  if (rules.select) arrangement.select->over = indices_of(rules.over);
   for (size_t i = 0; i < sweep.grid.axes.size(); ++i) {
     const Axis& axis = sweep.grid.axes[i];
-    if (rules.select && std::ranges::find(rules.over, axis.name) != rules.over.end()) {
-      arrangement.select->over.push_back(i);
-    } else if (std::ranges::find(axes, axis.name) == axes.end()) {
-      const std::set<std::string> there = labels_of_rows(sweep, axis.name);
-      for (const AxisPoint& point : axis.points) arrangement.where[i].push_back(there.contains(point.label));
-    }
+    const auto is_in = [&](const std::vector<std::string>& names) {
+      return std::ranges::find(names, axis.name) != names.end();
+    };
+    if (is_in(axes) || is_in(rules.over)) continue;
+    const std::set<std::string> there = labels_of_rows(sweep, axis.name);
+    for (const AxisPoint& point : axis.points) arrangement.where[i].push_back(there.contains(point.label));
   }
-  for (const std::string& axis : axes)
-    arrangement.rows.push_back(static_cast<size_t>(axis_called(sweep.grid, axis) - sweep.grid.axes.data()));
   return arrangement;
 }
 
@@ -200,13 +206,8 @@ std::vector<double> values_at(const std::vector<int64_t>& seeds, const Cell& cel
 
 void compare_cells(const ComparedSweep& left, const ComparedSweep& right, std::vector<std::string> axes,
                    Differences& found) {
-  Rules rules = rules_of(left);
-  // Of an axis to choose on that the other sweep lacks one label is there: nothing is chosen.
-  const auto is_common = [&](const std::string& axis) { return std::ranges::find(axes, axis) != axes.end(); };
-  if (!std::ranges::all_of(rules.over, is_common)) rules.select.reset();
-  if (rules.select)
-    std::erase_if(axes,
-                  [&](const std::string& axis) { return std::ranges::find(rules.over, axis) != rules.over.end(); });
+  const Rules rules = rules_of(left);
+  std::erase_if(axes, [&](const std::string& axis) { return std::ranges::find(rules.over, axis) != rules.over.end(); });
   const Arrangement of_left = arrangement_of(left, axes, rules), of_right = arrangement_of(right, axes, rules);
   const Cells before(left.grid, of_left, rules.rules, left.rows), after(right.grid, of_right, rules.rules, right.rows);
   std::map<std::vector<std::string>, size_t> places;  // of the right sweep

@@ -113,6 +113,8 @@ TEST_F(DiffOfSweeps, AreComparedOverTheSeedsThatHaveAValueInBothAndNameTheOthers
   EXPECT_EQ(same.at("cells").at(0).at("n"), json({3, 1}));
   EXPECT_EQ(same.at("cells").at(0).at("seeds"), json({2}));
   EXPECT_EQ(same.at("cells").at(0).at("means").at(0), same.at("cells").at(0).at("means").at(1));
+  EXPECT_THAT(ok({"diff", "before", "after", "--where", "seed=2"}).output, Not(HasSubstr("(1/")))
+      << "all that were asked for";
 }
 
 // A point of the axis ends so in one of the sweeps; the other point has its scores.
@@ -145,7 +147,12 @@ TEST_F(DiffOfSweeps, OfWhichOneHasNoResultOrAnotherScoreSayThatNothingWasCompare
   EXPECT_THAT(ok({"diff", "before", "crashed"}).output,
               AllOf(ContainsRegex("No run of crashed-[0-9a-f]{8} has a result: nothing was compared"),
                     Not(HasSubstr("No mean"))));
-  EXPECT_EQ(compared({"crashed", "before"}).at("notes").size(), 1u);
+  const json crashed = compared({"crashed", "before"});
+  EXPECT_EQ(crashed.at("notes").size(), 1u);
+  EXPECT_EQ(crashed.at("cells"), json::array());
+  train("other_seed", "seeds = [2]\n" + grid);
+  EXPECT_THAT(ok({"diff", "before", "other_seed"}).output,
+              HasSubstr("No cell has a seed with a value in both: nothing was compared."));
 }
 
 // As `table --layout` would have the right sweep: by the first table of the left one.
