@@ -124,8 +124,8 @@ DrawnAxis axis_of_labels(const std::vector<Figure::Label>& labels, double room) 
   size_t longest = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     axis.ticks.push_back({static_cast<double>(i + 1), labels[i].name});
-    for (const std::string_view word : split_words(printable(labels[i].name.text)))
-      longest = std::max(longest, display_width(word));
+    const std::string text = printable(labels[i].name.text);
+    for (const std::string_view word : split_words(text)) longest = std::max(longest, display_width(word));
   }
   axis.is_slanting = static_cast<double>(longest + 1) > room / count;
   return axis;
