@@ -14,11 +14,11 @@
 
 namespace tearless::harness {
 
-/// Over which points of the axes Arrangement::average, or select.over, the cells are.
+/// Over which points of the axes Arrangement::average (or select.over) the means of the cells are.
 enum class Averages {
-  kOfOne,      // one in every cell
-  kOfTheSame,  // in every cell
-  kOfOthers,   // in some cells than in others
+  kOfOne,      // each cell has one point alone, as of an axis that exists only where a condition holds: no mean
+  kOfTheSame,  // all cells have the same points
+  kOfOthers,   // some cells have other points
 };
 
 /// Whether Arrangement::where has a row of results, by its labels.

@@ -82,6 +82,7 @@ void narrow(ComparedSweep& sweep, const ComparedSweep& other, const std::vector<
   std::erase_if(sweep.rows, [&, only = Only(sweep.grid, own, "--where")](const Row& row) {
     return !only.admits(row.run.coordinates, row.run.seed);
   });
+  if (sweep.rows.empty()) fail("--where leaves no run of sweep {}", sweep.id);
   std::erase_if(sweep.grid.seeds, [&](int64_t seed) {
     return std::ranges::none_of(sweep.rows, [&](const Row& row) { return row.run.seed == seed; });
   });

@@ -82,6 +82,14 @@ TEST_F(DiffOfSweeps, WithAnAxisThatOneAloneHasAreRefusedUntilWhereTakesOneOfItsV
               HasSubstr("--where: the grid has no axis depth; it has: model.norm"));
 }
 
+TEST_F(DiffOfSweeps, OfWhichWhereLeavesNoRunOfOneAreRefused) {
+  const std::string grid = "[axis]\n\"model.norm\" = [\"x\", \"y\"]\n" + point("size", "s", 1) + point("size", "m", 4);
+  train("before", grid);
+  train("after", grid + "[[exclude]]\nwhen = { \"model.norm\" = \"x\", size = \"m\" }\nwhy = \"w\"\n");
+  EXPECT_THAT(refusal({"diff", "before", "after", "--where", "model.norm=x", "--where", "size=m"}),
+              ContainsRegex("--where leaves no run of sweep after-[0-9a-f]{8}\n"));
+}
+
 // An axis of one value tells nothing apart.
 TEST_F(DiffOfSweeps, WithAnAxisOfOneValueThatTheOtherLacksAreCompared) {
   train("before", "[axis]\n\"model.norm\" = [\"x\"]\n[set]\n\"fake.score.dev\" = 3\n");
