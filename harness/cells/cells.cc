@@ -66,14 +66,6 @@ std::string instead_of(const std::string& score, const std::optional<double>& va
 
 }  // namespace
 
-bool is_admitted(const Row& row, const Grid& grid, const Arrangement& arrangement) {
-  return std::ranges::all_of(arrangement.where, [&](const auto& entry) {
-    const Axis& axis = grid.axes[entry.first];
-    const auto point = std::ranges::find(axis.points, label_on(row.run.coordinates, axis.name), &AxisPoint::label);
-    return point != axis.points.end() && entry.second[static_cast<size_t>(point - axis.points.begin())];
-  });
-}
-
 /// What `select` says of the candidates of one place.
 struct Cells::Choice {
   const Candidates::value_type* best = nullptr;  // null: none of them has a mean of select.by
@@ -94,11 +86,11 @@ Cells::Cells(const Grid& grid, const Arrangement& arrangement, const CellRules& 
   for (const Group& one : group(rows, names_of_axes(grid, axes))) {
     Replicates& replicates = groups[one.key] = one.replicates();
     std::erase_if(replicates,
-                  [&](const Replicate& one_run) { return !is_admitted(*one_run.trained, grid, arrangement); });
+                  [&](const Replicate& one_run) { return !arrangement.where.has(one_run.trained->run.coordinates); });
     runs_.insert(runs_.end(), replicates.begin(), replicates.end());
   }
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (!arrangement.admits(combination.index)) return;
+    if (!arrangement.where.has_point(grid, combination.index)) return;
     const Place place(project(combination, arrangement.rows), project(combination, arrangement.columns));
     if (excluded) {
       left_out_.insert(place);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "harness/cells/cell.h"
-#include "harness/grid/arrangement.h"
-#include "harness/grid/layout.h"
 #include "harness/results/row.h"
+#include "harness/views/arrangement.h"
+#include "harness/views/layout.h"
 
 namespace tearless::harness {
 
@@ -20,9 +20,6 @@ enum class Averages {
   kOfTheSame,  // all cells have the same points
   kOfOthers,   // some cells have other points
 };
-
-/// Whether Arrangement::where has a row of results, by its labels.
-bool is_admitted(const Row& row, const Grid& grid, const Arrangement& arrangement);
 
 /// The runs of the places of an arrangement. Borrows all that it is made of.
 class Cells {

@@ -51,13 +51,14 @@ bool is_below(const Replicate& run, const CellRules& rules, const std::string& f
   return compared && *compared < *rules.fail_below;
 }
 
-TableRules rules_of_table(const Grid& grid, const std::set<std::string>& there, const std::string& score) {
+TableRules rules_of_table(const std::vector<View>& views, const std::set<std::string>& there,
+                          const std::string& score) {
   const auto shows = [&](const TableSpec& table) {
     std::vector<std::string> scores = or_default(table.scores);
     for (const auto& [label, own] : table.scores_of_label) scores.insert(scores.end(), own.begin(), own.end());
     return std::ranges::any_of(scores, [&](const std::string& pattern) { return matches_score(pattern, score); });
   };
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     const auto* table = std::get_if<TableSpec>(&view.spec);
     if (!table || (!score.empty() && !shows(*table))) continue;
     return {.rules = table->rules,

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/grid.h"
 #include "harness/results/row.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 
@@ -31,8 +31,9 @@ struct TableRules {
   std::string fail_score = {};  // that fail_below is compared with
 };
 
-/// Of the grid's first table, or of the first that shows `score`. Without one all runs count that are done. `there`:
+/// Of the first table, or of the first that shows `score`. Without one all runs count that are done. `there`:
 /// the scores that the runs have.
-TableRules rules_of_table(const Grid& grid, const std::set<std::string>& there, const std::string& score = "");
+TableRules rules_of_table(const std::vector<View>& views, const std::set<std::string>& there,
+                          const std::string& score = "");
 
 }  // namespace tearless::harness

@@ -1,7 +1,5 @@
 #include "harness/check/check.h"
 
-#include "harness/results/curves.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,6 +8,9 @@
 #include <map>
 #include <set>
 #include <utility>
+
+#include "base/error.h"
+#include "harness/results/curves.h"
 
 namespace tearless::harness {
 namespace {
@@ -98,8 +99,8 @@ class CellFinder {
   bool is_named(const std::vector<std::string>& axes, const std::vector<std::string>& labels) const {
     for (size_t i = 0; i < axes.size(); ++i) {
       if (of_grid_.contains({axes[i], labels[i]})) continue;
-      const auto where = claim_.where.labels.find(axes[i]);
-      if (where != claim_.where.labels.end() && where->second.contains(labels[i])) return true;
+      const auto& where = claim_.where.where.labels;
+      if (const auto own = where.find(axes[i]); own != where.end() && own->second.contains(labels[i])) return true;
       for (const CellLabels& cell : claim_.cells) {
         const auto label = cell.find(axes[i]);
         if (label != cell.end() && label->second == labels[i]) return true;
@@ -328,9 +329,9 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
   return meaning;
 }
 
-void check_claim(const Grid& grid, size_t index, const Table& table, const ResultSet& results,
-                 std::vector<Check>& checks) {
-  const View& view = grid.views[index];
+void check_claim(const Grid& grid, const std::vector<View>& views, size_t index, const Table& table,
+                 const ResultSet& results, std::vector<Check>& checks) {
+  const View& view = views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
   const CellFinder finder(claim, table);
   std::string score = claim.scores.empty() ? claim.score : fmt::format("{}", fmt::join(claim.scores, ", "));
@@ -344,7 +345,7 @@ void check_claim(const Grid& grid, size_t index, const Table& table, const Resul
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
-              .meaning = meaning_of(*claim.kind, grid.views[claim.table].table())};
+              .meaning = meaning_of(*claim.kind, views[claim.table].table())};
   std::vector<Check> tested, untested;
   for (const Place& place : finder.places()) {
     ++blank.rank;
@@ -441,11 +442,12 @@ void check_cells(const Grid& grid, const Table& table, std::vector<Check>& check
 
 }  // namespace
 
-GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables, const ResultSet& results) {
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
+                      const ResultSet& results) {
   GridChecks checks{.title = grid.title, .names = grid.names, .claims = {}, .cells = {}};
-  for (size_t i = 0; i < grid.views.size(); ++i) {
-    if (const auto* claim = std::get_if<ClaimSpec>(&grid.views[i].spec)) {
-      check_claim(grid, i, tables[claim->table], results, checks.claims);
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (const auto* claim = std::get_if<ClaimSpec>(&views[i].spec)) {
+      check_claim(grid, views, i, tables[claim->table], results, checks.claims);
     } else {
       check_cells(grid, tables[i], checks.cells);
     }

@@ -45,9 +45,10 @@ struct GridChecks {
   std::vector<Check> claims, cells;
 };
 
-/// `tables`: those of grid.views, in their order (fill()); empty ones where a view is no table. `results`: of their
+/// `tables`: those of `views`, in their order (fill()); empty ones where a view is no table. `results`: of their
 /// runs, for claims about curves.
-GridChecks check_grid(const Grid& grid, const std::vector<Table>& tables, const ResultSet& results);
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
+                      const ResultSet& results);
 
 /// How many have each verdict.
 using VerdictCounts = std::array<size_t, kVerdicts>;

@@ -21,11 +21,11 @@ struct CheckOptions : TableOptions {
 
 GridChecks checks_of(const GridState& state) {
   std::vector<Table> tables;
-  for (const View& view : state.grid.views) {
+  for (const View& view : state.views) {
     const auto* spec = std::get_if<TableSpec>(&view.spec);
     tables.push_back(spec ? fill(state.grid, view.title, *spec, state.results.rows) : Table());
   }
-  return check_grid(state.grid, tables, state.results);
+  return check_grid(state.grid, state.views, tables, state.results);
 }
 
 int check_table(const CheckOptions& options, const Globals& globals) {

@@ -168,7 +168,7 @@ std::set<std::string> scores_of(const ComparedSweep& sweep) {
 }
 
 Rules rules_of(const ComparedSweep& left) {
-  Rules rules = {rules_of_table(left.grid, scores_of(left))};
+  Rules rules = {rules_of_table(views_of(left.grid), scores_of(left))};
   if (rules.select) rules.over = names_of_axes(left.grid, rules.select->over);
   return rules;
 }
@@ -185,14 +185,12 @@ Arrangement arrangement_of(const ComparedSweep& sweep, const std::vector<std::st
   };
   Arrangement arrangement{.rows = indices_of(axes), .select = rules.select};
   if (rules.select) arrangement.select->over = indices_of(rules.over);
-  for (size_t i = 0; i < sweep.grid.axes.size(); ++i) {
-    const Axis& axis = sweep.grid.axes[i];
+  for (const Axis& axis : sweep.grid.axes) {
     const auto is_in = [&](const std::vector<std::string>& names) {
       return std::ranges::find(names, axis.name) != names.end();
     };
     if (is_in(axes) || is_in(rules.over)) continue;
-    const std::set<std::string> there = labels_of_rows(sweep, axis.name);
-    for (const AxisPoint& point : axis.points) arrangement.where[i].push_back(there.contains(point.label));
+    arrangement.where.labels[axis.name] = labels_of_rows(sweep, axis.name);
   }
   return arrangement;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "base/error.h"
 #include "base/omitted.h"
 #include "base/print.h"
 #include "base/time.h"
@@ -173,7 +174,7 @@ std::vector<Explained> runs_of_grid(const std::filesystem::path& grid, std::vect
     runs.push_back({.row = std::move(row), .title = std::move(title), .grid = state.grid.file.string()});
   }
   for_each_cell(state.grid, [&, only = Only(state.grid, where)](const Combination& cell, const Exclusion* excluded) {
-    if (!excluded || !only.admits(cell)) return;
+    if (!excluded || !only.admits(state.grid, cell)) return;
     notice(fmt::format("left out: {} ({}): {}", describe_cell(state.grid, cell), excluded->location, excluded->why));
   });
   return runs;

@@ -45,7 +45,7 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
   std::vector<GridState> states = options.states(globals);
   for (GridState& state : states) {
     bool has_scores = false;  // those that the grid takes from curves
-    for (const View& view : state.grid.views) {
+    for (const View& view : state.views) {
       const auto* spec = std::get_if<FigureSpec>(&view.spec);
       if (!spec) continue;
       known.push_back(spec->name.empty() ? fmt::format("figure-{}", known.size() + 1) : spec->name);
@@ -53,7 +53,7 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
           options.names.empty() || std::ranges::find(options.names, known.back()) != options.names.end();
       if (!is_wanted) continue;
       if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_defined_scores(state.grid, state.results);
-      figures.push_back(draw(state.grid, view.title, *spec, state.results));
+      figures.push_back(draw(state.grid, state.views, view.title, *spec, state.results));
       figures.back().name = known.back();
     }
   }

@@ -49,7 +49,7 @@ class Counter {
 
 void count_excluded(const Grid& grid, const Only& only, Tally& tally) {
   for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (!excluded || !only.admits(combination)) return;
+    if (!excluded || !only.admits(grid, combination)) return;
     ++tally.excluded[excluded];
     ++tally.all[kLeftOut];
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {

@@ -120,7 +120,7 @@ Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool 
   spec.panel_for_each_y = true;
   spec.band = FigureSpec::Band::kRange;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) spec.lines.push_back(axis);
-  return draw(grid, "", spec, runs);
+  return draw(grid, {}, "", spec, runs);
 }
 
 // --- as CSV ----------------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ struct PrintOptions : TableOptions {
   bool is_final = false;
 };
 
-/// The scores that the grid's tables compare over sentences.
-std::vector<std::string> scores_compared(const Grid& grid) {
+/// The scores that tables compare over sentences.
+std::vector<std::string> scores_compared(const std::vector<View>& views) {
   std::vector<std::string> scores;
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     const auto* table = std::get_if<TableSpec>(&view.spec);
     if (!table || !table->test || !table->test->is_over_sentences()) continue;
     const std::vector<std::string> shown = table->scores.empty() ? std::vector<std::string>{"test.*"} : table->scores;
@@ -36,9 +36,9 @@ int print_table(const PrintOptions& options, const Globals& globals) {
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
     add_defined_scores(state.grid, state.results);
-    read_sentences(state.results, scores_compared(state.grid));
+    read_sentences(state.results, scores_compared(state.views));
     read_beginnings(state.results);
-    for (const View& view : state.grid.views) {
+    for (const View& view : state.views) {
       const auto* spec = std::get_if<TableSpec>(&view.spec);
       if (!spec) continue;
       tables.push_back(fill(state.grid, view.title, *spec, state.results.rows, options_again(globals), note,

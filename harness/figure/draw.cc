@@ -18,10 +18,9 @@
 #include "harness/cells/cells.h"
 #include "harness/cells/scores.h"
 #include "harness/figure/band.h"
-#include "harness/grid/claim_spec.h"
-#include "harness/grid/layout.h"
 #include "harness/results/curves.h"
 #include "harness/table/latex.h"
+#include "harness/views/layout.h"
 
 namespace tearless::harness {
 namespace {
@@ -51,9 +50,8 @@ struct LineKey {
 /// The panels and lines of a figure, in the order of the grid's axes.
 class Places {
  public:
-  Places(const Grid& grid, const FigureSpec& spec)
-      : grid_(grid), spec_(spec), arrangement_{.rows = spec.lines, .columns = spec.panels, .where = spec.where} {
-    const Layout layout = layout_of(grid, arrangement_);
+  Places(const Grid& grid, const FigureSpec& spec) : grid_(grid), spec_(spec) {
+    const Layout layout = layout_of(grid, {.rows = spec.lines, .columns = spec.panels, .where = spec.where});
     const std::vector<std::optional<size_t>> every_y = all_y(), any_y = {std::nullopt};
     const std::vector<std::optional<int64_t>> every_seed(grid.seeds.begin(), grid.seeds.end()),
         any_seed = {std::nullopt};
@@ -74,7 +72,7 @@ class Places {
   std::optional<Place> place_of(const Row& row, size_t y) const {
     const std::optional<Coordinates> panel_at = coordinates_of(row, spec_.panels),
                                      line_at = coordinates_of(row, spec_.lines);
-    if (!panel_at || !line_at || !is_admitted(row, grid_, arrangement_)) return std::nullopt;
+    if (!panel_at || !line_at || !spec_.where.has(row.run.coordinates)) return std::nullopt;
     const auto panel = std::ranges::find_if(
         panels, [&](const PanelKey& key) { return key.at == *panel_at && key.y.value_or(y) == y; });
     const auto line = std::ranges::find_if(lines, [&](const LineKey& key) {
@@ -109,7 +107,6 @@ class Places {
 
   const Grid& grid_;
   const FigureSpec& spec_;
-  Arrangement arrangement_;
 };
 
 // --- curves ----------------------------------------------------------------------------------------------------------
@@ -159,8 +156,8 @@ Curve over_metric(const Curve& curve, const Curve& metric) {
 
 class Reader {
  public:
-  Reader(const Grid& grid, const FigureSpec& spec, const ResultSet& results)
-      : grid_(grid), spec_(spec), results_(results), places_(grid, spec) {
+  Reader(const Grid& grid, const std::vector<View>& views, const FigureSpec& spec, const ResultSet& results)
+      : grid_(grid), views_(views), spec_(spec), results_(results), places_(grid, spec) {
     for (const Row& row : results.rows) {
       for (size_t y = 0; row.is_trained() && y < spec.y.size(); ++y) {
         const auto place = places_.place_of(row, y);
@@ -250,7 +247,7 @@ class Reader {
     std::vector<TableRules> rules(spec_.y.size());
     const std::set<std::string> there = scores_there(runs);
     for (size_t y = 0; spec_.x == X::kAxis && y < rules.size(); ++y)
-      rules[y] = rules_of_table(grid_, there, spec_.y[y]);
+      rules[y] = rules_of_table(views_, there, spec_.y[y]);
     return rules;
   }
 
@@ -308,6 +305,7 @@ class Reader {
   }
 
   const Grid& grid_;
+  const std::vector<View>& views_;
   const FigureSpec& spec_;
   const ResultSet& results_;
   Places places_;
@@ -481,7 +479,8 @@ std::vector<Figure::Panel*> panels_of(const std::string& y, const FigureSpec& sp
 }
 
 /// Marks the limits of the scores that the grid takes from these curves, and of the claims about them.
-void add_limits(const Grid& grid, const FigureSpec& spec, const Places& places, Figure& figure) {
+void add_limits(const Grid& grid, const std::vector<View>& views, const FigureSpec& spec, const Places& places,
+                Figure& figure) {
   std::vector<std::string> names;
   for (const DefinedScore& score : grid.defined_scores) {
     if (!score.is_of_curve() || spec.x != (score.is_over_layers() ? X::kLayer : X::kUpdates)) continue;
@@ -498,7 +497,7 @@ void add_limits(const Grid& grid, const FigureSpec& spec, const Places& places, 
     }
     names.push_back(name_of(grid.names, score.name).text);
   }
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     const auto* claim = std::get_if<ClaimSpec>(&view.spec);
     if (!claim || claim->curve.empty() || spec.x != X::kUpdates) continue;
     const std::vector<Figure::Panel*> panels = panels_of(claim->curve, spec, places, figure);
@@ -662,8 +661,9 @@ Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, b
   return line;
 }
 
-Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, const ResultSet& results) {
-  Reader reader(grid, spec, results);
+Figure draw(const Grid& grid, const std::vector<View>& views, const std::string& title, const FigureSpec& spec,
+            const ResultSet& results) {
+  Reader reader(grid, views, spec, results);
   require_there(spec, title, reader, results);
   smooth_and_bin(spec, reader.curves);
   Figure figure{.kind = spec.kind,
@@ -709,7 +709,7 @@ Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, 
   }
   add_published(grid, spec, places, figure);
   add_notes(grid, spec, reader, figure);
-  add_limits(grid, spec, places, figure);
+  add_limits(grid, views, spec, places, figure);
   return figure;
 }
 

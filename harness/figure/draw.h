@@ -7,6 +7,7 @@
 
 #include "harness/figure/figure.h"
 #include "harness/results/result_set.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 
@@ -21,6 +22,8 @@ struct DrawnRun {
 Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, bool joins);
 
 /// Draws a figure of the grid. UserError for a y that no run has although some have ended, with the nearest names.
-Figure draw(const Grid& grid, const std::string& title, const FigureSpec& spec, const ResultSet& results);
+/// `views`: all of the grid; its tables say which runs count, its claims have limits to be marked.
+Figure draw(const Grid& grid, const std::vector<View>& views, const std::string& title, const FigureSpec& spec,
+            const ResultSet& results);
 
 }  // namespace tearless::harness

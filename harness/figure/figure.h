@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/figure_spec.h"
 #include "harness/grid/names.h"
 #include "harness/statistics/curve.h"
 #include "harness/table/columns.h"
+#include "harness/views/figure_spec.h"
 
 namespace tearless::harness {
 

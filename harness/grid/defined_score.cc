@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/table_reader.h"
+#include "harness/grid/sections.h"
 
 namespace tearless::harness {
 namespace {

@@ -11,14 +11,24 @@
 //   take = "mean"
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/pattern.h"
-#include "harness/grid/table_spec.h"
 #include "harness/statistics/curve.h"
 
 namespace tearless::harness {
+
+/// A score that the grid file names.
+struct NamedScore {
+  std::string name;  // or a pattern
+  std::string key;   // "select.by"
+  std::string location;
+  // Of `scores.AXIS` of a table: the axis and the point whose runs have it.
+  std::optional<std::pair<size_t, size_t>> of_point = {};
+};
 
 /// What is called like a metric, but is the norm of every update (runs/gradient_norms.h).
 inline constexpr const char* kGradientNorms = "gradient_norms";
@@ -37,9 +47,6 @@ struct DefinedScore {
   bool is_over_layers() const { return is_of_curve() && is_pattern(of); }
   bool is_over_updates() const { return is_of_curve() && !is_pattern(of); }
 };
-
-/// The sections of [score]; `table` may be null. UserError with file and line for every mistake.
-std::vector<DefinedScore> read_defined_scores(const toml::table* table, const std::string& file);
 
 /// The scores of runs of which `score` is made: those of a mean, else itself.
 std::vector<std::string> parts_of(const std::vector<DefinedScore>& defined, const std::string& score);

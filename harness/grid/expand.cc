@@ -139,7 +139,7 @@ std::string drawn_text(const Sample& sample) {
 std::vector<Combination> runs_of(const Grid& grid, const Only& only) {
   std::vector<Combination> runs;
   for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded || !only.admits(combination)) return;
+    if (excluded || !only.admits(grid, combination)) return;
     if (runs.size() == kMaxRuns) {
       fail(
           "{}: the grid asks for more than {} runs, the most that can be planned together; choose a part of it with "
@@ -169,10 +169,7 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts, const std::s
       fail("{}: the axis {} has no value \"{}\"{}; it has: {}", option, name, label, did_you_mean(label, labels),
            fmt::join(labels, ", "));
     }
-    std::vector<bool>& wanted = points_[axis];
-    wanted.resize(labels.size());
-    wanted[static_cast<size_t>(it - labels.begin())] = true;
-    labels_[name].insert(*it);
+    where_.labels[name].insert(*it);
   }
 }
 
@@ -185,17 +182,19 @@ bool Only::admits_seed(int64_t seed) const {
   return seeds_.empty() || std::find(seeds_.begin(), seeds_.end(), seed) != seeds_.end();
 }
 
-bool Only::admits(const Combination& combination) const {
-  return admits_seed(combination.seed) && std::all_of(points_.begin(), points_.end(), [&](const auto& axis) {
-           return axis.second[combination.index[axis.first]];
-         });
+bool Only::admits(const Grid& grid, const Combination& combination) const {
+  return admits_seed(combination.seed) && where_.has_point(grid, combination.index);
 }
 
 bool Only::admits(const std::vector<std::pair<std::string, std::string>>& labels, int64_t seed) const {
-  return admits_seed(seed) && std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
-           const auto wanted = labels_.find(label.first);
-           return wanted == labels_.end() || wanted->second.contains(label.second);
-         });
+  return admits_seed(seed) && where_.has(labels);
+}
+
+bool Where::has_point(const Grid& grid, const std::vector<uint32_t>& index) const {
+  for (size_t axis = 0; !labels.empty() && axis < index.size(); ++axis) {
+    if (!has(grid.axes[axis].name, grid.axes[axis].points[index[axis]].label)) return false;
+  }
+  return true;
 }
 
 RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/grid/grid.h"
+#include "harness/grid/where.h"
 
 namespace tearless::harness {
 
@@ -33,16 +34,15 @@ class Only {
   /// that no point has may be another spelling of its number.
   Only(const Grid& grid, const std::vector<std::string>& texts, const std::string& option = "--only");
 
-  bool admits(const Combination& combination) const;
+  bool admits(const Grid& grid, const Combination& combination) const;
   /// For the labels of a run of the grid: axis → label.
   bool admits(const std::vector<std::pair<std::string, std::string>>& labels, int64_t seed) const;
 
  private:
   bool admits_seed(int64_t seed) const;
 
-  std::map<size_t, std::vector<bool>> points_;           // axis → which of its points
-  std::map<std::string, std::set<std::string>> labels_;  // the same: axis → their labels
-  std::vector<int64_t> seeds_;                           // empty: all
+  Where where_;
+  std::vector<int64_t> seeds_;  // empty: all
 };
 
 /// Whether a derivation, and that whose outputs it scores, is made of the runs of a combination.

@@ -1,5 +1,5 @@
 // A grid file in memory: the settings that all runs share, the axes that vary, the seeds, the exclusions with their
-// reasons, and the views of the results. The format is described in docs/grid_file.md.
+// reasons. The views of the results are read from it by views/. The format is described in docs/grid_file.md.
 //
 // The settings of a run come about in this order, later ones win:
 //   1. base files, `unset`, [set], --set
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -23,7 +24,7 @@
 
 #include "harness/grid/defined_score.h"
 #include "harness/grid/expression.h"
-#include "harness/grid/view.h"
+#include "harness/grid/names.h"
 
 namespace tearless::harness {
 
@@ -124,6 +125,11 @@ struct GridPolicy {
   bool same_device = false;              // all runs on one kind of GPU or processor
 };
 
+/// The sections that views/ reads (views/views.h).
+inline constexpr const char* kViewSections[] = {"table", "figure", "claim"};
+
+struct ParsedFile;
+
 struct Grid {
   std::string title;
   std::filesystem::path file;            // as given on the command line
@@ -140,9 +146,9 @@ struct Grid {
   int64_t cells = 0;                         // combinations of points, excluded and not drawn ones included; as `of`
   std::vector<Derivation> derivations;       // in the order of the file, but those with `outputs` last
   std::vector<DefinedScore> defined_scores;  // in the order of the file
-  std::vector<View> views;                   // in the order of the file. Never empty
+  std::shared_ptr<const ParsedFile> parsed;  // with the sections of the views
   Names names;                               // in print
-  std::vector<TableSpec::NamedScore> named;  // entries of the file's [names] that are neither axis nor label
+  std::vector<NamedScore> named;             // entries of the file's [names] that are neither axis nor label
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
   std::vector<std::string> tags;  // words of the user's own, by which sweeps are selected
@@ -165,8 +171,9 @@ struct Grid {
   size_t axis_index(const std::string& name, const std::string& location) const;
 };
 
-/// Reads a grid file and its base files. `set`: settings of the command line, "key=value", that win over [set]; their
-/// relative paths start in the current directory. UserError with file and line for every mistake in them.
+/// Reads a grid file and its base files, but for its views (views_of()). `set`: settings of the command line,
+/// "key=value", that win over [set]; their relative paths start in the current directory. UserError with file and line
+/// for every mistake in them.
 Grid load_grid(const std::filesystem::path& file, const std::vector<std::string>& set = {});
 
 /// As load_grid(), of a layout of the runs of `submitted`, which gives its settings and names in print where base files

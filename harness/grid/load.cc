@@ -14,6 +14,7 @@
 #include "harness/grid/computed.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/parsed_file.h"
 #include "harness/grid/sections.h"
 
 namespace tearless::harness {
@@ -23,7 +24,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t kMaxSeeds = 10'000;
-constexpr size_t kMaxViews = 100;
 constexpr size_t kMaxName = 200;  // bytes of a grid file's name, which its sweeps' folders have too
 
 fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
@@ -294,9 +294,11 @@ Grid parse_grid(std::string_view text, const fs::path& file, const std::vector<s
 namespace {
 
 Grid parse(std::string_view text, const fs::path& file, const std::vector<std::string>& set, const Grid* submitted) {
-  toml::table root = parse_toml(text, file.string());
+  auto parsed = std::make_shared<ParsedFile>(ParsedFile{parse_toml(text, file.string()), file.string()});
+  const toml::table& root = parsed->root;
   Grid grid;
-  if (submitted) replace_missing_bases(root, file, *submitted, grid);
+  grid.parsed = parsed;
+  if (submitted) replace_missing_bases(parsed->root, file, *submitted, grid);
   TableReader reader(root, "", file.string());
   grid.file = file;
   grid.folder = folder_of(file);
@@ -321,7 +323,7 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   const std::vector<const toml::table*> subgrids = reader.tables("subgrid"), excludes = reader.tables("exclude");
   const toml::table* sample = reader.table("sample");
   reader.texts("variables");
-  const ViewSections views = view_sections(reader);
+  for (const char* section : kViewSections) reader.tables(section);
   const toml::table *names = reader.table("names"), *scores = reader.table("score");
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
@@ -353,14 +355,9 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   load_exclusions(excludes, subgrids, grid);
   load_sample(sample, file.string(), grid);
   count_and_draw(grid);
-  for (const auto& [kind, sections] : views) {
-    if (sections.size() > kMaxViews)
-      fail("{}: the grid has more than {} {}s; split it", reader.location(kind), kMaxViews, kind);
-  }
   load_names(names, file.string(), grid);
   if (reader.has("submitted")) grid.named.clear();  // they have the names of base files, too
   grid.defined_scores = read_defined_scores(scores, file.string());
-  load_views(views, file.string(), grid);
   grid.file = submitted_file;  // until here it names the file of the locations
   grid.merged = merged_text(grid, root);
   return grid;

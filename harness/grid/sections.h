@@ -9,13 +9,9 @@
 #include "base/table_reader.h"
 #include "base/toml.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/labels.h"
 
 namespace tearless::harness {
-
-/// How tables, plans and messages call a value: a text as it is, anything else as TOML has it.
-std::string label_of(const nlohmann::json& value);
-/// The labels that a value or a list of values, the key `key` of `file`, names.
-std::vector<std::string> labels_in(const toml::node& node, const std::string& key, const std::string& file);
 
 /// Reads the keys base, unset and set of a section: base files and the base files that they name, then what is unset of
 /// them and of `below`, then settings of the file itself. `unset` gets the keys of `below`; both are null for the
@@ -24,16 +20,8 @@ std::vector<std::string> labels_in(const toml::node& node, const std::string& ke
 void read_settings(TableReader& reader, Grid& grid, const Settings* below, Settings& settings,
                    std::vector<std::string>* unset);
 
-/// A text, or { text = …, latex = … }. UserError, after "LOCATION: KEY", for anything else, and for LaTeX that would
-/// break the table: braces or $ without their other one, and an &, %, # or line break that is not escaped.
-Name read_name(const toml::node& node, const std::string& key, const std::string& location);
-
 /// The lines of a section [names] that read_name() reads as these.
 std::string names_text(const Names& names);
-
-/// A number, a text, or { value = …, source = … }. A text that begins with a number and then has marks alone
-/// ("20.91‡*") is that number; "" is none. UserError for anything else.
-PublishedNumber read_published(const toml::node& node, const TableReader& reader);
 
 /// Adds the entries of a section [names] of `file`; later ones win. `table` may be null.
 void add_names(const toml::table* table, const std::string& file, Names& names);
@@ -63,7 +51,7 @@ void load_exclusions(const std::vector<const toml::table*>& tables, const std::v
 void load_sample(const toml::table* table, const std::string& file, Grid& grid);
 
 /// Counts the combinations and draws the sample. UserError for too many, for an exclusion that
-/// matches none, and if all are excluded. REQUIRES: the rest of `grid` but its views is complete.
+/// matches none, and if all are excluded. REQUIRES: the rest of `grid` is complete.
 void count_and_draw(Grid& grid);
 
 /// Reads [policy]. `table` may be null: an empty policy. UserError with file and line for every mistake in it.
@@ -73,12 +61,8 @@ GridPolicy load_policy(const toml::table* table, const std::string& file);
 /// REQUIRES: grid.axes is complete.
 void load_derivations(const toml::table* derivations, const toml::table* tests, const std::string& file, Grid& grid);
 
-/// The name of a kind of view → its sections: one [table], or any number of [[table]].
-using ViewSections = std::map<std::string, std::vector<const toml::table*>>;
-ViewSections view_sections(TableReader& root);
-
-/// Fills grid.views, with a table of all axes if there are no sections. REQUIRES: the rest of `grid` is complete.
-void load_views(const ViewSections& sections, const std::string& file, Grid& grid);
+/// The sections of [score]; `table` may be null. UserError with file and line for every mistake.
+std::vector<DefinedScore> read_defined_scores(const toml::table* table, const std::string& file);
 
 /// Grid::merged of the grid that was read from `root`. REQUIRES: the rest of `grid` is complete.
 std::string merged_text(const Grid& grid, toml::table root);

@@ -1,28 +1,35 @@
-// Which part of a grid a view is about, and by which axes it is laid out. Internal to harness/grid.
+// Some points of some axes of a grid: which of its runs, or of the cells and places that are made of them, are meant.
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "base/table_reader.h"
-#include "harness/grid/grid.h"
-
 namespace tearless::harness {
 
-/// `where = { axis = label or [labels] }`: axis → a flag for each of its points. Other axes have all. UserError for an
-/// axis or a label that the grid does not have.
-std::map<size_t, std::vector<bool>> read_where(TableReader& reader, const Grid& grid);
+struct Grid;
 
-/// Whether it leaves one point of an axis.
-bool leaves_one_point(const Grid& grid, const std::map<size_t, std::vector<bool>>& where, size_t axis);
+struct Where {
+  std::map<std::string, std::set<std::string>> labels = {};  // axis → those of its labels that are meant; others: all
 
-/// The indices of the axes that a key names. UserError for one that the grid does not have.
-std::vector<size_t> axes_named(TableReader& reader, const std::string& key, const Grid& grid);
+  bool has(const std::string& axis, const std::string& label) const {
+    const auto own = labels.find(axis);
+    return own == labels.end() || own->second.contains(label);
+  }
 
-/// The flags of the points that `labels` name. UserError, after "LOCATION: ", for a label that the axis does not have.
-std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>& labels, const std::string& location);
+  /// Whether it has the labels of a run, axis → label, on all of its axes.
+  bool has(const auto& run) const {
+    return std::ranges::all_of(labels, [&](const auto& own) {
+      const auto label = std::ranges::find_if(run, [&](const auto& one) { return one.first == own.first; });
+      return label != run.end() && own.second.contains(label->second);
+    });
+  }
+
+  /// The same of a combination (Combination::index).
+  bool has_point(const Grid& grid, const std::vector<uint32_t>& index) const;
+};
 
 }  // namespace tearless::harness

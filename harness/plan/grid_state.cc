@@ -65,9 +65,11 @@ int64_t run_count_of(const Grid& grid) {
 GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> store,
                          const std::vector<std::string>& only, const Globals& globals,
                          std::optional<Grid> layout = std::nullopt) {
+  std::vector<View> views = views_of(layout ? *layout : grid);
   const std::vector<Run> runs = std::exchange(sweep.runs, {});
   const auto head = std::make_shared<const Sweep>(std::move(sweep));
-  GridState state{.grid = std::move(grid), .results = {.store = std::move(store)}, .errors = {}};
+  GridState state{
+      .grid = std::move(grid), .views = std::move(views), .results = {.store = std::move(store)}, .errors = {}};
   // The commands of notes are typed here, which need not be where it was submitted.
   std::error_code absent;
   const bool is_seen = fs::equivalent(state.grid.file, head->grid_file, absent);
@@ -88,8 +90,8 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   }
   if (layout) state.grid = lay_over(*std::move(layout), state.grid, head->id, rows);
   read_results(state.results.store.get(), rows);
-  if (have_all_labels(state.grid, rows)) state.errors = errors_of_scores(state.grid, head->scores, rows);
-  show_all_without_default(state.grid, head->scores, rows);
+  if (have_all_labels(state.grid, rows)) state.errors = errors_of_scores(state.grid, state.views, head->scores, rows);
+  show_all_without_default(state.grid, head->scores, rows, state.views);
   report_unrecorded(state, globals);
   return state;
 }
@@ -156,6 +158,7 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
   std::map<fs::path, std::vector<size_t>> of_program;  // training program → the grids whose runs it plans
   for (size_t i = 0; i < files.size(); ++i) {
     Grid& grid = states[i].grid = load_grid(files[i], set);
+    states[i].views = views_of(grid);
     try {
       of_program[Program::find(globals.engine, grid.program).path()].push_back(i);
     } catch (const UserError& missing) {
@@ -174,8 +177,8 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
       state.results.rows = take_rows(plans[k]);
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
-      if (state.errors.empty()) state.errors = errors_of_names(state.grid, plans[k], state.results.rows);
-      show_all_without_default(state.grid, scores_of(plans[k]), state.results.rows);
+      if (state.errors.empty()) state.errors = errors_of_names(state.grid, state.views, plans[k], state.results.rows);
+      show_all_without_default(state.grid, scores_of(plans[k]), state.results.rows, state.views);
       report_unrecorded(state, globals);
       report_earlier_results_of(state, globals);
     }
@@ -201,9 +204,9 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
          shell_word(store->sweep(id)->grid_file), options_again(globals));
   }
   Grid grid = frozen_grid(workspace, id);
-  std::optional<Grid> views;
-  if (!layout.empty()) views = load_layout(layout, grid);
-  return state_of_sweep(read_sweep(workspace, id), std::move(grid), std::move(store), {}, globals, std::move(views));
+  std::optional<Grid> laid;
+  if (!layout.empty()) laid = load_layout(layout, grid);
+  return state_of_sweep(read_sweep(workspace, id), std::move(grid), std::move(store), {}, globals, std::move(laid));
 }
 
 std::string options_again(const Globals& globals) {

@@ -13,11 +13,13 @@
 #include "harness/plan/plan.h"
 #include "harness/results/result_set.h"
 #include "harness/store/store.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 
 struct GridState {
   Grid grid;
+  std::vector<View> views;          // of the grid
   ResultSet results;                // a row for each run of the grid, derived ones too
   std::vector<std::string> errors;  // errors_of() the plan
 };

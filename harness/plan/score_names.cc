@@ -44,7 +44,7 @@ std::vector<std::string> measured_names_of(const Grid& grid) {
   return names;
 }
 
-std::string sentence_about(const TableSpec::NamedScore& named, const char* what, const std::vector<std::string>& known,
+std::string sentence_about(const NamedScore& named, const char* what, const std::vector<std::string>& known,
                            const std::string& of = "of this grid") {
   std::string nearest = did_you_mean(named.name, known);
   if (nearest.empty()) nearest = did_you_mean(named.name, measured_names());
@@ -60,12 +60,12 @@ std::string sentence_about(const TableSpec::NamedScore& named, const char* what,
 }
 
 // That figures, claims and scores of curves name.
-std::vector<TableSpec::NamedScore> metrics_named(const Grid& grid) {
-  std::vector<TableSpec::NamedScore> all;
+std::vector<NamedScore> metrics_named(const Grid& grid, const std::vector<View>& views) {
+  std::vector<NamedScore> all;
   for (const DefinedScore& score : grid.defined_scores) {
     if (score.is_over_updates()) all.push_back({score.of, "of", score.location});
   }
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     if (const auto* figure = std::get_if<FigureSpec>(&view.spec))
       all.insert(all.end(), figure->metrics.begin(), figure->metrics.end());
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec); claim && !claim->curve.empty())
@@ -76,9 +76,9 @@ std::vector<TableSpec::NamedScore> metrics_named(const Grid& grid) {
 }
 
 // Words of [names] that are neither of an axis nor a score: of the axes of figures.
-bool is_of_figures(const Grid& grid, const std::string& word) {
+bool is_of_figures(const Grid& grid, const std::vector<View>& views, const std::string& word) {
   if (word == kGradientNorms || word == "updates" || word == "hours" || word == "layer" || word == "epoch") return true;
-  return std::ranges::any_of(metrics_named(grid), [&](const auto& named) { return named.name == word; });
+  return std::ranges::any_of(metrics_named(grid, views), [&](const auto& named) { return named.name == word; });
 }
 
 // All that the answers of some runs have under one key; unset if one of them does not have it.
@@ -98,9 +98,10 @@ std::optional<std::vector<std::string>> names_in(
   return std::vector(all.begin(), all.end());
 }
 
-std::vector<std::string> errors_of_metrics(const Grid& grid, const std::optional<std::vector<std::string>>& known) {
+std::vector<std::string> errors_of_metrics(const Grid& grid, const std::vector<View>& views,
+                                           const std::optional<std::vector<std::string>>& known) {
   std::vector<std::string> errors;
-  for (const TableSpec::NamedScore& named : known ? metrics_named(grid) : std::vector<TableSpec::NamedScore>()) {
+  for (const NamedScore& named : known ? metrics_named(grid, views) : std::vector<NamedScore>()) {
     const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
     if (std::ranges::none_of(*known, meets)) errors.push_back(sentence_about(named, "metric", *known));
   }
@@ -113,25 +114,26 @@ std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>&
   return names_in(plan, &CheckAnswer::scores);
 }
 
-void show_all_without_default(Grid& grid, const std::optional<std::vector<std::string>>& known,
-                              const std::vector<Row>& rows) {
+void show_all_without_default(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+                              const std::vector<Row>& rows, std::vector<View>& views) {
   std::set<std::string> all;
   if (known) all.insert(known->begin(), known->end());
   for (const auto& [derivation, seen] : scores_by_derivation(rows)) all.insert(seen.begin(), seen.end());
   std::set<std::string> with_own = all;
   for (const DefinedScore& score : grid.defined_scores) with_own.insert(score.name);
   if (std::ranges::any_of(with_own, [](const auto& name) { return patterns_meet("test.*", name); })) return;
-  for (View& view : grid.views) {
+  for (View& view : views) {
     auto* table = std::get_if<TableSpec>(&view.spec);
     if (table && table->scores.empty()) table->scores.assign(all.begin(), all.end());
   }
 }
 
-std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan) {
+std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<View>& views,
+                                                   const std::vector<PlannedRun>& plan) {
   std::vector<std::string> errors;
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     const auto* table = std::get_if<TableSpec>(&view.spec);
-    for (const TableSpec::NamedScore& named : table ? table->named : std::vector<TableSpec::NamedScore>()) {
+    for (const NamedScore& named : table ? table->named : std::vector<NamedScore>()) {
       const auto is_own = [&](const DefinedScore& score) { return patterns_meet(named.name, score.name); };
       if (!named.of_point || is_measured(named.name) || std::ranges::any_of(grid.defined_scores, is_own)) continue;
       const auto& [axis, point] = *named.of_point;
@@ -149,12 +151,13 @@ std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::
   return errors;
 }
 
-std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<View>& views,
+                                          const std::optional<std::vector<std::string>>& known,
                                           const std::vector<Row>& rows) {
   std::vector<std::string> errors;
   const auto seen = known ? std::map<std::string, std::set<std::string>>() : scores_by_derivation(rows);
-  std::vector<TableSpec::NamedScore> all = grid.named;
-  for (const View& view : grid.views) {
+  std::vector<NamedScore> all = grid.named;
+  for (const View& view : views) {
     std::visit([&](const auto& spec) { all.insert(all.end(), spec.named.begin(), spec.named.end()); }, view.spec);
   }
   std::vector<std::string> own;  // that the grid defines
@@ -163,7 +166,7 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
     if (score.is_over_layers()) all.push_back({score.of, "of", score.location});
     for (const std::string& part : score.mean_of) all.push_back({part, "of", score.location});
   }
-  for (const TableSpec::NamedScore& named : all) {
+  for (const NamedScore& named : all) {
     const bool is_of_results = named.key == "select.by" || named.key == "of";
     if (is_of_results && is_measured(named.name)) {
       errors.push_back(fmt::format("{}: {}: {} says as much of the machine as of the run{}; name a score",
@@ -172,7 +175,7 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<
       continue;
     }
     const auto meets = [&](const std::string& name) { return patterns_meet(named.name, name); };
-    if (std::ranges::any_of(own, meets) || (named.key == "names" && is_of_figures(grid, named.name))) continue;
+    if (std::ranges::any_of(own, meets) || (named.key == "names" && is_of_figures(grid, views, named.name))) continue;
     std::vector<std::string> names = known.value_or(std::vector<std::string>());
     if (is_measured(named.name)) {  // of each run, whatever its program
       names = measured_names_of(grid);
@@ -203,13 +206,13 @@ bool have_all_labels(const Grid& grid, const std::vector<Row>& rows) {
   });
 }
 
-std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<PlannedRun>& plan,
-                                         const std::vector<Row>& rows) {
+std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<View>& views,
+                                         const std::vector<PlannedRun>& plan, const std::vector<Row>& rows) {
   const bool is_whole = have_all_labels(grid, rows);
   std::vector<std::string> errors;
-  if (is_whole) errors = errors_of_scores(grid, scores_of(plan), rows);
-  if (errors.empty()) errors = errors_of_scores_by_label(grid, plan);
-  if (errors.empty() && is_whole) errors = errors_of_metrics(grid, names_in(plan, &CheckAnswer::metrics));
+  if (is_whole) errors = errors_of_scores(grid, views, scores_of(plan), rows);
+  if (errors.empty()) errors = errors_of_scores_by_label(grid, views, plan);
+  if (errors.empty() && is_whole) errors = errors_of_metrics(grid, views, names_in(plan, &CheckAnswer::metrics));
   return errors;
 }
 

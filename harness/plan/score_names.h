@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/grid.h"
 #include "harness/plan/plan.h"
 #include "harness/results/row.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 
@@ -18,16 +18,18 @@ std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>&
 
 /// Tables that name no scores show all, where none that the runs can have, or those that are done have, is one of
 /// "test.*".
-void show_all_without_default(Grid& grid, const std::optional<std::vector<std::string>>& known,
-                              const std::vector<Row>& rows);
+void show_all_without_default(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+                              const std::vector<Row>& rows, std::vector<View>& views);
 
 /// A sentence for each score that a table names for one label, with `scores.AXIS`, and that no run with this label can
 /// have. None where the scores of these runs are not known.
-std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<PlannedRun>& plan);
+std::vector<std::string> errors_of_scores_by_label(const Grid& grid, const std::vector<View>& views,
+                                                   const std::vector<PlannedRun>& plan);
 
 /// A sentence, with the nearest names, for each score that a view names and that no run can have. Without `known` the
 /// names are those that the runs have which are done; before the first is done there are no mistakes.
-std::vector<std::string> errors_of_scores(const Grid& grid, const std::optional<std::vector<std::string>>& known,
+std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<View>& views,
+                                          const std::optional<std::vector<std::string>>& known,
                                           const std::vector<Row>& rows);
 
 /// Whether each label of each axis has a row. With --only, and in a sweep that was submitted so, runs that are not
@@ -36,7 +38,7 @@ bool have_all_labels(const Grid& grid, const std::vector<Row>& rows);
 
 /// What views name and no run of a plan can have: scores, and metrics of figures, claims and scores of curves. `rows`
 /// are those of the plan. Where they lack labels, only what a table takes of one label is looked at.
-std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<PlannedRun>& plan,
-                                         const std::vector<Row>& rows);
+std::vector<std::string> errors_of_names(const Grid& grid, const std::vector<View>& views,
+                                         const std::vector<PlannedRun>& plan, const std::vector<Row>& rows);
 
 }  // namespace tearless::harness

@@ -10,7 +10,6 @@
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
-#include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/grid_state.h"
 #include "harness/plan/plan.h"
@@ -21,6 +20,7 @@
 #include "harness/store/selectors.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
+#include "harness/views/layout.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -41,10 +41,10 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
 }
 
 // Runs of one row of the first table have one rank, so that rows become complete one after another.
-std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
+std::vector<Run> runs_in_ranks(const Grid& grid, const std::vector<View>& views, std::vector<PlannedRun>& plan) {
   const auto view =
-      std::ranges::find_if(grid.views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
-  const Arrangement table = view == grid.views.end() ? Arrangement() : view->table().arrangement;
+      std::ranges::find_if(views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
+  const Arrangement table = view == views.end() ? Arrangement() : view->table().arrangement;
   const std::vector<Coordinates> rows = layout_of(grid, table).rows;
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {
@@ -111,7 +111,7 @@ void require_seen_scores(const Store& store, const Submission& submission) {
     return;
   }
   if (!have_all_labels(submission.grid, rows)) return;
-  if (const auto errors = errors_of_scores(submission.grid, std::nullopt, rows); !errors.empty()) {
+  if (const auto errors = errors_of_scores(submission.grid, submission.views, std::nullopt, rows); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
 }
@@ -183,6 +183,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
                         .program = {},
                         .sweep = {}};
   const Grid& grid = submission.grid;
+  const std::vector<View>& views = submission.views = views_of(grid);
   const Program program = Program::find(engine, grid.program);
   const Only only(grid, options.only);
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
@@ -190,7 +191,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   std::vector<std::string> errors = errors_of(grid, plan);
   if (errors.empty()) {
     std::vector<PlannedRun> copy = plan;
-    errors = errors_of_names(grid, plan, take_rows(copy));
+    errors = errors_of_names(grid, views, plan, take_rows(copy));
   }
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
@@ -208,7 +209,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
            .name = options.name,
            .grid_file = fs::absolute(grid.file).string(),
            .submitted_at = utc_now(),
-           .runs = runs_in_ranks(grid, plan),
+           .runs = runs_in_ranks(grid, views, plan),
            .program = program.path().string(),
            .stamp = {{"program", probe.program},
                      {"version", probe.version},

@@ -8,17 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/grid.h"
 #include "harness/plan/program.h"
 #include "harness/runs/workspace.h"
 #include "harness/store/store.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 
 struct Submission {
   Grid grid;
-  std::string grid_text;  // of the file, and a line for each setting of --set
-  Probe program;          // its devices, too
+  std::vector<View> views = {};  // of the grid
+  std::string grid_text;         // of the file, and a line for each setting of --set
+  Probe program;                 // its devices, too
   Sweep sweep;
   ProgramNow now = {};                   // the same program, as results are compared with it
   std::optional<int64_t> priority = {};  // as in SubmissionOptions

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "harness/cells/cells.h"
 #include "harness/cells/scores.h"
-#include "harness/grid/by_score.h"
 #include "harness/table/compare.h"
 #include "harness/table/lines.h"
 #include "harness/table/notes.h"
 #include "harness/table/table.h"
 #include "harness/table/table_digits.h"
+#include "harness/views/by_score.h"
 
 namespace tearless::harness {
 namespace {

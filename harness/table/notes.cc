@@ -167,7 +167,7 @@ void add_resume_notes(const NoteContext& context, std::vector<std::string>& note
 void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<std::string>& notes) {
   std::map<const Exclusion*, int64_t> counts;
   for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded && spec.arrangement.admits(combination.index)) ++counts[excluded];
+    if (excluded && spec.arrangement.where.has_point(grid, combination.index)) ++counts[excluded];
   });
   for (const Exclusion& exclusion : grid.excludes) {
     if (counts[&exclusion] > 0)
@@ -279,14 +279,17 @@ void add_meanings(const NoteContext& context, Table& table) {
 void add_show_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_meanings(context, table);
-  for (const auto& [axis, points] : spec.arrangement.where) {
-    const bool is_seen = std::ranges::find(spec.arrangement.rows, axis) != spec.arrangement.rows.end() ||
-                         std::ranges::find(spec.arrangement.columns, axis) != spec.arrangement.columns.end();
+  for (size_t i = 0; i < grid.axes.size(); ++i) {
+    const Axis& axis = grid.axes[i];
+    const bool is_seen = std::ranges::find(spec.arrangement.rows, i) != spec.arrangement.rows.end() ||
+                         std::ranges::find(spec.arrangement.columns, i) != spec.arrangement.columns.end();
+    if (is_seen || !spec.arrangement.where.labels.contains(axis.name)) continue;
     std::vector<std::string> labels;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (points[i]) labels.push_back(name_of(grid.names, grid.axes[axis].name, grid.axes[axis].points[i].label).text);
+    for (const AxisPoint& point : axis.points) {
+      if (spec.arrangement.where.has(axis.name, point.label))
+        labels.push_back(name_of(grid.names, axis.name, point.label).text);
     }
-    if (!is_seen) table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {axis}), fmt::join(labels, ", ")));
+    table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {i}), fmt::join(labels, ", ")));
   }
   if (!spec.arrangement.average.empty() && averages != Averages::kOfOne) {
     table.notes.push_back(

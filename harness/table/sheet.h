@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness/grid/names.h"
-#include "harness/grid/table_spec.h"
 #include "harness/table/table.h"
+#include "harness/views/table_spec.h"
 
 namespace tearless::harness {
 

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "harness/cells/cell.h"
-#include "harness/grid/grid.h"
 #include "harness/results/row.h"
 #include "harness/statistics/sentence_test.h"
 #include "harness/table/columns.h"
 #include "harness/table/digits.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/settings.h"
-#include "harness/grid/by_score.h"
+#include "harness/views/by_score.h"
 
 namespace tearless::harness {
 namespace {

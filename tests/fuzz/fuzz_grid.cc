@@ -18,7 +18,7 @@ void expect_no_control_characters(const std::string& text) {
 }
 
 void print_empty_tables(const Grid& grid) {
-  for (const View& view : grid.views) {
+  for (const View& view : views_of(grid)) {
     const Table table = fill(grid, view.title, view.table(), {});
     for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
       expect_no_control_characters(render(table, table_format(format)));

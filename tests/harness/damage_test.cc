@@ -60,7 +60,7 @@ class DamageTest : public RunTest {
       std::vector<PlannedRun> plan = plan_;
       std::vector<Row> rows = take_rows(plan);
       read_results(store.get(), rows, {.numerics = 1});
-      const View& view = grid_.views.front();
+      const View view = views_of(grid_).front();
       return render(fill(grid_, view.title, view.table(), rows), table_format("text"));
     }
 

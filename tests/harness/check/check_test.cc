@@ -82,11 +82,12 @@ class Checks : public testing::Test {
       fill_row(at, row);
     }
     std::vector<Table> tables;
-    for (const View& view : grid.views) {
+    const std::vector<View> views = views_of(grid);
+    for (const View& view : views) {
       const auto* spec = std::get_if<TableSpec>(&view.spec);
       tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
     }
-    return check_grid(grid, tables, {});
+    return check_grid(grid, views, tables, {});
   }
 
   /// "p, 2: held".
@@ -571,17 +572,17 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
         cell.values.push_back({seed, r * static_cast<double>(c) + 0.01 * seed * c});
     }
   }
-  grid.views.emplace_back().spec = TableSpec();
+  std::vector<View> views = {{.title = "", .spec = TableSpec()}};
   const auto better = std::ranges::find(claim_kinds(), "better", &ClaimKind::name);
   for (int c = 0; c < kColumns; ++c) {  // each against the next, the last against the first
     ClaimSpec spec;
     spec.kind = &*better;
     spec.cells = {{{"c", std::to_string((c + 1) % kColumns)}}, {{"c", std::to_string(c)}}};
-    grid.views.push_back({.title = "claim " + std::to_string(c), .spec = spec});
+    views.push_back({.title = "claim " + std::to_string(c), .spec = spec});
   }
-  std::vector<Table> tables(grid.views.size());
+  std::vector<Table> tables(views.size());
   tables.front() = table;
-  const GridChecks checks = check_grid(grid, tables, {});
+  const GridChecks checks = check_grid(grid, views, tables, {});
   ASSERT_EQ(checks.claims.size(), static_cast<size_t>(kRows) * kColumns);
   for (int c : {0, 7, kColumns - 1}) {
     for (int r : {0, 1, 1234, kRows - 1}) {
@@ -603,10 +604,11 @@ TEST_F(Checks, OfAFrozenGridAreThoseOfItsFile) {
                    kGrid + claim("better = [\"Alpha\", \"b\"]\nnot_claimed = { task = \"q\" }\nsource = \"§ 3\"\n"));
   const Grid grid = load_grid(folder_ / "grid.toml");
   const Grid again = parse_grid(grid.merged, folder_ / "grid.toml");
-  ASSERT_EQ(again.views.size(), 2u);
-  const auto &left = std::get<ClaimSpec>(grid.views[1].spec), &right = std::get<ClaimSpec>(again.views[1].spec);
+  const std::vector<View> ours = views_of(grid), theirs = views_of(again);
+  ASSERT_EQ(theirs.size(), 2u);
+  const auto &left = std::get<ClaimSpec>(ours[1].spec), &right = std::get<ClaimSpec>(theirs[1].spec);
   EXPECT_EQ(left.cells, right.cells);
-  EXPECT_EQ(left.not_claimed.labels, right.not_claimed.labels);
+  EXPECT_EQ(left.not_claimed.where.labels, right.not_claimed.where.labels);
   EXPECT_EQ(left.source, right.source);
   EXPECT_EQ(left.kind, right.kind);
 }

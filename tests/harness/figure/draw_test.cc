@@ -97,8 +97,9 @@ class Draw : public testing::Test {
       row.result.measured["measured.seconds_per_update"] = 36;
     }
     results.store = Store::open_reader(workspace_);
-    for (const View& view : grid.views) {
-      if (const auto* spec = std::get_if<FigureSpec>(&view.spec)) return draw(grid, view.title, *spec, results);
+    const std::vector<View> views = views_of(grid);
+    for (const View& view : views) {
+      if (const auto* spec = std::get_if<FigureSpec>(&view.spec)) return draw(grid, views, view.title, *spec, results);
     }
     throw std::logic_error("no figure");
   }
@@ -109,7 +110,7 @@ class Draw : public testing::Test {
   }
   std::string refused(const std::string& figure) {
     try {
-      loaded(figure);
+      views_of(loaded(figure));
     } catch (const UserError& error) {
       const std::string text = error.what();
       return text.substr(text.find("grid.toml"));
@@ -587,7 +588,7 @@ TEST_F(Draw, WhatBarsCannotBeOfIsRefusedWithFileLineAndWhatToDo) {
 TEST_F(Draw, LabelsThatAreOneNumberOrHaveNoLogarithmAreRefusedAsX) {
   const auto refused_over = [&](const std::string& labels, const std::string& keys) {
     try {
-      loaded("x = \"lr\"\ny = \"m\"\n" + keys, "[axis]\nlr = " + labels + "\n");
+      views_of(loaded("x = \"lr\"\ny = \"m\"\n" + keys, "[axis]\nlr = " + labels + "\n"));
     } catch (const UserError& error) {
       return std::string(error.what());
     }

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/settings.h"
-#include "harness/grid/layout.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
@@ -186,23 +185,6 @@ why = "w"
     if (excluded) left_out.push_back(describe_combination(grid, point));
   });
   EXPECT_THAT(left_out, testing::ElementsAre(testing::HasSubstr("small"), testing::HasSubstr("wide")));
-}
-
-TEST(Layout, DropsRowsAndColumnsThatExclusionsEmpty) {
-  const Grid grid = load_text(R"(
-[axis]
-norm = ["none", "layer"]
-placement = ["post", "pre"]
-depth = [2, 4]
-[[exclude]]
-when = { norm = "none", placement = "post" }
-why = "w"
-[table]
-rows = ["norm", "placement"]
-)");
-  const Layout layout = layout_of(grid, grid.views.front().table().arrangement);
-  EXPECT_THAT(layout.rows, testing::ElementsAre(Coordinates{0, 1}, Coordinates{1, 0}, Coordinates{1, 1}));
-  EXPECT_THAT(layout.columns, testing::ElementsAre(Coordinates{0}, Coordinates{1}));
 }
 
 }  // namespace

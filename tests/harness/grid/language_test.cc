@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "harness/grid/expand.h"
-#include "harness/grid/layout.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
@@ -265,8 +264,6 @@ TEST_F(Language, SubgridsAreAUnionWhereAnAxisThatOneLacksIsAbsent) {
   EXPECT_EQ(runs(grid).front(), "depth=6 lr=1.0 momentum=0.5 opt=\"sgd\" wd=0");
   EXPECT_EQ(runs(grid).back(), "depth=12 opt=\"none\" wd=2");
   EXPECT_EQ(grid.size(), 12) << "with two excluded ones";
-  EXPECT_THAT(layout_of(grid, grid.views.front().table().arrangement).rows, testing::SizeIs(10))
-      << "each of them a row";
 }
 
 TEST_F(Language, ASettingMayBeOfSeveralSubgridsAndConditionsSeeIt) {

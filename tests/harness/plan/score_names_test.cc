@@ -22,7 +22,8 @@ Grid grid_of(const std::string& table) {
 std::vector<std::string> mistakes(const std::string& table,
                                   const std::optional<std::vector<std::string>>& known = std::nullopt,
                                   const std::vector<Row>& rows = {}) {
-  std::vector<std::string> sentences = errors_of_scores(grid_of(table), known, rows);
+  const Grid grid = grid_of(table);
+  std::vector<std::string> sentences = errors_of_scores(grid, views_of(grid), known, rows);
   for (std::string& sentence : sentences) sentence.erase(0, sentence.find("grid.toml:"));
   return sentences;
 }
@@ -61,9 +62,10 @@ TEST(ScoreNames, ThatNoRunCanHaveAreMistakesInEveryKeyThatNamesThem) {
 TEST(ScoreNames, ThatNoTableNamesAreThoseOfTheTestSetOrElseAll) {
   const auto shown = [](const std::string& rest, const std::optional<std::vector<std::string>>& known,
                         const std::vector<Row>& rows = {}) {
-    Grid grid = grid_of(rest);
-    show_all_without_default(grid, known, rows);
-    return grid.views.at(0).table().scores;
+    const Grid grid = grid_of(rest);
+    std::vector<View> views = views_of(grid);
+    show_all_without_default(grid, known, rows, views);
+    return views.at(0).table().scores;
   };
   EXPECT_THAT(shown("", kKnown), IsEmpty()) << "test.*";
   EXPECT_THAT(shown("", {{"final.err", "eval.*"}}), ElementsAre("eval.*", "final.err"));
@@ -91,12 +93,12 @@ TEST(ScoreNames, ThatATableTakesOfALabelMustBeOfRunsWithThatLabel) {
   for (size_t i = 0; i < 2; ++i) plan[i].combination.index = {static_cast<uint32_t>(i)};
   plan[0].answer.scores = names({"test.uas", "test.las"});
   plan[1].answer.scores = names({"test.bpc"});
-  EXPECT_THAT(errors_of_scores_by_label(grid, plan),
+  EXPECT_THAT(errors_of_scores_by_label(grid, views_of(grid), plan),
               ElementsAre(testing::EndsWith("grid.toml:10: scores.task: no run with task = read has a score test.uas; "
                                             "they have: test.bpc")));
-  EXPECT_THAT(errors_of_scores(grid, scores_of(plan), {}), IsEmpty()) << "some run has it";
+  EXPECT_THAT(errors_of_scores(grid, views_of(grid), scores_of(plan), {}), IsEmpty()) << "some run has it";
   plan[1].answer.scores = nullptr;
-  EXPECT_THAT(errors_of_scores_by_label(grid, plan), IsEmpty()) << "not known";
+  EXPECT_THAT(errors_of_scores_by_label(grid, views_of(grid), plan), IsEmpty()) << "not known";
 }
 
 TEST(ScoreNames, OfAMeanAreThoseOfTheRuns) {

@@ -49,7 +49,8 @@ Table table_of_means(const std::string& keys, const std::function<RunResult(std:
   }
   ResultSet results{.rows = std::move(rows)};
   add_defined_scores(grid, results);
-  return fill(grid, grid.views[0].title, grid.views[0].table(), results.rows);
+  const View view = views_of(grid)[0];
+  return fill(grid, view.title, view.table(), results.rows);
 }
 
 TEST(MeanOfScores, IsOfEachRunAndItsDerivedRun) {
@@ -420,7 +421,7 @@ TEST(Published, RowsGoWithSettingsOfTheCommandLineAndANoteSaysSo) {
   Grid grid = load_text(kTwoRows + std::string("[[table.row]]\nlabel = \"theirs\"\npublished = { source = \"P\", "
                                                "values = [5] }\n"));
   grid.set_options = {"train.max_epochs=1"};
-  const Table table = fill(grid, "t", grid.views.at(0).table(), rows_of(grid, [](const auto&, int64_t) {
+  const Table table = fill(grid, "t", views_of(grid).at(0).table(), rows_of(grid, [](const auto&, int64_t) {
                              return done({{"s", 9}});
                            }));
   EXPECT_EQ(table.rows.size(), 2u);
@@ -548,7 +549,7 @@ texts = { MT = 8, RT = 9 }
 )--";
   const Grid grid = load_text(text), again = parse_grid(grid.merged, "merged.toml");
   for (const Grid& one : {grid, again}) {
-    const Table table = fill(one, "t", one.views.at(0).table(), {});
+    const Table table = fill(one, "t", views_of(one).at(0).table(), {});
     EXPECT_THAT(
         render(table, TableFormat::kText),
         HasSubstr("\n\n               MT        RT\nModel layers   12        2\nBatch          8         9\n─"));

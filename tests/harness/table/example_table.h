@@ -49,7 +49,7 @@ inline std::vector<Row> rows_of(const Grid& grid, const OutcomeOf& outcome_of) {
 
 inline Table table_of(std::string_view text, const OutcomeOf& outcome_of, Notes notes = Notes::kAll) {
   const Grid grid = load_text(text);
-  const View& view = grid.views.at(0);
+  const View view = views_of(grid).at(0);
   return fill(grid, view.title, view.table(), rows_of(grid, outcome_of), "", ResumeNote::kIfDifferent, notes);
 }
 

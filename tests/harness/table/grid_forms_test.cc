@@ -41,7 +41,7 @@ class GridForms : public testing::Test {
         row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
       }
     }
-    return fill(grid, grid.title, grid.views.front().table(), rows);
+    return fill(grid, grid.title, views_of(grid).front().table(), rows);
   }
   static std::vector<std::string> cells(const Table& table) {
     std::vector<std::string> all;

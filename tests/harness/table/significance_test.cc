@@ -147,7 +147,7 @@ Table of_sentences(const std::string& test, const std::map<std::string, std::map
     const std::string norm = row.run.coordinates[0].second, set = row.run.coordinates[1].second;
     if (has_sentences) row.sentences["test.accuracy"] = first_right(correct.at(norm).at(set));
   }
-  return fill(grid, "t", grid.views[0].table(), rows);
+  return fill(grid, "t", views_of(grid)[0].table(), rows);
 }
 
 // b is right on 30 sentences more than a on both sets, c on one of two: 30 swapped the same way by chance has the
@@ -247,7 +247,7 @@ TEST(Marks, LeaveOutCellsWithTheRunsOfTheBaseline) {
     if (row.run.coordinates[0].second == "c")
       row.run.id = row.result.id = rows[static_cast<size_t>(row.run.seed - 1)].run.id;
   }
-  const Table table = fill(grid, "t", grid.views[0].table(), rows);
+  const Table table = fill(grid, "t", views_of(grid)[0].table(), rows);
   EXPECT_THAT(column_of(table), ElementsAre("3.5", "4.5†", "3.5 ≡"));
   EXPECT_THAT(note_with(table, "† p"), HasSubstr("corrected for 1 comparison"));
 }
@@ -501,7 +501,7 @@ Table with_third_seed(const std::string& third, const std::string& of_b = "", bo
     row.result.attempts.resize(1);
     row.result.attempts[0].ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z";
   }
-  return fill(grid, "t", grid.views[0].table(), rows);
+  return fill(grid, "t", views_of(grid)[0].table(), rows);
 }
 
 TEST(Seeds, ThatWereAddedWhenOthersHadResultsAreNamed) {

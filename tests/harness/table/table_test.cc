@@ -68,7 +68,7 @@ std::vector<Row> results(const Grid& grid, const OutcomeOf& outcome_of) {
 /// The table of a grid that has one.
 template <class... Options>
 Table fill(const Grid& grid, const std::vector<Row>& rows, const Options&... options) {
-  const View& view = grid.views.at(0);
+  const View view = views_of(grid).at(0);
   return harness::fill(grid, view.title, view.table(), rows, options...);
 }
 

@@ -27,7 +27,7 @@ Grid load_text(const TempFolder& folder, std::string_view text) {
 std::string error_of_file(const TempFolder& folder, const fs::path& file, std::string_view text) {
   write_text(file, text);
   try {
-    load_grid(file);
+    views_of(load_grid(file));
   } catch (const UserError& error) {
     std::string sentence = error.what();
     const std::string prefix = folder.path().string() + "/";
@@ -619,25 +619,25 @@ TEST(LoadGrid, TheSeedKeyCanBeNamedAndTheBaseMayGiveTheSeed) {
 TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsByDefault) {
   const TempFolder folder;
   const Grid grid = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n");
-  EXPECT_THAT(grid.views.front().table().arrangement.rows, testing::ElementsAre(0));
-  EXPECT_THAT(grid.views.front().table().arrangement.columns, testing::ElementsAre(1, 2));
+  EXPECT_THAT(views_of(grid).front().table().arrangement.rows, testing::ElementsAre(0));
+  EXPECT_THAT(views_of(grid).front().table().arrangement.columns, testing::ElementsAre(1, 2));
   const Grid chosen = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n[table]\ncolumns = [\"b\"]\n");
-  EXPECT_THAT(chosen.views.front().table().arrangement.rows, testing::ElementsAre(0, 2));
+  EXPECT_THAT(views_of(chosen).front().table().arrangement.rows, testing::ElementsAre(0, 2));
 }
 
 TEST(LoadGrid, EachTableIsAView) {
   const TempFolder folder;
   const std::string axes = "title = \"T\"\n[axis]\na = [1]\nb = [1]\n";
   const Grid none = load_text(folder, axes);
-  ASSERT_EQ(none.views.size(), 1u);
-  EXPECT_EQ(none.views[0].title, "T");
+  ASSERT_EQ(views_of(none).size(), 1u);
+  EXPECT_EQ(views_of(none)[0].title, "T");
   const Grid grid = load_text(folder, axes + "[[table]]\n[[table]]\ncaption = \"Turned\"\nrows = \"b\"\n");
-  ASSERT_EQ(grid.views.size(), 2u);
-  EXPECT_EQ(grid.views[0].title, "T");
-  EXPECT_THAT(grid.views[0].table().arrangement.rows, testing::ElementsAre(0));
-  EXPECT_EQ(grid.views[1].title, "Turned");
-  EXPECT_THAT(grid.views[1].table().arrangement.rows, testing::ElementsAre(1));
-  EXPECT_THAT(grid.views[1].table().arrangement.columns, testing::ElementsAre(0));
+  ASSERT_EQ(views_of(grid).size(), 2u);
+  EXPECT_EQ(views_of(grid)[0].title, "T");
+  EXPECT_THAT(views_of(grid)[0].table().arrangement.rows, testing::ElementsAre(0));
+  EXPECT_EQ(views_of(grid)[1].title, "Turned");
+  EXPECT_THAT(views_of(grid)[1].table().arrangement.rows, testing::ElementsAre(1));
+  EXPECT_THAT(views_of(grid)[1].table().arrangement.columns, testing::ElementsAre(0));
   std::string many;
   for (int i = 0; i < 101; ++i) many += "[[table]]\n";
   EXPECT_EQ(error_of(folder, axes + many), "grid.toml:5: the grid has more than 100 tables; split it");
@@ -649,7 +649,7 @@ TEST(LoadGrid, ReadsEveryGridInTheRepository) {
     if (entry.path().extension() != ".toml") continue;
     SCOPED_TRACE(entry.path());
     EXPECT_NO_THROW({
-      for (const fs::path& grid : grids_in(entry.path(), {})) load_grid(grid);
+      for (const fs::path& grid : grids_in(entry.path(), {})) views_of(load_grid(grid));
     });
     ++count;
   }

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/table_spec.h"
 #include "harness/statistics/curve.h"
+#include "harness/views/table_spec.h"
 
 namespace tearless::harness {
 
@@ -54,14 +54,14 @@ struct FigureSpec {
   std::vector<size_t> lines, panels;  // indices into Grid::axes
   bool line_for_each_run = false;     // `lines` has the word seed
   bool panel_for_each_y = false;      // `panels` has the word y
-  std::map<size_t, std::vector<bool>> where;
+  Where where;
   Band band = Band::kStd;
   int smooth = 1;           // points: each becomes the mean of so many about it
   std::optional<int> bins;  // equal parts of the x axis: the points in each become their mean
   bool log_x = false, log_y = false;
   TableSpec::Width width = TableSpec::Width::kColumn;
   std::vector<PublishedLine> published;
-  std::vector<TableSpec::NamedScore> named, metrics;  // of y and x
+  std::vector<NamedScore> named, metrics;  // of y and x
 };
 
 /// What distinguishes a kind in a grid file and in words. What it looks like is in figure/drawing.h.
@@ -74,7 +74,7 @@ const FigureKind& kind_of(FigureSpec::Kind kind);
 /// Whether curves over this are of metrics; others are of scores.
 bool is_of_metrics(FigureSpec::X x);
 
-/// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.
-void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec);
+/// UserError with file and line for every mistake.
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, FigureSpec& spec);
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-#include "harness/grid/added_lines.h"
+#include "harness/views/added_lines.h"
 
 #include <fmt/ranges.h>
 
@@ -9,7 +9,8 @@
 #include "base/pattern.h"
 #include "base/spelling.h"
 #include "base/words.h"
-#include "harness/grid/sections.h"
+#include "harness/grid/labels.h"
+#include "harness/views/reading.h"
 
 namespace tearless::harness {
 namespace {

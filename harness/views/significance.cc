@@ -1,4 +1,4 @@
-#include "harness/grid/significance.h"
+#include "harness/views/significance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,9 +55,8 @@ std::vector<double> load_levels(TableReader& reader) {
 
 }  // namespace
 
-SignificanceTest read_significance_test(const toml::table& table, const std::string& file) {
+SignificanceTest read_significance_test(TableReader& reader) {
   constexpr int64_t kMaxSamples = 10'000'000, kMaxSeed = 1LL << 53;
-  TableReader reader(table, "[table.test]", file);
   SignificanceTest test;
   load_method(reader, test);
   test.levels = load_levels(reader);

@@ -1,4 +1,4 @@
-#include "harness/grid/figure_spec.h"
+#include "harness/views/figure_spec.h"
 
 #include <fmt/ranges.h>
 
@@ -12,10 +12,11 @@
 #include "base/pattern.h"
 #include "base/table_reader.h"
 #include "base/words.h"
-#include "harness/grid/claim_spec.h"
-#include "harness/grid/layout.h"
-#include "harness/grid/sections.h"
-#include "harness/grid/where.h"
+#include "harness/grid/labels.h"
+#include "harness/views/claim_spec.h"
+#include "harness/views/layout.h"
+#include "harness/views/reading.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 namespace {
@@ -59,9 +60,8 @@ void load_x(TableReader& reader, const Grid& grid, FigureSpec& spec) {
     fail("{}: kind = \"{}\": x must be an axis of the grid, and {} is none{}; there are: {}", reader.location("x"),
          kind.word, word, did_you_mean(word, axes), fmt::join(axes, ", "));
   }
-  const auto where = spec.where.find(spec.axis);
   for (uint32_t i = 0; i < axis->points.size(); ++i) {
-    if (where == spec.where.end() || where->second[i]) spec.labels.push_back(i);
+    if (spec.where.has(axis->name, axis->points[i].label)) spec.labels.push_back(i);
   }
   if (spec.labels.size() < 2) {
     fail("{}: kind = \"{}\": x = \"{}\" has one label, and nothing stands beside it; choose an axis with several",
@@ -72,12 +72,10 @@ void load_x(TableReader& reader, const Grid& grid, FigureSpec& spec) {
 /// The labels of the axis must be numbers, but for those that `where` leaves out.
 void require_numbers(const TableReader& reader, const Grid& grid, const FigureSpec& spec) {
   const Axis& axis = grid.axes[spec.axis];
-  const auto where = spec.where.find(spec.axis);
   std::map<double, std::string> labels;
   for (size_t i = 0; i < axis.points.size(); ++i) {
-    if (where != spec.where.end() && !where->second[i]) continue;
-    if (i == axis.absent) continue;
     const std::string& label = axis.points[i].label;
+    if (i == axis.absent || !spec.where.has(axis.name, label)) continue;
     const std::optional<double> number = number_of_label(label);
     if (!number) {
       fail(
@@ -193,10 +191,10 @@ bool is_word(const std::string& name) { return is_plain_name(name) && std::range
 /// Where the label that a node names stands on the axis of x.
 double place_of_label(const toml::node& node, const TableReader& reader, const Grid& grid, const FigureSpec& spec) {
   const Axis& axis = grid.axes[spec.axis];
-  const std::vector<bool> named =
+  const std::vector<uint32_t> named =
       points_named(axis, labels_in(node, "points", reader.file()), reader.location(node) + ": points");
-  const auto place = std::ranges::find_if(spec.labels, [&](uint32_t point) { return named[point]; });
-  if (place == spec.labels.end() || std::ranges::count(named, true) != 1)
+  const auto place = named.size() == 1 ? std::ranges::find(spec.labels, named.front()) : spec.labels.end();
+  if (place == spec.labels.end())
     fail("{}: points: a label of {} that the figure shows is wanted", reader.location(node), axis.name);
   return static_cast<double>(place - spec.labels.begin()) + 1;
 }
@@ -262,15 +260,13 @@ void load_published(const toml::table& table, const std::string& file, const Gri
     const Axis& axis = grid.axes[axes[i]];
     const toml::node* node = labels ? labels->get(axis.name) : nullptr;
     if (!node) fail("{}: line needs a label of {}", labels ? reader.location(*labels) : reader.location(), axis.name);
-    const std::vector<bool> chosen =
+    const std::vector<uint32_t> chosen =
         points_named(axis, labels_in(*node, axis.name, file), reader.location(*node) + ": line");
-    if (std::ranges::count(chosen, true) != 1)
-      fail("{}: line: one label of {} is wanted", reader.location(*node), axis.name);
-    const auto point = static_cast<uint32_t>(std::ranges::find(chosen, true) - chosen.begin());
-    const auto where = spec.where.find(axes[i]);
-    if (where != spec.where.end() && !where->second[point])
-      fail("{}: line: the figure's where leaves out {}", reader.location(*node), axis.points[point].label);
-    (i < of_lines ? line.line_at : line.panel_at).push_back(point);
+    if (chosen.size() != 1) fail("{}: line: one label of {} is wanted", reader.location(*node), axis.name);
+    const std::string& label = axis.points[chosen.front()].label;
+    if (!spec.where.has(axis.name, label))
+      fail("{}: line: the figure's where leaves out {}", reader.location(*node), label);
+    (i < of_lines ? line.line_at : line.panel_at).push_back(chosen.front());
   }
   spec.published.push_back(std::move(line));
 }
@@ -281,7 +277,7 @@ const FigureKind& kind_of(FigureSpec::Kind kind) { return kKinds.at(static_cast<
 
 bool is_of_metrics(X x) { return x != X::kLayer && x != X::kAxis; }
 
-void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, FigureSpec& spec) {
   spec.location = reader.location();
   spec.where = read_where(reader, grid);
   load_kind(reader, spec);
@@ -307,7 +303,7 @@ void read_view(TableReader& reader, const Grid& grid, FigureSpec& spec) {
     fail("{}: name = \"{}\" must be a word of letters, digits, - and _: the figure's file is called so",
          reader.location("name"), spec.name);
   }
-  for (const View& other : grid.views) {
+  for (const View& other : others) {
     const auto* figure = std::get_if<FigureSpec>(&other.spec);
     if (figure && !spec.name.empty() && figure->name == spec.name)
       fail("{}: two figures have the name {}; each needs its own", reader.location("name"), spec.name);

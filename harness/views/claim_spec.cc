@@ -1,4 +1,4 @@
-#include "harness/grid/claim_spec.h"
+#include "harness/views/claim_spec.h"
 
 #include <fmt/ranges.h>
 
@@ -14,8 +14,9 @@
 #include "base/spelling.h"
 #include "base/table_reader.h"
 #include "base/words.h"
-#include "harness/grid/layout.h"
-#include "harness/grid/sections.h"
+#include "harness/grid/labels.h"
+#include "harness/views/layout.h"
+#include "harness/views/views.h"
 
 namespace tearless::harness {
 namespace {
@@ -82,9 +83,10 @@ struct TableLines {
   }
 };
 
-const View& table_named(const std::optional<std::string>& caption, const TableReader& reader, const Grid& grid) {
+const View& table_named(const std::optional<std::string>& caption, const TableReader& reader,
+                        const std::vector<View>& views) {
   std::vector<std::string> captions;
-  for (const View& view : grid.views) {
+  for (const View& view : views) {
     if (!std::holds_alternative<TableSpec>(view.spec)) continue;
     if (!caption || view.title == *caption) return view;
     captions.push_back(view.title);
@@ -163,7 +165,7 @@ class CellReader {
       require_axis(axis, value);
       const std::vector<std::string> labels = labels_in(value, axis, reader_.file());
       if (labels.empty()) fail("{}: {} names no label; write one or more, or leave it out", at(value), axis);
-      for (const std::string& label : labels) filter.labels[axis].insert(known_label(axis, label, value));
+      for (const std::string& label : labels) filter.where.labels[axis].insert(known_label(axis, label, value));
     }
     return filter;
   }
@@ -240,7 +242,7 @@ void require_same_axes(const ClaimSpec& spec, const std::string& location) {
 }
 
 void require_open(const PlaceFilter& filter, const ClaimSpec& spec, const std::string& key, const TableReader& reader) {
-  for (const auto& [axis, labels] : filter.labels) {
+  for (const auto& [axis, labels] : filter.where.labels) {
     if (!spec.cells.front().contains(axis) && axis != spec.over) continue;
     fail("{}: {}: the claim's cells have a label of {} themselves; its places are those of the other axes",
          reader.location(key), key, axis);
@@ -442,24 +444,16 @@ const ClaimKind& load_kind(TableReader& reader) {
 
 }  // namespace
 
-bool PlaceFilter::has(const CellLabels& place) const {
-  if (labels.empty()) return all;
-  return std::ranges::all_of(labels, [&](const auto& entry) {
-    const auto label = place.find(entry.first);
-    return label != place.end() && entry.second.contains(label->second);
-  });
-}
-
 std::optional<double> number_of_label(const std::string& label) {
   const auto number = number_of<double>(label);
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, ClaimSpec& spec) {
   spec.name = reader.text("name").value_or("");
   spec.source = reader.text("source").value_or("");
-  const View& view = table_named(reader.text("table"), reader, grid);
-  spec.table = static_cast<size_t>(&view - grid.views.data());
+  const View& view = table_named(reader.text("table"), reader, others);
+  spec.table = static_cast<size_t>(&view - others.data());
   const TableLines lines(grid, view);
   spec.kind = &load_kind(reader);
   load_score(reader, view.table(), spec);
@@ -479,7 +473,7 @@ void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec) {
     if (!node) continue;
     *filter = CellReader(lines, reader, name).places(*node);
     require_open(*filter, spec, name, reader);
-    if (filter == &spec.where && !filter->all && filter->labels.empty()) {
+    if (filter == &spec.where && !filter->all && filter->where.labels.empty()) {
       fail("{}: where = false leaves the claim no place; leave the key out, or write not_claimed = true",
            reader.location(*node));
     }

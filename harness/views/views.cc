@@ -1,12 +1,16 @@
+#include "harness/views/views.h"
+
 #include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/table_reader.h"
-#include "harness/grid/sections.h"
+#include "harness/grid/parsed_file.h"
 
 namespace tearless::harness {
 namespace {
+
+constexpr size_t kMaxViews = 100;  // of a kind
 
 // Calls `use` for each kind of view, with an empty specification of it.
 template <class F, size_t... i>
@@ -15,43 +19,44 @@ void for_each_kind(const F& use, std::index_sequence<i...>) {
 }
 template <class F>
 void for_each_kind(const F& use) {
+  static_assert(std::size(kViewSections) == std::variant_size_v<ViewSpec>);
   for_each_kind(use, std::make_index_sequence<std::variant_size_v<ViewSpec>>());
 }
 
 // `taken`: title → location of the view of this kind that has it.
 template <class Spec>
-void load_view(const toml::table& table, const std::string& file, std::map<std::string, std::string>& taken,
-               Grid& grid) {
-  TableReader reader(table, fmt::format("[{}]", Spec::kSection), file);
+void load_view(const toml::table& table, const Grid& grid, std::map<std::string, std::string>& taken,
+               std::vector<View>& views) {
+  TableReader reader(table, fmt::format("[{}]", Spec::kSection), grid.parsed->file);
   const std::optional<std::string> own_title = reader.text(Spec::kTitle);
   if (!own_title && !Spec::kHasDefaultTitle)
     fail("{}: a {} needs its {}", reader.location(), Spec::kSection, Spec::kTitle);
   const std::string title = own_title.value_or(grid.title);
   Spec spec;
-  read_view(reader, grid, spec);
+  read_view(reader, grid, views, spec);
   reader.refuse_leftovers();
   const auto [first, is_new] = taken.emplace(title, reader.location());
   if (!is_new) {
     fail("{}: two {}s have the {} \"{}\" (the first at {}); each of several needs its own", reader.location(),
          Spec::kSection, Spec::kTitle, title, first->second);
   }
-  grid.views.push_back({title, std::move(spec)});
+  views.push_back({title, std::move(spec)});
 }
 
 }  // namespace
 
-ViewSections view_sections(TableReader& root) {
-  ViewSections sections;
-  for_each_kind([&]<class Spec>(const Spec&) { sections[Spec::kSection] = root.tables(Spec::kSection); });
-  return sections;
-}
-
-void load_views(const ViewSections& sections, const std::string& file, Grid& grid) {
+std::vector<View> views_of(const Grid& grid) {
+  TableReader root(grid.parsed->root, "", grid.parsed->file);
+  std::vector<View> views;
   for_each_kind([&]<class Spec>(const Spec&) {
     std::map<std::string, std::string> taken;
-    for (const toml::table* table : sections.at(Spec::kSection)) load_view<Spec>(*table, file, taken, grid);
-    if (grid.views.empty()) load_view<TableSpec>(toml::table(), file, taken, grid);
+    const std::vector<const toml::table*> sections = root.tables(Spec::kSection);
+    if (sections.size() > kMaxViews)
+      fail("{}: the grid has more than {} {}s; split it", root.location(Spec::kSection), kMaxViews, Spec::kSection);
+    for (const toml::table* table : sections) load_view<Spec>(*table, grid, taken, views);
+    if (views.empty()) load_view<TableSpec>(toml::table(), grid, taken, views);
   });
+  return views;
 }
 
 }  // namespace tearless::harness

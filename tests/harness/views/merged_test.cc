@@ -98,13 +98,13 @@ json content_of(const Grid& grid) {
     content.push_back({describe_combination(grid, point), run.settings, run.folders, excluded ? excluded->why : ""});
   });
   content.push_back({grid.size(), grid.sample ? drawn_text(*grid.sample) : ""});
-  for (const View& view : grid.views) {
+  for (const View& view : views_of(grid)) {
     content.push_back(view.title);
     if (const auto* table = std::get_if<TableSpec>(&view.spec))
       content.push_back({table->arrangement.rows, table->arrangement.columns});
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
-      content.push_back({claim->name, claim->source, claim->kind->name, claim->cells, claim->where.labels,
-                         claim->not_claimed.labels, claim->paired.labels, claim->limits.within});
+      content.push_back({claim->name, claim->source, claim->kind->name, claim->cells, claim->where.where.labels,
+                         claim->not_claimed.where.labels, claim->paired.where.labels, claim->limits.within});
     }
   }
   return content;
@@ -261,8 +261,9 @@ TEST_F(Merged, AMistakeInItIsNamed) {
 
 TEST_F(Merged, AGridCannotHaveALimitThatIsNotFinite) {
   for (const char* number : {"inf", "-inf", "nan"}) {
-    EXPECT_THAT(error_of([&] { load(std::string("[axis]\na = [1]\n[table]\nfail_below = ") + number + "\n"); }),
-                testing::EndsWith("grid.toml:4: [table] fail_below must be a finite number"));
+    EXPECT_THAT(
+        error_of([&] { views_of(load(std::string("[axis]\na = [1]\n[table]\nfail_below = ") + number + "\n")); }),
+        testing::EndsWith("grid.toml:4: [table] fail_below must be a finite number"));
   }
 }
 

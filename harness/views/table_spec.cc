@@ -1,4 +1,4 @@
-#include "harness/grid/table_spec.h"
+#include "harness/views/table_spec.h"
 
 #include <fmt/ranges.h>
 
@@ -13,10 +13,10 @@
 #include "base/spelling.h"
 #include "base/table_reader.h"
 #include "base/words.h"
-#include "harness/grid/added_lines.h"
-#include "harness/grid/layout.h"
-#include "harness/grid/sections.h"
-#include "harness/grid/where.h"
+#include "harness/grid/labels.h"
+#include "harness/views/added_lines.h"
+#include "harness/views/layout.h"
+#include "harness/views/reading.h"
 
 namespace tearless::harness {
 namespace {
@@ -152,8 +152,7 @@ void load_scores(TableReader& reader, const Grid& grid, TableSpec& spec) {
       spec.named.push_back({score, "scores." + name, labels.location(word), std::pair(*spec.scores_axis, index)});
       if (std::ranges::find(spec.scores, score) == spec.scores.end()) spec.scores.push_back(score);
     }
-    const auto where = spec.arrangement.where.find(*spec.scores_axis);
-    if (scores.empty() && (where == spec.arrangement.where.end() || where->second[index]))
+    if (scores.empty() && spec.arrangement.where.has(grid.axes[*spec.scores_axis].name, point.label))
       fail("{}: scores.{} has none for {}", reader.location(by_label), name, point.label);
   }
   labels.refuse_leftovers();
@@ -250,7 +249,8 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
 void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
-  spec.test = read_significance_test(table, reader.file());
+  TableReader own(table, "[table.test]", reader.file());
+  spec.test = read_significance_test(own);
   if (!spec.arrangement.average.empty() && spec.test->is_over_sentences()) {
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));
@@ -332,7 +332,7 @@ const std::vector<std::string>& TableSpec::scores_of_column(const Grid& grid,
   return scores_of_label.at(grid.axes[*axis].points[column[static_cast<size_t>(axis - columns.begin())]].label);
 }
 
-void read_view(TableReader& reader, const Grid& grid, TableSpec& spec) {
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, TableSpec& spec) {
   const std::string& file = reader.file();
   spec.arrangement.where = read_where(reader, grid);
   load_scores(reader, grid, spec);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/grid/where.h"
+
 namespace tearless::harness {
 
 /// A cell for each combination of the points of two groups of axes. Axes are indices into Grid::axes; each is in
@@ -23,13 +25,10 @@ struct Arrangement {
     bool highest = true;  // false: the lowest mean is best
   };
 
-  std::vector<size_t> rows = {}, columns = {};     // outermost first
-  std::vector<size_t> average = {};                // a cell is the mean over their points, of each seed
-  std::map<size_t, std::vector<bool>> where = {};  // axis → the points that the cells are of; other axes: all
+  std::vector<size_t> rows = {}, columns = {};  // outermost first
+  std::vector<size_t> average = {};             // a cell is the mean over their points, of each seed
+  Where where = {};                             // that the cells are of
   std::optional<Select> select = {};
-
-  /// Whether `where` has a combination (Combination::index).
-  bool admits(const std::vector<uint32_t>& index) const;
 };
 
 /// Which of the runs count, and with what number.

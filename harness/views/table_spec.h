@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "harness/grid/arrangement.h"
+#include "harness/grid/defined_score.h"
 #include "harness/grid/names.h"
-#include "harness/grid/published.h"
-#include "harness/grid/show.h"
-#include "harness/grid/significance.h"
+#include "harness/views/arrangement.h"
+#include "harness/views/published.h"
+#include "harness/views/show.h"
+#include "harness/views/significance.h"
 
 namespace tearless {
 class TableReader;
@@ -22,21 +23,13 @@ class TableReader;
 namespace tearless::harness {
 
 struct Grid;
+struct View;
 
 /// The layout of the table and the content of its cells.
 struct TableSpec {
   static constexpr const char* kSection = "table";
   static constexpr const char* kTitle = "caption";
   static constexpr bool kHasDefaultTitle = true;  // that of the grid
-
-  /// A score that the grid file names.
-  struct NamedScore {
-    std::string name;  // or a pattern
-    std::string key;   // "select.by"
-    std::string location;
-    // Of `scores.AXIS`: the axis and the point whose runs have it.
-    std::optional<std::pair<size_t, size_t>> of_point = {};
-  };
 
   /// A row or a column that the grid does not have: a weighted sum of its rows (columns), of each seed, or published
   /// numbers alone. The weights of a mean of k are 1/k, those of a difference 1 and -1.
@@ -86,7 +79,7 @@ struct TableSpec {
   const std::vector<std::string>& scores_of_column(const Grid& grid, const std::vector<uint32_t>& column) const;
 };
 
-/// UserError with file and line for every mistake. REQUIRES: the rest of `grid` is complete.
-void read_view(TableReader& reader, const Grid& grid, TableSpec& spec);
+/// `others`: the views before it. UserError with file and line for every mistake.
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, TableSpec& spec);
 
 }  // namespace tearless::harness

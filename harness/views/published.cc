@@ -1,11 +1,9 @@
-#include "harness/grid/published.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "base/error.h"
-#include "harness/grid/sections.h"
+#include "harness/views/reading.h"
 
 namespace tearless::harness {
 namespace {

@@ -1,6 +1,5 @@
-#include "harness/grid/where.h"
+#include "harness/views/reading.h"
 
-#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -8,7 +7,7 @@
 #include "base/spelling.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
-#include "harness/grid/sections.h"
+#include "harness/grid/labels.h"
 
 namespace tearless::harness {
 
@@ -18,9 +17,10 @@ std::vector<size_t> axes_named(TableReader& reader, const std::string& key, cons
   return axes;
 }
 
-std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>& labels, const std::string& location) {
+std::vector<uint32_t> points_named(const Axis& axis, const std::vector<std::string>& labels,
+                                   const std::string& location) {
   constexpr size_t kMaxLabels = 12;  // in one sentence
-  std::vector<bool> points(axis.points.size());
+  std::vector<uint32_t> points;
   std::vector<std::string> known;
   for (const AxisPoint& point : axis.points) known.push_back(point.label);
   for (const std::string& label : labels) {
@@ -29,29 +29,29 @@ std::vector<bool> points_named(const Axis& axis, const std::vector<std::string>&
       fail("{}: the axis {} has no label \"{}\"{}; it has: {}", location, axis.name, label, did_you_mean(label, known),
            some_of(known, kMaxLabels));
     }
-    points[static_cast<size_t>(found - known.begin())] = true;
+    points.push_back(static_cast<uint32_t>(found - known.begin()));
   }
   return points;
 }
 
-std::map<size_t, std::vector<bool>> read_where(TableReader& reader, const Grid& grid) {
-  std::map<size_t, std::vector<bool>> where;
+Where read_where(TableReader& reader, const Grid& grid) {
+  Where where;
   const toml::table* table = reader.table("where");
   for (const auto& [name, node] : table ? *table : toml::table()) {
     const std::string location = reader.location("where"), axis_name(name.str());
-    const size_t axis = grid.axis_index(axis_name, location + ": where");
-    where[axis] = points_named(grid.axes[axis], labels_in(node, axis_name, reader.file()), location);
+    const Axis& axis = grid.axes[grid.axis_index(axis_name, location + ": where")];
+    std::set<std::string>& labels = where.labels[axis.name];
+    for (const uint32_t point : points_named(axis, labels_in(node, axis_name, reader.file()), location))
+      labels.insert(axis.points[point].label);
   }
   return where;
 }
 
-bool leaves_one_point(const Grid& grid, const std::map<size_t, std::vector<bool>>& where, size_t axis) {
-  if (where.empty()) return false;
+bool leaves_one_point(const Grid& grid, const Where& where, size_t axis) {
+  if (where.labels.empty()) return false;
   std::set<uint32_t> points;
   for_each_cell(grid, [&](const Combination& cell, const Exclusion*) {
-    const bool is_admitted =
-        std::ranges::all_of(where, [&](const auto& entry) { return entry.second[cell.index[entry.first]]; });
-    if (is_admitted) points.insert(cell.index[axis]);
+    if (where.has_point(grid, cell.index)) points.insert(cell.index[axis]);
   });
   return points.size() == 1;
 }

@@ -1,4 +1,4 @@
-#include "harness/grid/show.h"
+#include "harness/views/show.h"
 
 #include <fmt/ranges.h>
 

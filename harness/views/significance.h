@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "base/toml.h"
 #include "harness/statistics/random.h"
+
+namespace tearless {
+class TableReader;
+}
 
 namespace tearless::harness {
 
@@ -29,6 +32,6 @@ struct SignificanceTest {
 };
 
 /// UserError with file and line for every mistake.
-SignificanceTest read_significance_test(const toml::table& table, const std::string& file);
+SignificanceTest read_significance_test(TableReader& reader);
 
 }  // namespace tearless::harness

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "harness/claims/claim.h"
-#include "harness/grid/table_spec.h"
+#include "harness/views/table_spec.h"
 
 namespace tearless::harness {
 
@@ -25,9 +25,9 @@ using CellLabels = std::map<std::string, std::string>;
 /// Some of the places of a claim: all, none, or those with certain labels.
 struct PlaceFilter {
   bool all = false;
-  std::map<std::string, std::set<std::string>> labels = {};  // axis → labels; all axes must agree
+  Where where = {};  // with labels: those
 
-  bool has(const CellLabels& place) const;
+  bool has(const CellLabels& place) const { return where.labels.empty() ? all : where.has(place); }
 };
 
 struct ClaimSpec {
@@ -37,7 +37,7 @@ struct ClaimSpec {
 
   std::string name;    // "T4"; "": none. Several claims may have it
   std::string source;  // "Nguyen and Salazar 2019, 3.2"
-  size_t table = 0;    // index into Grid::views
+  size_t table = 0;    // index into the views of the grid
   std::string score;   // "": the first of each column
   const ClaimKind* kind = nullptr;
   std::vector<CellLabels> cells;    // each names one cell at a place
@@ -51,11 +51,11 @@ struct ClaimSpec {
   PlaceFilter where = {.all = true};
   PlaceFilter not_claimed;
   PlaceFilter paired = {.all = true};  // elsewhere by independent means
-  std::vector<TableSpec::NamedScore> named;
+  std::vector<NamedScore> named;
 };
 
-/// UserError with file and line for every mistake. REQUIRES: the rest of `grid`, its tables included, is complete.
-void read_view(TableReader& reader, const Grid& grid, ClaimSpec& spec);
+/// UserError with file and line for every mistake.
+void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, ClaimSpec& spec);
 
 /// The number that the label of a point of a slope is; nullopt: it is none.
 std::optional<double> number_of_label(const std::string& label);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/grid/arrangement.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/views/arrangement.h"
 
 namespace tearless::harness {
 

@@ -4,7 +4,8 @@
 
 #include "base/table_reader.h"
 #include "harness/grid/grid.h"
-#include "harness/grid/layout.h"
+#include "harness/views/layout.h"
+#include "harness/views/table_spec.h"
 
 namespace tearless::harness {
 

@@ -1,4 +1,4 @@
-#include "harness/grid/layout.h"
+#include "harness/views/layout.h"
 
 #include <set>
 
@@ -12,7 +12,7 @@ Coordinates project(const Combination& combination, const std::vector<size_t>& a
 Layout layout_of(const Grid& grid, const Arrangement& arrangement) {
   std::set<Coordinates> rows, columns;  // in the order of the axes' points
   for_each_cell(grid, [&](const Combination& combination, const Exclusion* excluded) {
-    if (excluded || !arrangement.admits(combination.index)) return;
+    if (excluded || !arrangement.where.has_point(grid, combination.index)) return;
     rows.insert(project(combination, arrangement.rows));
     columns.insert(project(combination, arrangement.columns));
   });
