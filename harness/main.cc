@@ -22,11 +22,11 @@
 #include "base/nearest.h"
 #include "base/output.h"
 #include "base/utf8.h"
+#include "harness/archive/archive.h"
+#include "harness/archive/open_archive.h"
 #include "harness/commands/commands.h"
 #include "harness/runs/workspace.h"
 #include "harness/service/protocol.h"
-#include "harness/store/archive.h"
-#include "harness/store/open_archive.h"
 #include "harness/store/writer.h"
 
 namespace {

@@ -23,9 +23,9 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long)
 flags=(-std=c++20 -O1 -g1 -fno-omit-frame-pointer -I. -DTEARLESS_SOURCE_ROOT="\"$PWD\"" -DTOML_HEADER_ONLY=1
   '-DTOML_ASSERT(x)=static_cast<void>(0)' $(pkg-config --cflags sentencepiece))
 libraries=($(pkg-config --libs sentencepiece libcrypto zlib fmt) -lsentencepiece_train -lpthread)
-harness=(base/*.cc harness/statistics/*.cc harness/grid/*.cc harness/runs/*.cc harness/table/*.cc)
+harness=(base/*.cc base/score/*.cc harness/statistics/*.cc harness/claims/*.cc harness/grid/*.cc harness/views/*.cc harness/runs/*.cc harness/console/columns.cc harness/cells/*.cc harness/results/row.cc harness/table/*.cc)
 engine=(base/*.cc engine/data/*.cc)
-declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [archive]="base/*.cc harness/store/archive.cc" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [worker_file]="base/*.cc harness/runs/*.cc harness/grants/worker_file.cc" [slurm]="base/*.cc harness/runs/*.cc harness/slurm/squeue.cc harness/slurm/commands.cc harness/children/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}" [trees]="base/*.cc engine/data/dependency_trees.cc engine/data/text_lines.cc engine/data/raw_files.cc" [characters]="base/*.cc engine/data/character_text.cc engine/data/raw_files.cc")
+declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [archive]="base/*.cc harness/archive/archive.cc" [request]="base/*.cc harness/service/protocol.cc" [sentence_stats]="base/*.cc base/score/*.cc" [worker_file]="base/*.cc harness/runs/*.cc harness/grants/worker_file.cc" [slurm]="base/*.cc harness/runs/*.cc harness/slurm/squeue.cc harness/slurm/commands.cc harness/children/*.cc" [token_file]="${engine[*]}" [corpus]="${engine[*]}" [digits]="${engine[*]}" [trees]="base/*.cc engine/data/dependency_trees.cc engine/data/text_lines.cc engine/data/raw_files.cc" [characters]="base/*.cc engine/data/character_text.cc engine/data/raw_files.cc")
 
 # ccache, if installed, rebuilds only what has changed.
 object() {

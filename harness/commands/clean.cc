@@ -1,4 +1,4 @@
-// `tearless clean`: deletes what no result, resume or decoding needs, in the whole workspace (store/delete.h).
+// `tearless clean`: deletes what no result, resume or decoding needs, in the whole workspace (folders/delete.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,9 +9,9 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/delete.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/start.h"
-#include "harness/store/delete.h"
 
 namespace tearless::harness {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "harness/plan/globals.h"
+#include "harness/console/globals.h"
 
 namespace CLI {
 class App;

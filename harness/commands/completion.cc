@@ -15,9 +15,9 @@
 #include "base/nearest.h"
 #include "base/print.h"
 #include "base/words.h"
-#include "harness/commands/command_line.h"
 #include "harness/commands/commands.h"
-#include "harness/store/selectors.h"
+#include "harness/console/command_line.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

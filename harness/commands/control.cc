@@ -14,9 +14,9 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/plan/grid_state.h"
+#include "harness/selection/selectors.h"
 #include "harness/service/client.h"
 #include "harness/service/start.h"
-#include "harness/store/selectors.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

@@ -1,4 +1,4 @@
-// `tearless copy TARGET`: copies a workspace, also while a service works in it (store/copy.h).
+// `tearless copy TARGET`: copies a workspace, also while a service works in it (archive/copy.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/words.h"
+#include "harness/archive/archive.h"
+#include "harness/archive/copy.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/archive.h"
-#include "harness/store/copy.h"
-#include "harness/store/selectors.h"
-#include "harness/store/sweep_directory.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace {

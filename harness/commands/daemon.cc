@@ -20,6 +20,7 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
+#include "harness/folders/rebuild.h"
 #include "harness/grants/launchers.h"
 #include "harness/grants/worker_launcher.h"
 #include "harness/launch/local_launcher.h"
@@ -30,7 +31,6 @@
 #include "harness/slurm/slurm.h"
 #include "harness/slurm/worker_program.h"
 #include "harness/store/ownership.h"
-#include "harness/store/rebuild.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

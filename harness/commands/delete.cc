@@ -1,5 +1,5 @@
 // `tearless delete WORD…`: deletes sweeps with the runs that no other sweep has, or what single runs have left
-// (store/delete.h).
+// (folders/delete.h).
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -14,10 +14,10 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/delete.h"
 #include "harness/plan/grid_state.h"
+#include "harness/selection/selectors.h"
 #include "harness/service/start.h"
-#include "harness/store/delete.h"
-#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace {

@@ -13,7 +13,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/diff_sweeps.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

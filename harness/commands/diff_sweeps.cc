@@ -16,11 +16,11 @@
 #include "base/words.h"
 #include "harness/cells/cells.h"
 #include "harness/cells/scores.h"
+#include "harness/console/columns.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/grid/expand.h"
 #include "harness/results/result_set.h"
 #include "harness/statistics/stats.h"
-#include "harness/store/sweep_directory.h"
-#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/globals.h"
+#include "harness/console/globals.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {

@@ -13,14 +13,14 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/console/columns.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/client.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
-#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

@@ -15,12 +15,12 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/convert_svg.h"
-#include "harness/commands/csv_option.h"
 #include "harness/commands/table_options.h"
+#include "harness/console/csv_option.h"
+#include "harness/console/screen.h"
 #include "harness/figure/draw.h"
 #include "harness/figure/format.h"
 #include "harness/results/curves.h"
-#include "harness/screen/screen.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

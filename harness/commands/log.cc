@@ -16,11 +16,11 @@
 #include "base/omitted.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/workspace.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/build_stamp.h"
-#include "harness/commands/command_line.h"
 #include "harness/commands/commands.h"
+#include "harness/console/command_line.h"
 
 namespace tearless::harness {
 namespace {

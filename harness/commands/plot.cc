@@ -15,13 +15,13 @@
 #include "base/nearest.h"
 #include "base/print.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/csv_option.h"
+#include "harness/console/columns.h"
+#include "harness/console/csv_option.h"
+#include "harness/console/screen.h"
 #include "harness/figure/draw.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/curves.h"
 #include "harness/results/result_set.h"
-#include "harness/screen/screen.h"
-#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

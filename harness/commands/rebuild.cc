@@ -4,8 +4,8 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/rebuild.h"
 #include "harness/service/start.h"
-#include "harness/store/rebuild.h"
 
 namespace tearless::harness {
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/words.h"
-#include "harness/table/columns.h"
+#include "harness/console/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

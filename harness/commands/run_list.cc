@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/settings.h"
+#include "harness/console/columns.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/measured.h"
-#include "harness/store/sweep_directory.h"
-#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

@@ -20,13 +20,13 @@
 #include "base/utf8.h"
 #include "harness/cells/scores.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/csv_option.h"
 #include "harness/commands/run_conditions.h"
 #include "harness/commands/run_list.h"
+#include "harness/console/columns.h"
+#include "harness/console/csv_option.h"
+#include "harness/console/screen.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/result_set.h"
-#include "harness/screen/screen.h"
-#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

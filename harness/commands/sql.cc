@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/csv_option.h"
+#include "harness/console/columns.h"
+#include "harness/console/csv_option.h"
 #include "harness/store/store.h"
-#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

@@ -18,15 +18,15 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
+#include "harness/console/screen.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/results/result_set.h"
 #include "harness/runs/progress.h"
-#include "harness/screen/screen.h"
+#include "harness/selection/selectors.h"
 #include "harness/service/start.h"
-#include "harness/store/selectors.h"
 #include "harness/store/store.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

@@ -12,15 +12,15 @@
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
+#include "harness/folders/delete.h"
 #include "harness/grants/worker_file.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/environment.h"
+#include "harness/selection/selectors.h"
 #include "harness/slurm/executor.h"
 #include "harness/slurm/slurm.h"
-#include "harness/store/delete.h"
-#include "harness/store/selectors.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

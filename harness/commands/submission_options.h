@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/console/globals.h"
 #include "harness/launch/local_options.h"
-#include "harness/plan/globals.h"
 #include "harness/plan/submission.h"
 #include "harness/service/facts.h"
 #include "harness/service/start.h"

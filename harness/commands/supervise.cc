@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
 #include "harness/launch/supervisor.h"
 
 namespace tearless::harness {

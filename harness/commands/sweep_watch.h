@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/time.h"
+#include "harness/console/screen.h"
 #include "harness/results/result_set.h"
 #include "harness/runs/workspace.h"
-#include "harness/screen/screen.h"
 #include "harness/service/start.h"
 #include "harness/store/store.h"
 

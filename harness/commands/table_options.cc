@@ -11,10 +11,10 @@
 #include "base/files.h"
 #include "base/print.h"
 #include "base/words.h"
-#include "harness/commands/csv_option.h"
 #include "harness/commands/submission_options.h"
+#include "harness/console/csv_option.h"
+#include "harness/console/screen.h"
 #include "harness/grid/paper.h"
-#include "harness/screen/screen.h"
 
 namespace tearless::harness {
 

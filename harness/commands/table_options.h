@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/globals.h"
+#include "harness/console/columns.h"
+#include "harness/console/globals.h"
 #include "harness/plan/grid_state.h"
-#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

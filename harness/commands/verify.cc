@@ -1,4 +1,4 @@
-// `tearless verify [--repair]`: checks that everything in a workspace is as it was written (store/verify.h).
+// `tearless verify [--repair]`: checks that everything in a workspace is as it was written (folders/verify.h).
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -6,8 +6,8 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/verify.h"
 #include "harness/service/start.h"
-#include "harness/store/verify.h"
 
 namespace tearless::harness {
 namespace {

@@ -25,14 +25,14 @@
 #include "base/words.h"
 #include "harness/children/child.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
+#include "harness/folders/program_copies.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/supervisor.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/resume_check.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/program_copies.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace {

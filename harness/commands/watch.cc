@@ -8,7 +8,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/sweep_watch.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace {

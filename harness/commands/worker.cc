@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory_size.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
 #include "harness/slurm/executor.h"
 #include "harness/worker/worker.h"
 

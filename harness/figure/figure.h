@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/console/columns.h"
 #include "harness/grid/names.h"
 #include "harness/statistics/curve.h"
-#include "harness/table/columns.h"
 #include "harness/views/figure_spec.h"
 
 namespace tearless::harness {

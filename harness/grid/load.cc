@@ -28,7 +28,7 @@ constexpr size_t kMaxName = 200;  // bytes of a grid file's name, which its swee
 
 fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
 
-/// Sweeps are called by the name of their grid file, in folders, JSON and commands (store/selectors.h).
+/// Sweeps are called by the name of their grid file, in folders, JSON and commands (selection/selectors.h).
 void require_plain_name(const fs::path& file) {
   const std::string path = fs::absolute(file).string(), name = file.stem().string();
   if (printable(path) == path && name.size() <= kMaxName && name.find('=') == std::string::npos &&

@@ -9,7 +9,7 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

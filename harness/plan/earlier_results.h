@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/plan/globals.h"
+#include "harness/console/globals.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "harness/store/program_copies.h"
+#include "harness/folders/program_copies.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

@@ -10,6 +10,8 @@
 #include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/archive/published.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/paper.h"
 #include "harness/plan/earlier_results.h"
@@ -18,8 +20,6 @@
 #include "harness/results/lay_over.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/published.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/console/globals.h"
 #include "harness/grid/grid.h"
-#include "harness/plan/globals.h"
 #include "harness/plan/plan.h"
 #include "harness/results/result_set.h"
 #include "harness/store/store.h"

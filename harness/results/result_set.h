@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/results/row.h"
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 

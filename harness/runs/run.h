@@ -1,5 +1,5 @@
 // A run: one point of a grid with one seed, as the training program has accepted it. `check` makes it
-// (plan/program.h); the sweep's folder keeps it, one line of JSON each (store/sweep_directory.h); a row of the
+// (plan/program.h); the sweep's folder keeps it, one line of JSON each (folders/sweep_directory.h); a row of the
 // database is a run with its state (store/store.h).
 #pragma once
 

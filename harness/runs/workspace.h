@@ -54,7 +54,7 @@ inline constexpr const char* kIndexClaim = "index.json";
 /// The name of this machine, as that file has it.
 std::string this_machine();
 
-/// The file in the root of a workspace that an archive was unpacked into (store/open_archive.h): the archive's path.
+/// The file in the root of a workspace that an archive was unpacked into (archive/open_archive.h): the archive's path.
 inline constexpr const char* kArchiveName = "archive";
 /// The archive that a workspace was unpacked from; nullopt for any other workspace.
 std::optional<std::filesystem::path> archive_of(const std::filesystem::path& root);

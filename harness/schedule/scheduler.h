@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/folders/program_copies.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
@@ -33,7 +34,6 @@
 #include "harness/schedule/data_watch.h"
 #include "harness/schedule/jobs.h"
 #include "harness/store/paces.h"
-#include "harness/store/program_copies.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {

@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "base/run_directory.h"
+#include "harness/folders/delete.h"
 #include "harness/runs/policy.h"
 #include "harness/schedule/scheduler.h"
-#include "harness/store/database.h"
-#include "harness/store/delete.h"
 
 namespace tearless::harness {
 namespace {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "harness/folders/delete.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/service/protocol.h"
 #include "harness/service/service.h"
-#include "harness/store/delete.h"
-#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 using nlohmann::json;

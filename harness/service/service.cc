@@ -12,8 +12,8 @@
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/store/record.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {

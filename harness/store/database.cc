@@ -18,6 +18,7 @@
 #include "base/words.h"
 #include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
+#include "harness/store/store.h"
 #include "harness/store/vfs.h"
 #include "harness/store/views_sql.h"
 #include "harness/store/workspace_format.h"
@@ -115,10 +116,6 @@ void roll_back_what_was_interrupted(const fs::path& file) {
 }
 
 }  // namespace
-
-std::string rebuild_command(const fs::path& root) {
-  return fmt::format("tearless rebuild --workspace {}", shell_word(root.string()));
-}
 
 void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
   const std::string_view said = error.what();

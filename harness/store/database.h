@@ -14,9 +14,6 @@ class Exception;
 
 namespace tearless::harness {
 
-/// The command that recreates a lost or damaged database: "tearless rebuild --workspace …".
-std::string rebuild_command(const std::filesystem::path& root);
-
 /// Throws a UserError for an SQLite error on `file`: SQLite's message, and advice for the cause (damage, a lock of
 /// another program, a full or failing disk, missing permissions). A MachineError for a full or failing disk.
 [[noreturn]] void refuse_unusable(const std::filesystem::path& file, const SQLite::Exception& error);

@@ -137,6 +137,29 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
   return std::make_unique<const Store>(refuse_changed(open_for_reading(workspace.database())), std::nullopt);
 }
 
+std::string rebuild_command(const fs::path& root) {
+  return fmt::format("tearless rebuild --workspace {}", shell_word(root.string()));
+}
+
+void Store::make(const fs::path& file, const std::function<void(Store&)>& fill) {
+  {
+    Store store(open_for_writing(file), std::nullopt);
+    fill(store);
+  }
+  leave_wal_mode(*open_for_writing(file));
+}
+
+Examined examine_database(const fs::path& file) {
+  Examined found{.damage = damage_in(file)};
+  if (!found.damage.empty()) return found;
+  std::unique_ptr<SQLite::Database> database = open_for_reading(file);
+  SQLite::Statement result(*database, "SELECT id FROM results JOIN runs ON runs.number = run");
+  while (result.executeStep()) found.with_result.insert(result.getColumn(0).getString());
+  found.changed = changed_tables(*database);
+  if (found.changed.empty()) found.store = std::make_unique<const Store>(std::move(database), std::nullopt);
+  return found;
+}
+
 Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
     : lock_(std::move(lock)),
       database_(std::move(database)),

@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,9 @@ struct RecordedResult {
 /// The first of these files that is another in the run's folder, or "".
 std::string changed_file(const RecordedResult& result, const RunDirectory& folder);
 
+/// The command that recreates a lost or damaged database: "tearless rebuild --workspace …".
+std::string rebuild_command(const std::filesystem::path& root);
+
 struct QueryResult {
   std::vector<std::string> columns;
   std::vector<std::vector<nlohmann::json>> rows;
@@ -125,6 +129,10 @@ class Store {
   /// database, and for a database of another format, a damaged one, or one whose rows are not those that were recorded
   /// (metrics aside). The reading methods throw for a damaged one too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
+
+  /// Makes a database `file` of what `fill` writes: one file without side files. REQUIRES: the caller holds the writer
+  /// lock, and no such file is there.
+  static void make(const std::filesystem::path& file, const std::function<void(Store&)>& fill);
 
   /// Wraps an open database (database.h). Pass the writer lock if the database is open for writing.
   Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);
@@ -295,5 +303,15 @@ class Store {
   std::unique_ptr<Statements> statements_;  // of `database_`, destroyed before it
   Workspace workspace_;                     // found once: there may be 200,000 results to compare with its folders
 };
+
+/// What a database file is found to be when all of it is read.
+struct Examined {
+  std::vector<std::string> damage = {};          // by SQLite's integrity_check; the rest is unknown then
+  std::vector<std::string> changed = {};         // tables whose rows are not those that were recorded
+  std::set<std::string> with_result = {};        // ids of runs
+  std::unique_ptr<const Store> store = nullptr;  // null if it is damaged or changed
+};
+/// UserError for a file that is not a database of tearless.
+Examined examine_database(const std::filesystem::path& file);
 
 }  // namespace tearless::harness

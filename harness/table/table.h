@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "harness/cells/cell.h"
+#include "harness/console/columns.h"
 #include "harness/results/row.h"
 #include "harness/statistics/sentence_test.h"
-#include "harness/table/columns.h"
 #include "harness/table/digits.h"
 #include "harness/views/views.h"
 

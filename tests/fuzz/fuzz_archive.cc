@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "harness/store/archive.h"
+#include "harness/archive/archive.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/paths.h"

@@ -13,10 +13,10 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/verify.h"
 #include "harness/plan/grid_state.h"
 #include "harness/store/database.h"
-#include "harness/store/rebuild.h"
-#include "harness/store/verify.h"
 #include "harness/table/table.h"
 #include "tests/harness/run_fixture.h"
 

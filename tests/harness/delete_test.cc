@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fault.h"
+#include "harness/folders/program_copies.h"
 #include "harness/plan/submission.h"
-#include "harness/store/program_copies.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/faults.h"
 #include "tests/support/terminal.h"

@@ -1,5 +1,5 @@
 // Which sweeps and runs the words of a command line mean.
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/sealed_json.h"
-#include "harness/store/rebuild.h"
+#include "harness/folders/rebuild.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"

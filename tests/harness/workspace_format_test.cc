@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sealed_json.h"
-#include "harness/store/rebuild.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/verify.h"
 #include "harness/store/store.h"
-#include "harness/store/verify.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::workspace_format_test {

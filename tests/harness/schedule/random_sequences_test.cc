@@ -32,11 +32,11 @@
 #include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/policy.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/database.h"
-#include "harness/store/rebuild.h"
-#include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 #include "tests/support/sanitized.h"
 

@@ -21,8 +21,8 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/schedule/scheduler.h"
-#include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::scheduler_test {

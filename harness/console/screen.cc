@@ -1,4 +1,4 @@
-#include "harness/screen/screen.h"
+#include "harness/console/screen.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

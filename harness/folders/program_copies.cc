@@ -1,4 +1,4 @@
-#include "harness/store/program_copies.h"
+#include "harness/folders/program_copies.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "harness/commands/number_option.h"
+#include "harness/console/number_option.h"
 
 #include <fmt/format.h>
 

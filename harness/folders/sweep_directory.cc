@@ -1,4 +1,4 @@
-#include "harness/store/sweep_directory.h"
+#include "harness/folders/sweep_directory.h"
 
 #include <fstream>
 #include <stdexcept>

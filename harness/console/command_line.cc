@@ -1,4 +1,4 @@
-#include "harness/commands/command_line.h"
+#include "harness/console/command_line.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 // What `verify` says beside a service, and that what `verify --repair` moves is durable: a power cut right after it
 // does not undo the move.
-#include "harness/store/verify.h"
+#include "harness/folders/verify.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
-#include "harness/store/program_copies.h"
-#include "harness/store/rebuild.h"
+#include "harness/folders/program_copies.h"
+#include "harness/folders/rebuild.h"
 #include "harness/store/store.h"
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"

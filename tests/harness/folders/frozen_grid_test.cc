@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/store/sweep_directory.h"
+#include "harness/folders/sweep_directory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 

@@ -1,5 +1,5 @@
 // Archives of results: what tar and gzip make of ours, what we make of theirs, and what is refused.
-#include "harness/store/archive.h"
+#include "harness/archive/archive.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

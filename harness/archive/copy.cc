@@ -1,4 +1,4 @@
-#include "harness/store/copy.h"
+#include "harness/archive/copy.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,13 +13,13 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/omitted.h"
+#include "harness/archive/archive.h"
+#include "harness/archive/published.h"
+#include "harness/folders/program_copies.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/launcher.h"
-#include "harness/store/archive.h"
-#include "harness/store/program_copies.h"
-#include "harness/store/published.h"
-#include "harness/store/rebuild.h"
-#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

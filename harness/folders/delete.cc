@@ -1,4 +1,4 @@
-#include "harness/store/delete.h"
+#include "harness/folders/delete.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "base/files.h"
 #include "base/lock_file.h"
 #include "base/sys.h"
+#include "harness/folders/program_copies.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/program_copies.h"
-#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

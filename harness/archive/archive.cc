@@ -1,4 +1,4 @@
-#include "harness/store/archive.h"
+#include "harness/archive/archive.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // The folder of a sweep: what a service needs to run it without its grid file, and what was asked of it since.
-#include "harness/store/sweep_directory.h"
+#include "harness/folders/sweep_directory.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/run_directory.h"
-#include "harness/store/archive.h"
+#include "harness/archive/archive.h"
 #include "tests/support/error_of.h"
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"

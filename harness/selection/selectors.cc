@@ -1,4 +1,4 @@
-#include "harness/store/selectors.h"
+#include "harness/selection/selectors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

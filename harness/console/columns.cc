@@ -1,4 +1,4 @@
-#include "harness/table/columns.h"
+#include "harness/console/columns.h"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 // What goes to a terminal while something changes, byte by byte: a frame that is redrawn in place, and lines that stay.
-#include "harness/screen/screen.h"
+#include "harness/console/screen.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

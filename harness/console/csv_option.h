@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
-#include "harness/table/columns.h"
+#include "harness/console/columns.h"
 
 namespace tearless::harness {
 

@@ -1,6 +1,5 @@
-#include "harness/store/verify.h"
+#include "harness/folders/verify.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,15 +16,13 @@
 #include "base/omitted.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
+#include "harness/folders/program_copies.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/checksums.h"
-#include "harness/store/database.h"
-#include "harness/store/program_copies.h"
-#include "harness/store/rebuild.h"
 #include "harness/store/store.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
 #include "harness/store/writer.h"
 
@@ -133,15 +130,12 @@ class Verification {
         blame_database("database", "it is missing, but there are run folders");
       return;
     }
-    const std::vector<std::string> damage = damage_in(workspace_.database());
-    if (!damage.empty()) return blame_database("database", damage.front());
     try {
-      std::unique_ptr<SQLite::Database> database = open_for_reading(workspace_.database());
-      SQLite::Statement result(*database, "SELECT id FROM results JOIN runs ON runs.number = run");
-      while (result.executeStep()) with_result_.insert(result.getColumn(0).getString());
-      const std::vector<std::string> changed = changed_tables(*database);
-      for (const std::string& table : changed) blame_database("database", table + " are not what was recorded");
-      if (changed.empty()) store_ = std::make_unique<const Store>(std::move(database), std::nullopt);
+      Examined found = examine_database(workspace_.database());
+      if (!found.damage.empty()) return blame_database("database", found.damage.front());
+      for (const std::string& table : found.changed) blame_database("database", table + " are not what was recorded");
+      with_result_ = std::move(found.with_result);
+      store_ = std::move(found.store);
     } catch (const UserError& error) {  // another program's file: the message says what to do
       add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
     }

@@ -1,4 +1,4 @@
-#include "harness/store/published.h"
+#include "harness/archive/published.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/attempt_files.h"
-#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

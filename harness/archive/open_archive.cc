@@ -1,4 +1,4 @@
-#include "harness/store/open_archive.h"
+#include "harness/archive/open_archive.h"
 
 #include <cstdlib>
 #include <string>
@@ -7,9 +7,9 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "harness/archive/archive.h"
+#include "harness/folders/rebuild.h"
 #include "harness/runs/workspace.h"
-#include "harness/store/archive.h"
-#include "harness/store/rebuild.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

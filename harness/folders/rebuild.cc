@@ -1,6 +1,5 @@
-#include "harness/store/rebuild.h"
+#include "harness/folders/rebuild.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +10,11 @@
 #include "base/files.h"
 #include "base/lock_file.h"
 #include "base/sealed_json.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/policy.h"
-#include "harness/store/database.h"
 #include "harness/store/record.h"
 #include "harness/store/store.h"
-#include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
 #include "harness/store/writer.h"
 
@@ -152,11 +150,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   remove_file(fresh);
   for (const char* side : kSideFiles) remove_file(fresh.string() + side);
   RebuildReport report;
-  {
-    Store store(open_for_writing(fresh), std::nullopt);
-    report = restore(store, workspace);
-  }
-  leave_wal_mode(*open_for_writing(fresh));
+  Store::make(fresh, [&](Store& store) { report = restore(store, workspace); });
   // The name for the old database and its side files. The side files may exist although the database is gone.
   const std::string before = workspace.database().string() + ".before-rebuild";
   std::string kept = before;

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
+#include "harness/archive/copy.h"
+#include "harness/folders/rebuild.h"
+#include "harness/folders/sweep_directory.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/copy.h"
-#include "harness/store/rebuild.h"
 #include "harness/store/record.h"
-#include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::run_folder_test {
