@@ -10,187 +10,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "harness/check/claim_cells.h"
 #include "harness/results/curves.h"
 
 namespace tearless::harness {
 namespace {
-
-/// In the order in which they come, each once.
-template <class T>
-class Once {
- public:
-  void add(T item) {
-    if (seen_.insert(item).second) items_.push_back(std::move(item));
-  }
-  const std::vector<T>& items() const { return items_; }
-
- private:
-  std::set<T> seen_;
-  std::vector<T> items_;
-};
-
-/// The cells of a claim in its table.
-class CellFinder {
- public:
-  CellFinder(const ClaimSpec& claim, const Table& table) : claim_(claim), table_(table) {
-    for (const auto& [axis, label] : claim.cells.front()) fixed_.insert(axis);
-    if (!claim.over.empty()) fixed_.insert(claim.over);
-    const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
-      for (size_t i = 0; i < axes.size(); ++i) of_grid_.emplace(axes[i], labels[i]);
-    };
-    for (size_t i = 0; i < table.rows.size(); ++i) {
-      if (!table.rows[i].is_added) add(table.row_axes, table.rows[i].labels);
-      rows_.emplace(table.rows[i].labels, i);
-    }
-    for (size_t i = 0; i < table.columns.size(); ++i) {
-      const Table::Column& column = table.columns[i];
-      if (!column.is_added) add(table.column_axes, column.labels);
-      if (claim.score.empty() || column.score == claim.score) columns_.emplace(column.labels, i);
-      columns_of_score_[column.score].emplace(column.labels, i);
-    }
-    wanted_ = !claim.over.empty() ? along_axis() : claim.among_all ? with_others() : claim.cells;
-  }
-
-  /// All of them, whatever `where` says.
-  std::vector<Place> places() const {
-    Once<Place> rows, columns;
-    for (const Table::Row& row : table_.rows) {
-      if (!row.is_added || is_named(table_.row_axes, row.labels)) rows.add(open_part(table_.row_axes, row.labels));
-    }
-    for (const Table::Column& column : table_.columns) {
-      if (!column.is_added || is_named(table_.column_axes, column.labels))
-        columns.add(open_part(table_.column_axes, column.labels));
-    }
-    std::vector<Place> all;
-    for (const Place& row : rows.items()) {
-      for (const Place& column : columns.items()) {
-        Place& place = all.emplace_back(row);
-        place.insert(place.end(), column.begin(), column.end());
-      }
-    }
-    return all;
-  }
-
-  struct Found {
-    CellLabels labels;                      // that the claim fixes
-    const Cell* cell = nullptr;             // null: the table has none
-    const Table::Column* column = nullptr;  // of the cell
-  };
-
-  /// What the claim compares at a place.
-  std::vector<Found> cells_at(const Place& place) const {
-    std::vector<Found> found;
-    for (size_t i = 0; i < wanted_.size(); ++i) {
-      CellLabels all = wanted_[i];
-      all.insert(place.begin(), place.end());
-      const Found one = find(wanted_[i], all, claim_.scores.empty() ? columns_ : columns_of_score(claim_.scores[i]));
-      // Those that the claim does not name itself need not be there at every place.
-      const bool is_named = claim_.over.empty() && (i == 0 || !claim_.among_all);
-      if (is_named || has_runs(one)) found.push_back(one);
-    }
-    return found;
-  }
-
-  static bool has_runs(const Found& found) { return found.cell && found.cell->expected > 0; }
-
- private:
-  /// Lines that the grid file adds are places only where the claim speaks of them, by a label that no line of the grid
-  /// has.
-  bool is_named(const std::vector<std::string>& axes, const std::vector<std::string>& labels) const {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (of_grid_.contains({axes[i], labels[i]})) continue;
-      const auto& where = claim_.where.where.labels;
-      if (const auto own = where.find(axes[i]); own != where.end() && own->second.contains(labels[i])) return true;
-      for (const CellLabels& cell : claim_.cells) {
-        const auto label = cell.find(axes[i]);
-        if (label != cell.end() && label->second == labels[i]) return true;
-      }
-    }
-    return false;
-  }
-
-  Place open_part(const std::vector<std::string>& axes, const std::vector<std::string>& labels) const {
-    Place place;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (!fixed_.contains(axes[i])) place.emplace_back(axes[i], labels[i]);
-    }
-    return place;
-  }
-
-  /// The claim's own, then of the rows of the grid (of the columns, if the claim fixes no axis of rows) those with
-  /// other labels.
-  std::vector<CellLabels> with_others() const {
-    Once<CellLabels> wanted;
-    for (const CellLabels& cell : claim_.cells) wanted.add(cell);
-    const bool of_rows =
-        std::ranges::any_of(table_.row_axes, [&](const std::string& axis) { return fixed_.contains(axis); });
-    const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
-      CellLabels other = claim_.cells.front();
-      for (size_t i = 0; i < axes.size(); ++i) {
-        if (fixed_.contains(axes[i])) other[axes[i]] = labels[i];
-      }
-      wanted.add(std::move(other));
-    };
-    for (const Table::Row& row : table_.rows) {
-      if (of_rows && !row.is_added) add(table_.row_axes, row.labels);
-    }
-    for (const Table::Column& column : table_.columns) {
-      if (!of_rows && !column.is_added) add(table_.column_axes, column.labels);
-    }
-    return wanted.items();
-  }
-
-  std::vector<CellLabels> along_axis() const {
-    Once<CellLabels> points;
-    const auto add = [&](const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
-      const auto axis = std::ranges::find(axes, claim_.over);
-      if (axis == axes.end()) return;
-      CellLabels point = claim_.cells.front();
-      point[claim_.over] = labels[static_cast<size_t>(axis - axes.begin())];
-      points.add(std::move(point));
-    };
-    for (const Table::Row& row : table_.rows) {
-      if (!row.is_added) add(table_.row_axes, row.labels);
-    }
-    for (const Table::Column& column : table_.columns) {
-      if (!column.is_added) add(table_.column_axes, column.labels);
-    }
-    return points.items();
-  }
-
-  using Lines = std::map<std::vector<std::string>, size_t>;  // labels → the first with these
-
-  const Lines& columns_of_score(const std::string& score) const {
-    static const Lines kNone;
-    const auto found = columns_of_score_.find(score);
-    return found == columns_of_score_.end() ? kNone : found->second;
-  }
-
-  Found find(const CellLabels& labels, const CellLabels& all, const Lines& columns) const {
-    const auto at = [&](const std::vector<std::string>& axes, const Lines& lines) {
-      std::vector<std::string> own;
-      for (const std::string& axis : axes) {
-        const auto label = all.find(axis);
-        if (label == all.end()) return lines.end();
-        own.push_back(label->second);
-      }
-      return lines.find(own);
-    };
-    const auto row = at(table_.row_axes, rows_), column = at(table_.column_axes, columns);
-    if (row == rows_.end() || column == columns.end()) return {.labels = labels};
-    return {labels, &table_.rows[row->second].cells[column->second].cell, &table_.columns[column->second]};
-  }
-
-  const ClaimSpec& claim_;
-  const Table& table_;
-  std::set<std::string> fixed_;                            // axes
-  std::set<std::pair<std::string, std::string>> of_grid_;  // axis, label
-  Lines rows_, columns_;                                   // columns: of the claim's score
-  std::map<std::string, Lines> columns_of_score_;
-  std::vector<CellLabels> wanted_;  // what it compares at each place
-};
-
-using Found = CellFinder::Found;
 
 /// Of a claim about curves, those of the cell's runs, by seed.
 std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, const ResultSet& results) {
@@ -208,7 +32,7 @@ std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, con
   return curves;
 }
 
-CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& table, const ResultSet& results) {
+CellSample sample_of(const ClaimCell& found, const ClaimSpec& claim, const Table& table, const ResultSet& results) {
   CellSample sample;
   std::vector<std::string> names;
   for (const auto* axes : {&table.row_axes, &table.column_axes}) {
@@ -239,11 +63,11 @@ CellSample sample_of(const Found& found, const ClaimSpec& claim, const Table& ta
 }
 
 /// Whether the highest is best, of all of the cells.
-bool is_highest_best(const std::vector<Found>& cells, const ClaimSpec& claim, const std::string& text) {
+bool is_highest_best(const std::vector<ClaimCell>& cells, const ClaimSpec& claim, const std::string& text) {
   if (!claim.curve.empty()) return !claim.lowest_is_best;
-  const auto first = std::ranges::find_if(cells, CellFinder::has_runs);
+  const auto first = std::ranges::find_if(cells, &ClaimCell::has_runs);
   const bool is_order = claim.kind->form == ClaimKind::Form::kDifference && claim.kind->name != "equivalent";
-  for (const Found& one : cells) {
+  for (const ClaimCell& one : cells) {
     if (!is_order || !one.column || one.column->highest_is_best == first->column->highest_is_best) continue;
     fail(
         "the claim \"{}\" compares {}, of which the highest is best of one and the lowest of another; set the table's "
@@ -254,9 +78,9 @@ bool is_highest_best(const std::vector<Found>& cells, const ClaimSpec& claim, co
 }
 
 /// Whether some of the cells are made of the same runs: these are no independent samples.
-bool share_runs(const std::vector<Found>& cells) {
+bool share_runs(const std::vector<ClaimCell>& cells) {
   std::set<std::string> seen;
-  for (const Found& one : cells) {
+  for (const ClaimCell& one : cells) {
     for (const std::string& run : one.cell ? one.cell->runs : std::vector<std::string>()) {
       if (!seen.insert(run).second) return true;
     }
@@ -333,7 +157,7 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
                  const ResultSet& results, std::vector<Check>& checks) {
   const View& view = views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
-  const CellFinder finder(claim, table);
+  const ClaimCells cells_of(claim, table);
   std::string score = claim.scores.empty() ? claim.score : fmt::format("{}", fmt::join(claim.scores, ", "));
   if (score.empty() && !table.columns.empty()) score = table.columns.front().score;
   Check blank{.grid = grid.title,
@@ -347,25 +171,25 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
               .meaning = meaning_of(*claim.kind, views[claim.table].table())};
   std::vector<Check> tested, untested;
-  for (const Place& place : finder.places()) {
+  for (const Place& place : cells_of.places()) {
     ++blank.rank;
     const CellLabels labels(place.begin(), place.end());
     if (!claim.where.has(labels)) continue;
-    const std::vector<Found> cells = finder.cells_at(place);
-    const auto first = std::ranges::find_if(cells, CellFinder::has_runs);
+    const std::vector<ClaimCell> cells = cells_of.at(place);
+    const auto first = std::ranges::find_if(cells, &ClaimCell::has_runs);
     const bool has_runs = first != cells.end();
     Check& check = (has_runs ? tested : untested).emplace_back(blank);
     check.place = place;
     check.is_paired = claim.paired.has(labels) || share_runs(cells);
     if (has_runs) {
       std::vector<CellSample> samples;
-      for (const Found& one : cells) samples.push_back(sample_of(one, claim, table, results));
+      for (const ClaimCell& one : cells) samples.push_back(sample_of(one, claim, table, results));
       if (claim.scores.empty()) check.score = claim.curve.empty() ? first->column->score : claim.curve;
       check.finding = check_claim(*claim.kind, samples,
                                   {.limits = claim.limits,
                                    .is_paired = check.is_paired,
                                    .highest_is_best = is_highest_best(cells, claim, view.title)});
-      for (const Found& one : cells) {
+      for (const ClaimCell& one : cells) {
         if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
       }
       check.shown = numbers_text(check.finding, claim.kind->form, *first->column);

@@ -10,6 +10,7 @@
 #include "base/spelling.h"
 #include "base/words.h"
 #include "harness/grid/labels.h"
+#include "harness/views/lines.h"
 #include "harness/views/reading.h"
 
 namespace tearless::harness {
@@ -17,36 +18,29 @@ namespace {
 
 constexpr size_t kMaxShown = 12;  // in one sentence
 
-/// The rows or the columns of the layout, by their labels.
-struct Lines {
-  const char* what;                                   // "row"
-  const std::vector<size_t>& axes;                    // indices into Grid::axes
-  std::vector<std::vector<std::string>> labels = {};  // of each line, one for each axis
-
-  Lines(const char* kind, const Grid& grid, const std::vector<size_t>& of, const std::vector<Coordinates>& lines)
-      : what(kind), axes(of) {
-    for (const Coordinates& line : lines) labels.push_back(labels_at(grid, axes, line));
-  }
+/// The rows or the columns of the layout.
+struct NamedLines : Lines {
+  const char* what;  // "row"
 
   /// The line with these labels: one text with one axis, a list with several.
   size_t find(const toml::node& node, const std::string& key, const TableReader& reader) const {
     const std::vector<std::string> wanted = labels_in(node, key, reader.file());
-    auto found = std::ranges::find(labels, wanted);
-    if (found == labels.end()) {
-      found = std::ranges::find_if(labels,
-                                   [&](const auto& line) { return std::ranges::equal(line, wanted, is_same_value); });
+    auto found = std::ranges::find(lines, wanted, &Line::labels);
+    if (found == lines.end()) {
+      found = std::ranges::find_if(
+          lines, [&](const Line& line) { return std::ranges::equal(line.labels, wanted, is_same_value); });
     }
-    if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
+    if (found != lines.end()) return static_cast<size_t>(found - lines.begin());
     std::vector<std::string> known;
-    for (const auto& line : labels)
-      known.push_back(line.size() == 1 ? line.front() : fmt::format("[{}]", fmt::join(line, ", ")));
+    for (const auto& [labels, is_added] : lines)
+      known.push_back(labels.size() == 1 ? labels.front() : fmt::format("[{}]", fmt::join(labels, ", ")));
     fail("{}: {}: the table has no {} \"{}\"{}; it has: {}", reader.location(node), key, what, fmt::join(wanted, ", "),
          did_you_mean(wanted.empty() ? "" : wanted.front(), known), some_of(known, kMaxShown));
   }
 };
 
 /// A list of lines, each a text or, with several axes, a list of texts.
-std::vector<size_t> lines_named(const toml::node& node, const std::string& key, const Lines& lines,
+std::vector<size_t> lines_named(const toml::node& node, const std::string& key, const NamedLines& lines,
                                 const TableReader& reader) {
   const toml::array* list = node.as_array();
   if (!list) fail("{}: {} must be a list of labels of {}s", reader.location(node), key, lines.what);
@@ -55,7 +49,7 @@ std::vector<size_t> lines_named(const toml::node& node, const std::string& key, 
   return found;
 }
 
-std::vector<Name> load_labels(TableReader& reader, const Lines& lines) {
+std::vector<Name> load_labels(TableReader& reader, const NamedLines& lines) {
   const toml::node* node = reader.any("label");
   if (!node) fail("{}: a {} needs its label", reader.location(), lines.what);
   if (lines.axes.empty())
@@ -75,7 +69,7 @@ std::vector<Name> load_labels(TableReader& reader, const Lines& lines) {
 }
 
 /// `mean = true`, of all lines, or a list of some; or `difference = [A, B]`, A minus B.
-void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& added) {
+void load_sum(TableReader& reader, const NamedLines& lines, TableSpec::AddedLine& added) {
   const toml::node *mean = reader.any("mean"), *difference = reader.any("difference");
   if (mean && difference) fail("{}: write either mean or difference, not both", reader.location("difference"));
   if (difference) {
@@ -85,7 +79,7 @@ void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& add
     added.sum = {{two[0], 1}, {two[1], -1}};
     added.is_difference = true;
   } else if (mean) {
-    std::vector<size_t> all(lines.labels.size());
+    std::vector<size_t> all(lines.lines.size());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     const bool is_true = mean->value_exact<bool>().value_or(false);
     const std::vector<size_t> of = is_true ? all : lines_named(*mean, "mean", lines, reader);
@@ -96,18 +90,18 @@ void load_sum(TableReader& reader, const Lines& lines, TableSpec::AddedLine& add
 
 /// Two lines of the same labels could not be told apart.
 void require_other_labels(const TableSpec::AddedLine& added, const std::vector<TableSpec::AddedLine>& others,
-                          const Lines& lines, const TableReader& reader) {
+                          const NamedLines& lines, const TableReader& reader) {
   std::vector<std::string> own;
   for (const Name& label : added.labels) own.push_back(label.text);
   const bool is_taken =
-      std::ranges::find(lines.labels, own) != lines.labels.end() ||
+      std::ranges::find(lines.lines, own, &Lines::Line::labels) != lines.lines.end() ||
       std::ranges::any_of(others, [&](const TableSpec::AddedLine& other) { return other.labels == added.labels; });
   if (is_taken)
     fail("{}: the table has a {} \"{}\" already; give this one another label", reader.location("label"), lines.what,
          fmt::join(own, ", "));
 }
 
-void load_before(TableReader& reader, const Lines& lines, TableSpec::AddedLine& added) {
+void load_before(TableReader& reader, const NamedLines& lines, TableSpec::AddedLine& added) {
   if (const toml::node* before = reader.any("before")) added.before = lines.find(*before, "before", reader);
 }
 
@@ -149,7 +143,7 @@ void load_published_row(const toml::table& published, const std::string& file, c
   }
 }
 
-TableSpec::AddedLine load_row(TableReader& reader, const Lines& rows, const PublishedPlaces& places) {
+TableSpec::AddedLine load_row(TableReader& reader, const NamedLines& rows, const PublishedPlaces& places) {
   TableSpec::AddedLine row;
   row.labels = load_labels(reader, rows);
   load_sum(reader, rows, row);
@@ -164,7 +158,8 @@ TableSpec::AddedLine load_row(TableReader& reader, const Lines& rows, const Publ
   return row;
 }
 
-TableSpec::AddedLine load_column(TableReader& reader, const Lines& rows, const Lines& columns, TableSpec& spec) {
+TableSpec::AddedLine load_column(TableReader& reader, const NamedLines& rows, const NamedLines& columns,
+                                 TableSpec& spec) {
   TableSpec::AddedLine column;
   column.labels = load_labels(reader, columns);
   load_sum(reader, columns, column);
@@ -180,22 +175,22 @@ TableSpec::AddedLine load_column(TableReader& reader, const Lines& rows, const L
 }
 
 /// The rows that others are compared with: one, or a list of them.
-std::vector<size_t> load_baselines(const toml::node& node, const Lines& rows, const TableReader& reader) {
+std::vector<size_t> load_baselines(const toml::node& node, const NamedLines& rows, const TableReader& reader) {
   const toml::array* list = node.as_array();
   const bool are_several = list && !list->empty() && (rows.axes.size() == 1 || list->front().is_array());
   if (!are_several) return {rows.find(node, "baseline", reader)};
   std::vector<size_t> found = lines_named(node, "baseline", rows, reader);
   std::ranges::sort(found);
   if (const auto twice = std::ranges::adjacent_find(found); twice != found.end())
-    fail("{}: baseline names the row \"{}\" twice", reader.location(node), fmt::join(rows.labels[*twice], ", "));
+    fail("{}: baseline names the row \"{}\" twice", reader.location(node), fmt::join(rows.lines[*twice].labels, ", "));
   return found;
 }
 
 }  // namespace
 
 void load_added_lines(TableReader& reader, const Grid& grid, const Layout& layout, TableSpec& spec) {
-  const Lines rows("row", grid, spec.arrangement.rows, layout.rows),
-      columns("column", grid, spec.arrangement.columns, layout.columns);
+  const NamedLines rows{lines_of(grid, spec.arrangement.rows, layout.rows), "row"},
+      columns{lines_of(grid, spec.arrangement.columns, layout.columns), "column"};
   if (const toml::node* baseline = reader.any("baseline")) spec.baselines = load_baselines(*baseline, rows, reader);
   const PublishedPlaces places(grid, spec, layout.columns);
   for (const toml::table* table : reader.tables("row")) {

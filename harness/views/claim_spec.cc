@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -15,7 +16,7 @@
 #include "base/table_reader.h"
 #include "base/words.h"
 #include "harness/grid/labels.h"
-#include "harness/views/layout.h"
+#include "harness/views/lines.h"
 #include "harness/views/views.h"
 
 namespace tearless::harness {
@@ -25,18 +26,20 @@ constexpr size_t kMaxWords = 12;  // in one sentence
 
 // --- the table -------------------------------------------------------------------------------------------------------
 
-/// The rows and columns of the claim's table, those that the grid file adds included, by their labels.
+/// The rows and columns of the claim's table.
 struct TableLines {
   const Grid& grid;
   const View& view;
+  Lines rows = {}, columns = {};
   std::vector<std::string> axes = {};  // of the rows, then of the columns
-  std::vector<CellLabels> rows = {}, columns = {};
 
   TableLines(const Grid& of, const View& table) : grid(of), view(table) {
     const TableSpec& spec = view.table();
     const Layout layout = layout_of(grid, spec.arrangement);
-    rows = lines_of(spec.arrangement.rows, layout.rows, spec.added_rows);
-    columns = lines_of(spec.arrangement.columns, layout.columns, spec.added_columns);
+    rows = with_added(lines_of(grid, spec.arrangement.rows, layout.rows), spec.added_rows);
+    columns = with_added(lines_of(grid, spec.arrangement.columns, layout.columns), spec.added_columns);
+    axes = rows.axes;
+    axes.insert(axes.end(), columns.axes.begin(), columns.axes.end());
   }
 
   bool has_axis(const std::string& name) const { return std::ranges::find(axes, name) != axes.end(); }
@@ -44,10 +47,10 @@ struct TableLines {
   std::vector<std::string> labels_on(const std::string& axis) const {
     std::vector<std::string> labels;
     std::set<std::string_view> seen;
-    for (const auto* lines : {&rows, &columns}) {
-      for (const CellLabels& line : *lines) {
-        const auto found = line.find(axis);
-        if (found != line.end() && seen.insert(found->second).second) labels.push_back(found->second);
+    for (const Lines* of : {&rows, &columns}) {
+      for (const Lines::Line& line : of->lines) {
+        const std::string* label = of->label_on(axis, line);
+        if (label && seen.insert(*label).second) labels.push_back(*label);
       }
     }
     return labels;
@@ -55,29 +58,21 @@ struct TableLines {
 
   /// The cells have labels on axes of both, or of one.
   bool has(const CellLabels& cell) const {
-    const auto some_line = [&](const std::vector<CellLabels>& lines) {
-      return std::ranges::any_of(lines, [&](const CellLabels& line) {
+    return std::ranges::all_of(std::array{&rows, &columns}, [&](const Lines* of) {
+      return std::ranges::any_of(of->lines, [&](const Lines::Line& line) {
         return std::ranges::all_of(cell, [&](const auto& entry) {
-          const auto found = line.find(entry.first);
-          return found == line.end() || found->second == entry.second;
+          const std::string* label = of->label_on(entry.first, line);
+          return !label || *label == entry.second;
         });
       });
-    };
-    return some_line(rows) && some_line(columns);
+    });
   }
 
  private:
-  std::vector<CellLabels> lines_of(const std::vector<size_t>& own, const std::vector<Coordinates>& layout,
-                                   const std::vector<TableSpec::AddedLine>& added) {
-    for (const size_t axis : own) axes.push_back(grid.axes[axis].name);
-    std::vector<CellLabels> lines;
-    for (const Coordinates& line : layout) {
-      CellLabels& labels = lines.emplace_back();
-      for (size_t i = 0; i < own.size(); ++i) labels[grid.axes[own[i]].name] = grid.axes[own[i]].points[line[i]].label;
-    }
-    for (const TableSpec::AddedLine& line : added) {
-      CellLabels& labels = lines.emplace_back();
-      for (size_t i = 0; i < own.size(); ++i) labels[grid.axes[own[i]].name] = line.labels[i].text;
+  static Lines with_added(Lines lines, const std::vector<TableSpec::AddedLine>& added) {
+    for (const TableSpec::AddedLine& one : added) {
+      Lines::Line& line = lines.lines.emplace_back(Lines::Line{{}, /*is_added=*/true});
+      for (const Name& label : one.labels) line.labels.push_back(label.text);
     }
     return lines;
   }
@@ -365,14 +360,10 @@ void load_over(TableReader& reader, const TableLines& lines, const CellReader& c
   if (spec.cells.front().contains(spec.over))
     fail("{}: over: {} fixes a label of {}, over which the line is drawn", location, spec.kind->name, spec.over);
   std::set<double> numbers;
-  for (const auto* all : {&lines.rows, &lines.columns}) {
-    for (const CellLabels& line : *all) {
-      const auto label = line.find(spec.over);
-      if (label == line.end()) continue;
-      const std::optional<double> number = number_of_label(label->second);
-      if (!number) fail("{}: over: the label \"{}\" of {} is not a number", location, label->second, spec.over);
-      numbers.insert(*number);
-    }
+  for (const std::string& label : lines.labels_on(spec.over)) {
+    const std::optional<double> number = number_of_label(label);
+    if (!number) fail("{}: over: the label \"{}\" of {} is not a number", location, label, spec.over);
+    numbers.insert(*number);
   }
   if (numbers.size() < spec.kind->needed)
     fail("{}: over: {} has {}, and a line needs {} or more", location, spec.over,
