@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/runs/measured.h"
+#include "harness/statistics/rounding.h"
 
 namespace tearless::harness {
 
@@ -48,7 +49,7 @@ const std::vector<std::string>& or_default(const std::vector<std::string>& score
 bool is_below(const Replicate& run, const CellRules& rules, const std::string& fail_score) {
   if (!rules.fail_below) return false;
   const std::optional<double> compared = run.row_of(fail_score).number(fail_score);
-  return compared && *compared < *rules.fail_below;
+  return compared && is_less(*compared, *rules.fail_below);
 }
 
 TableRules rules_of_table(const std::vector<View>& views, const std::set<std::string>& there,

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "harness/check/claim_cells.h"
 #include "harness/results/curves.h"
+#include "harness/runs/measured.h"
+#include "harness/statistics/rounding.h"
 
 namespace tearless::harness {
 namespace {
@@ -178,7 +180,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
     const std::vector<ClaimCell> cells = cells_of.at(place);
     const auto first = std::ranges::find_if(cells, &ClaimCell::has_runs);
     const bool has_runs = first != cells.end();
-    Check& check = (has_runs ? tested : untested).emplace_back(blank);
+    const bool is_place = has_runs && std::ranges::all_of(cells, &ClaimCell::has_runs);
+    Check& check = (is_place ? tested : untested).emplace_back(blank);
     check.place = place;
     check.is_paired = claim.paired.has(labels) || share_runs(cells);
     if (has_runs) {
@@ -188,7 +191,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
       check.finding = check_claim(*claim.kind, samples,
                                   {.limits = claim.limits,
                                    .is_paired = check.is_paired,
-                                   .highest_is_best = is_highest_best(cells, claim, view.title)});
+                                   .highest_is_best = is_highest_best(cells, claim, view.title),
+                                   .is_exact = is_known_before_training(first->column->score)});
       for (const ClaimCell& one : cells) {
         if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
       }
@@ -222,10 +226,8 @@ Finding finding_of(const Cell& cell, const PublishedNumber& published) {
     finding.verdict = failures < cell.expected ? ClaimVerdict::kCannotTell : ClaimVerdict::kContradicted;
     finding.reason = fmt::format("{}/{} failed", failures, cell.expected);
   } else {
-    // 50.00 − 49.9 is no more than 0.1, though not in binary fractions.
-    const double rounding = 1e-12 * std::max(std::abs(*mean), std::abs(published.value.get<double>()));
-    const bool is_inside = std::abs(*finding.estimate) <= tolerance + rounding;
-    finding.verdict = is_inside ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+    const bool is_outside = is_less(tolerance, std::abs(*finding.estimate), std::abs(*mean));
+    finding.verdict = is_outside ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld;
   }
   return finding;
 }

@@ -15,6 +15,7 @@
 #include "harness/statistics/difference.h"
 #include "harness/statistics/holm.h"
 #include "harness/statistics/proportion.h"
+#include "harness/statistics/rounding.h"
 #include "harness/statistics/stats.h"
 
 namespace tearless::harness {
@@ -23,6 +24,7 @@ namespace {
 constexpr double kLevel = 0.05;
 constexpr double kOneSided = 0.9;  // the confidence of an interval whose ends are one-sided tests at the level
 constexpr size_t kMaxCells = 100;
+constexpr const char* kConstant = "the seeds differ by the same amount";
 
 using Samples = std::span<const CellSample>;
 
@@ -31,13 +33,14 @@ using Samples = std::span<const CellSample>;
 /// The difference of the means of two samples as far as it is known: with one pair there is an estimate alone.
 struct Estimate {
   std::optional<double> mean = {};
-  std::optional<MeanDifference> difference = {};
+  std::optional<MeanDifference> difference = {};  // with an interval and p
   std::vector<size_t> n = {};
+  bool is_constant = false;  // MeanDifference
 };
 
-Estimate estimate_of(const CellSample& a, const CellSample& b, bool is_paired) {
-  Estimate estimate{.difference = difference_of(a.values, b.values, is_paired)};
-  if (is_paired) {
+Estimate estimate_of(const CellSample& a, const CellSample& b, const Comparison& comparison) {
+  Estimate estimate{.difference = difference_of(a.values, b.values, comparison.is_paired)};
+  if (comparison.is_paired) {
     const SeedPairs pairs = pairs_of(a.values, b.values);
     estimate.mean = mean(pairs.differences());
     estimate.n = {pairs.size()};
@@ -48,6 +51,8 @@ Estimate estimate_of(const CellSample& a, const CellSample& b, bool is_paired) {
     estimate.n = {of_a.size(), of_b.size()};
   }
   if (estimate.difference) estimate.mean = estimate.difference->mean;
+  estimate.is_constant = estimate.difference && estimate.difference->is_constant() && !comparison.is_exact;
+  if (estimate.is_constant) estimate.difference.reset();
   return estimate;
 }
 
@@ -56,9 +61,9 @@ Finding finding_of(const Estimate& estimate, double confidence) {
   if (estimate.difference) {
     finding.interval = estimate.difference->interval(confidence);
   } else {
-    const size_t least = std::ranges::min(estimate.n);
-    finding.reason =
-        least == 0 ? "no seed has a value of both" : fmt::format("{} cannot decide", counted(least, "seed"));
+    finding.reason = estimate.is_constant                ? kConstant
+                     : std::ranges::min(estimate.n) == 0 ? "no seed has a value of both"
+                                                         : "1 seed cannot decide: it takes 2 or more";
   }
   return finding;
 }
@@ -145,7 +150,7 @@ Finding along(Samples samples, const Limits& limits, const F& find) {
 
 /// By how much `a` is better than `b`.
 Estimate advantage(const CellSample& a, const CellSample& b, const Comparison& comparison) {
-  return comparison.highest_is_best ? estimate_of(a, b, comparison.is_paired) : estimate_of(b, a, comparison.is_paired);
+  return comparison.highest_is_best ? estimate_of(a, b, comparison) : estimate_of(b, a, comparison);
 }
 
 Finding find_order(const CellSample& a, const CellSample& b, const Comparison& comparison) {
@@ -175,7 +180,8 @@ Finding find_not_worse(Samples samples, const Comparison& comparison) {
     if (!estimate.difference) return finding;
     const double delta = delta_of(comparison.limits, b);
     if (is_not_worse(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kHeld;
-    if (finding.interval->second < -delta) finding.verdict = ClaimVerdict::kContradicted;
+    if (is_less(finding.interval->second, -delta, estimate.difference->magnitude))
+      finding.verdict = ClaimVerdict::kContradicted;
     return finding;
   });
 }
@@ -188,7 +194,7 @@ Finding find_equivalent(Samples samples, const Comparison& comparison) {
       if (failures->verdict == ClaimVerdict::kHeld) failures->verdict = ClaimVerdict::kContradicted;
       return *failures;
     }
-    const Estimate estimate = estimate_of(a, b, comparison.is_paired);
+    const Estimate estimate = estimate_of(a, b, comparison);
     Finding finding = finding_of(estimate, kOneSided);
     const double delta = delta_of(comparison.limits, b);
     if (!estimate.difference || delta == 0) return finding;
@@ -207,6 +213,13 @@ Finding find_equivalent(Samples samples, const Comparison& comparison) {
   return all_of(std::move(parts));
 }
 
+/// The least number of runs that can decide whether most fail.
+size_t least_runs_for_share() {
+  size_t runs = 1;
+  while (more_than_half_p(runs, runs) > kLevel) ++runs;
+  return runs;
+}
+
 /// Of each, that most of its runs fail, or with `trains` that most do not.
 Finding find_share(Samples samples, bool trains) {
   std::vector<Part> parts;
@@ -215,11 +228,12 @@ Finding find_share(Samples samples, bool trains) {
     Finding finding{.interval = wilson_interval(count, sample.runs), .n = {sample.runs}};
     if (finding.interval) {
       finding.estimate = static_cast<double>(count) / static_cast<double>(sample.runs);
-      if (finding.interval->first > 0.5) finding.verdict = ClaimVerdict::kHeld;
-      if (finding.interval->second < 0.5) finding.verdict = ClaimVerdict::kContradicted;
+      if (more_than_half_p(count, sample.runs) <= kLevel) finding.verdict = ClaimVerdict::kHeld;
+      if (more_than_half_p(sample.runs - count, sample.runs) <= kLevel) finding.verdict = ClaimVerdict::kContradicted;
     }
-    if (finding.verdict == ClaimVerdict::kCannotTell && (count == 0 || count == sample.runs))
-      finding.reason = fmt::format("{} cannot decide", counted(static_cast<int64_t>(sample.runs), "seed"));
+    if (const size_t least = least_runs_for_share(); sample.runs < least)
+      finding.reason = fmt::format("{} cannot decide: it takes {} or more",
+                                   counted(static_cast<int64_t>(sample.runs), "seed"), least);
     parts.push_back({sample.name, finding, margin_of(finding)});
   }
   return all_of(std::move(parts));
@@ -234,7 +248,9 @@ Finding find_best(Samples samples, const Comparison& comparison) {
   for (const CellSample& other : samples.subspan(1)) {
     if (const auto failures = better_by_failures(samples[0], other)) {
       findings.push_back(*failures);
-      p.push_back(failures->verdict == ClaimVerdict::kCannotTell ? 1 : 0);
+      p.push_back(failures->verdict == ClaimVerdict::kCannotTell
+                      ? 1
+                      : equal_shares_p(samples[0].failed, samples[0].runs, other.failed, other.runs));
       continue;
     }
     const Estimate estimate = advantage(samples[0], other, comparison);
@@ -266,18 +282,19 @@ Finding find_ratio(Samples samples, const Comparison& comparison) {
       one.value = std::log(one.value);
     }
   }
-  Finding finding = finding_of(estimate_of(logs[0], logs[1], comparison.is_paired), 1 - kLevel);
+  Finding finding = finding_of(estimate_of(logs[0], logs[1], comparison), 1 - kLevel);
   if (finding.estimate) finding.estimate = std::exp(*finding.estimate);
   if (!finding.interval) return finding;
   finding.interval = {std::exp(finding.interval->first), std::exp(finding.interval->second)};
   const auto& [low, high] = comparison.limits.between;
-  if (finding.interval->first >= low && finding.interval->second <= high) finding.verdict = ClaimVerdict::kHeld;
-  if (finding.interval->first > high || finding.interval->second < low) finding.verdict = ClaimVerdict::kContradicted;
+  const auto& [lower, upper] = *finding.interval;
+  if (!is_less(lower, low) && !is_less(high, upper)) finding.verdict = ClaimVerdict::kHeld;
+  if (is_less(high, lower) || is_less(upper, low)) finding.verdict = ClaimVerdict::kContradicted;
   return finding;
 }
 
 /// The mean over seeds of one of a line's numbers.
-Finding find_line(Samples samples, double StraightLine::*number) {
+Finding find_line(Samples samples, const Comparison& comparison, double StraightLine::*number) {
   if (auto failures = undecided_by_failures(samples)) return *failures;
   std::map<int64_t, Curve> points;
   for (const CellSample& sample : samples) {
@@ -289,11 +306,11 @@ Finding find_line(Samples samples, double StraightLine::*number) {
     lines.values.push_back({seed, straight_line(own).*number});
     zeros.values.push_back({seed, 0});
   }
-  return finding_of(estimate_of(lines, zeros, /*is_paired=*/true), 1 - kLevel);
+  return finding_of(estimate_of(lines, zeros, {.is_exact = comparison.is_exact}), 1 - kLevel);
 }
 
 Finding find_slope(Samples samples, const Comparison& comparison) {
-  Finding finding = find_line(samples, &StraightLine::slope);
+  Finding finding = find_line(samples, comparison, &StraightLine::slope);
   if (!finding.interval) return finding;
   if (finding.interval->first > 0)
     finding.verdict = comparison.limits.falls ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld;
@@ -303,10 +320,10 @@ Finding find_slope(Samples samples, const Comparison& comparison) {
 }
 
 Finding find_linear(Samples samples, const Comparison& comparison) {
-  Finding finding = find_line(samples, &StraightLine::r2);
+  Finding finding = find_line(samples, comparison, &StraightLine::r2);
   if (!finding.interval) return finding;
-  if (finding.interval->first >= comparison.limits.r2) finding.verdict = ClaimVerdict::kHeld;
-  if (finding.interval->second < comparison.limits.r2) finding.verdict = ClaimVerdict::kContradicted;
+  if (!is_less(finding.interval->first, comparison.limits.r2)) finding.verdict = ClaimVerdict::kHeld;
+  if (is_less(finding.interval->second, comparison.limits.r2)) finding.verdict = ClaimVerdict::kContradicted;
   return finding;
 }
 
@@ -316,15 +333,19 @@ Finding find_side(Samples samples, const Comparison& comparison, bool above) {
   const double than = comparison.limits.than;
   std::vector<Part> parts;
   for (const CellSample& sample : samples) {
-    CellSample zeros = sample;
-    for (SeedValue& one : zeros.values) one.value = 0;
-    Finding finding = finding_of(estimate_of(sample, zeros, /*is_paired=*/true), 1 - kLevel);
+    CellSample limits = sample;
+    for (SeedValue& one : limits.values) one.value = than;
+    const Estimate estimate = estimate_of(sample, limits, {.is_exact = comparison.is_exact});
+    Finding finding = finding_of(estimate, 1 - kLevel);
     if (finding.interval) {
-      const bool is_above = finding.interval->first > than, is_below = finding.interval->second < than;
-      if (above ? is_above : is_below) finding.verdict = ClaimVerdict::kHeld;
-      if (above ? is_below : is_above) finding.verdict = ClaimVerdict::kContradicted;
+      const auto [lower, upper] = *finding.interval;
+      const double magnitude = estimate.difference->magnitude;
+      if (!is_less(above ? lower : -upper, 0, magnitude)) finding.verdict = ClaimVerdict::kHeld;
+      if (is_less(above ? upper : -lower, 0, magnitude)) finding.verdict = ClaimVerdict::kContradicted;
+      finding.interval = {lower + than, upper + than};
     }
-    const double margin = (finding.estimate.value_or(than) - than) * (above ? 1 : -1);
+    const double margin = finding.estimate.value_or(0) * (above ? 1 : -1);
+    if (finding.estimate) finding.estimate = mean(numbers_of(sample.values));
     parts.push_back({sample.name, finding, margin});
   }
   return all_of(std::move(parts));
@@ -425,9 +446,9 @@ constexpr ClaimKind kKinds[] = {
     {"equivalent", 2, kMaxCells, 2, ClaimKind::kWithin, true, Form::kDifference,
      "the difference with its 90 % interval, which must be inside the claim's limits", find_equivalent},
     {"fails", 1, kMaxCells, 1, 0, false, Form::kShare,
-     "the share of runs that failed, with Wilson's 95 % interval, which must be above one half", find_fails},
+     "the share of runs that failed, with Wilson's 95 % interval; above one half by the exact one-sided test at 5 %", find_fails},
     {"trains", 1, kMaxCells, 1, 0, false, Form::kShare,
-     "the share of runs that did not fail, with Wilson's 95 % interval, which must be above one half", find_trains},
+     "the share of runs that did not fail, with Wilson's 95 % interval; above one half by the exact one-sided test at 5 %", find_trains},
     {"best", 1, 1, 2, ClaimKind::kOf, true, Form::kDifference,
      "by how much it is better than the strongest other, with its 95 % interval; its p against each of them, corrected "
      "by Holm, must be at most 0.05", find_best},

@@ -53,6 +53,7 @@ struct Comparison {
   Limits limits = {};
   bool is_paired = true;  // by seed
   bool highest_is_best = true;
+  bool is_exact = false;  // the values are known before a run is trained: that all seeds agree is no chance
 };
 
 struct Finding {

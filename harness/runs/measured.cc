@@ -102,6 +102,8 @@ bool matches_score(std::string_view pattern, std::string_view name) {
   return matches_pattern(pattern, name) && (is_measured(pattern) || !is_measured(name));
 }
 
+bool is_known_before_training(std::string_view score) { return score == "parameters"; }
+
 std::map<std::string, double> measured_numbers(const std::vector<AttemptRecord>& attempts) {
   std::map<std::string, double> numbers;
   for (size_t i = 0; i < std::size(kMeasures); ++i) {

@@ -24,6 +24,9 @@ bool is_measured(std::string_view name);
 /// True if `name` matches `pattern`. Names of this kind match only patterns of this kind: * means all scores.
 bool matches_score(std::string_view pattern, std::string_view name);
 
+/// Whether `check` can say it before a run is trained: the number of parameters.
+bool is_known_before_training(std::string_view score);
+
 /// What the attempts of one run have measured together, by these names; only what is known.
 std::map<std::string, double> measured_numbers(const std::vector<AttemptRecord>& attempts);
 

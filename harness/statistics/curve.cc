@@ -5,6 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include "harness/statistics/rounding.h"
+
 namespace tearless::harness {
 namespace {
 
@@ -18,10 +20,10 @@ std::optional<double> first_that(Points curve, const Reaches& reaches) {
   return first == curve.end() ? std::nullopt : std::optional(first->x);
 }
 std::optional<double> first_at_least(Points curve, const CurveLimits& limits) {
-  return first_that(curve, [&](double y) { return y >= limits.value; });
+  return first_that(curve, [&](double y) { return !is_less(y, limits.value); });
 }
 std::optional<double> first_at_most(Points curve, const CurveLimits& limits) {
-  return first_that(curve, [&](double y) { return y <= limits.value; });
+  return first_that(curve, [&](double y) { return !is_less(limits.value, y); });
 }
 
 // --- how high --------------------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ std::optional<MeanDifference> paired_difference(std::span<const SeedValue> a, st
   return MeanDifference{.mean = without_rounding(*mean(differences), pairs.rounding()),
                         .standard_error = deviation / std::sqrt(static_cast<double>(n)),
                         .degrees = static_cast<double>(n - 1),
-                        .correlation = correlation_of(pairs.first, pairs.second)};
+                        .correlation = correlation_of(pairs.first, pairs.second),
+                        .magnitude = pairs.rounding() / kRounding};
 }
 
 std::optional<MeanDifference> welch_difference(std::span<const double> a, std::span<const double> b) {
@@ -63,12 +64,13 @@ std::optional<MeanDifference> welch_difference(std::span<const double> a, std::s
   const double error_a = square(*sample_deviation(a)) / static_cast<double>(a.size());
   const double error_b = square(*sample_deviation(b)) / static_cast<double>(b.size());
   const double error = error_a + error_b;  // squared
-  const double rounding = kRounding * std::max(greatest_magnitude(a), greatest_magnitude(b));
-  return MeanDifference{.mean = without_rounding(*mean(a) - *mean(b), rounding),
+  const double magnitude = std::max(greatest_magnitude(a), greatest_magnitude(b));
+  return MeanDifference{.mean = without_rounding(*mean(a) - *mean(b), kRounding * magnitude),
                         .standard_error = std::sqrt(error),
                         .degrees = error == 0
                                        ? degrees_a + degrees_b  // Welch and Satterthwaite have 0/0
-                                       : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b)};
+                                       : square(error) / (square(error_a) / degrees_a + square(error_b) / degrees_b),
+                        .magnitude = magnitude};
 }
 
 std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::span<const SeedValue> b,
@@ -78,16 +80,16 @@ std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::s
 
 bool lies_within(const MeanDifference& difference, double delta) {
   const auto [lower, upper] = difference.interval(kEquivalence);
-  return -delta < lower && upper < delta;
+  return !is_less(lower, -delta, difference.magnitude) && !is_less(delta, upper, difference.magnitude);
 }
 
 bool lies_outside(const MeanDifference& difference, double delta) {
   const auto [lower, upper] = difference.interval(kEquivalence);
-  return lower > delta || upper < -delta;
+  return is_less(delta, lower, difference.magnitude) || is_less(upper, -delta, difference.magnitude);
 }
 
 bool is_not_worse(const MeanDifference& difference, double delta) {
-  return difference.interval(kEquivalence).first > -delta;
+  return !is_less(difference.interval(kEquivalence).first, -delta, difference.magnitude);
 }
 
 }  // namespace tearless::harness

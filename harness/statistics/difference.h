@@ -15,6 +15,12 @@ struct MeanDifference {
   double standard_error = 0;               // 0: the differences are all the same or, of two samples, each is constant
   double degrees = 0;                      // of freedom; of Welch's test seldom a whole number
   std::optional<double> correlation = {};  // Pearson's, of pairs; nullopt: a side is constant
+  double magnitude = 0;                    // the greatest of the values, for rounding errors
+
+  /// All differences are the same, but not 0: what their variance is, nobody can say. Of scores that are rounded this
+  /// comes by chance, so there is no interval and no p; these have the values below for what is exact, such as a number
+  /// of parameters.
+  bool is_constant() const { return standard_error == 0 && mean != 0; }
 
   /// mean ± t standard_error.
   Interval interval(double confidence = 0.95) const;
@@ -30,8 +36,8 @@ std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::s
 
 // With δ > 0, by the 90 % interval: each of its ends is a one-sided test at 5 %. If neither of the first two holds, the
 // data cannot tell.
-bool lies_within(const MeanDifference& difference, double delta);   ///< equivalent: the interval is inside (−δ, δ)
+bool lies_within(const MeanDifference& difference, double delta);   ///< equivalent: the interval is inside [−δ, δ]
 bool lies_outside(const MeanDifference& difference, double delta);  ///< it is beyond δ, or below −δ
-bool is_not_worse(const MeanDifference& difference, double delta);  ///< its lower end is above −δ
+bool is_not_worse(const MeanDifference& difference, double delta);  ///< its lower end is not below −δ
 
 }  // namespace tearless::harness

@@ -12,4 +12,12 @@ namespace tearless::harness {
 /// empty even for 0 of n and n of n.
 std::optional<Interval> wilson_interval(size_t count, size_t n, double confidence = 0.95);
 
+/// The p of the one-sided exact test that the share is at most one half: P(X ≥ count) of n tosses of a coin. 1 for
+/// n = 0.
+double more_than_half_p(size_t count, size_t n);
+
+/// The two-sided p of Fisher's exact test that two shares are equal: of all tables with these sums the probability of
+/// those that are at most as probable.
+double equal_shares_p(size_t count_a, size_t n_a, size_t count_b, size_t n_b);
+
 }  // namespace tearless::harness

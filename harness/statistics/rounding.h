@@ -16,4 +16,10 @@ inline double greatest_magnitude(std::span<const double> values) {
   return greatest;
 }
 
+/// Whether `a` is below `b`, and not by the rounding errors of numbers up to `magnitude` alone. A number exactly at a
+/// documented limit is inside: 50.00 − 49.9 is no more than 0.1, though not in binary fractions.
+inline bool is_less(double a, double b, double magnitude = 0) {
+  return a < b - kRounding * std::max({std::abs(a), std::abs(b), magnitude});
+}
+
 }  // namespace tearless::harness

@@ -34,7 +34,7 @@ Value delta_of(const CellValues& s) {
 
 Value half_interval_of_delta(const CellValues& s) {
   const auto difference = difference_of(s.values, s.baseline, s.is_paired);
-  if (!difference) return std::nullopt;
+  if (!difference || (difference->is_constant() && !s.is_exact)) return std::nullopt;
   const Interval interval = difference->interval();
   return (interval.second - interval.first) / 2;
 }

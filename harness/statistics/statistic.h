@@ -18,6 +18,7 @@ struct CellValues {
   bool is_baseline = false;                  // it is one itself, and compared with none
   bool is_paired = true;                     // the two, by seed
   bool highest_is_best = true;
+  bool is_exact = false;                   // known before a run is trained: that all seeds agree is no chance
   std::optional<double> p = {};            // of the table's test, corrected
   std::optional<TwoSources> sources = {};  // of the difference from the baseline
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/runs/measured.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -41,6 +42,7 @@ std::optional<double> value_of(const Table& table, const ShownPart& part, const 
                              .is_baseline = one.comparison.is_baseline,
                              .is_paired = table.is_paired,
                              .highest_is_best = column.highest_is_best,
+                             .is_exact = is_known_before_training(column.score),
                              .p = one.comparison.corrected_p,
                              .sources = one.comparison.sources});
 }

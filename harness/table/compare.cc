@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/words.h"
+#include "harness/runs/measured.h"
 #include "harness/statistics/data_sets.h"
 #include "harness/statistics/difference.h"
 #include "harness/statistics/holm.h"
@@ -73,7 +74,7 @@ class Comparer {
   }
 
  private:
-  Outcome over_seeds(const Cell& a, const Cell& b) const {
+  Outcome over_seeds(const Cell& a, const Cell& b, const std::string& score) const {
     Outcome outcome;
     if (test_.method == Method::kSignFlip) {
       outcome.p = sign_flip_p(a.values, b.values, test_.sampling);
@@ -88,6 +89,8 @@ class Comparer {
     }
     const auto difference = difference_of(a.values, b.values, test_.is_paired);
     if (!difference) return {.why = test_.is_paired ? "fewer than two seeds in common" : "fewer than two seeds"};
+    if (difference->is_constant() && !is_known_before_training(score))
+      return {.why = "the seeds differ by the same amount"};
     outcome.p = difference->p();
     return outcome;
   }
@@ -113,7 +116,7 @@ class Comparer {
   Outcome compare(const Cell& a, const Cell& b, const Table::Column& column) const {
     if (a.n() == 0 || b.n() == 0) return {};
     if (!fail_alike(a, b)) return {.why = "other shares of runs failed"};
-    return test_.is_over_sentences() ? over_sentences(a, b, column) : over_seeds(a, b);
+    return test_.is_over_sentences() ? over_sentences(a, b, column) : over_seeds(a, b, column.score);
   }
 
   void note(const Outcome& outcome) {

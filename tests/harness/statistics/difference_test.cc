@@ -170,11 +170,13 @@ TEST(Equivalence, CannotBeToldWhereALimitIsInsideTheInterval) {
 
 TEST(Equivalence, AtTheLimitItself) {
   const MeanDifference exact = {.mean = 0.5, .standard_error = 0, .degrees = 2};
-  EXPECT_FALSE(lies_within(exact, 0.5));
+  EXPECT_TRUE(lies_within(exact, 0.5));
+  EXPECT_TRUE(lies_within({.mean = 50.0 - 49.9, .degrees = 1, .magnitude = 50}, 0.1)) << "but for rounding errors";
   EXPECT_FALSE(lies_outside(exact, 0.5));
   EXPECT_TRUE(lies_within(exact, 0.51));
   EXPECT_TRUE(lies_outside(exact, 0.49));
-  EXPECT_FALSE(is_not_worse(MeanDifference{.mean = -0.5, .standard_error = 0, .degrees = 2}, 0.5));
+  EXPECT_TRUE(is_not_worse(MeanDifference{.mean = -0.5, .standard_error = 0, .degrees = 2}, 0.5));
+  EXPECT_FALSE(is_not_worse(MeanDifference{.mean = -0.51, .standard_error = 0, .degrees = 2}, 0.5));
 }
 
 TEST(NotWorse, AsksForTheLowerEndAlone) {

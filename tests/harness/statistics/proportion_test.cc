@@ -34,5 +34,22 @@ TEST(WilsonInterval, OfNoneAndOfAllEndsExactly) {
 
 TEST(WilsonInterval, OfNoRunsThereIsNone) { EXPECT_EQ(wilson_interval(0, 0), std::nullopt); }
 
+// scipy.stats.binomtest(count, n, alternative="greater").pvalue
+TEST(MoreThanHalf, AgreesWithSciPy) {
+  EXPECT_DOUBLE_EQ(more_than_half_p(4, 4), 0.0625);
+  EXPECT_DOUBLE_EQ(more_than_half_p(5, 5), 0.03125);
+  EXPECT_DOUBLE_EQ(more_than_half_p(7, 8), 9.0 / 256);
+  EXPECT_EQ(more_than_half_p(0, 5), 1);
+  EXPECT_EQ(more_than_half_p(0, 0), 1);
+}
+
+// scipy.stats.fisher_exact([[a, n_a - a], [b, n_b - b]]).pvalue
+TEST(EqualShares, AgreeWithSciPy) {
+  EXPECT_NEAR(equal_shares_p(0, 5, 5, 5), 0.007936507936507936, 1e-12);
+  EXPECT_NEAR(equal_shares_p(1, 5, 4, 5), 0.20634920634920634, 1e-12);
+  EXPECT_NEAR(equal_shares_p(2, 3, 1, 9), 0.12727272727272726, 1e-12);
+  EXPECT_NEAR(equal_shares_p(3, 3, 3, 3), 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace tearless::harness::proportion_test

@@ -400,7 +400,7 @@ show = "{mean:.0f}/{ratio}"
 TEST(Baselines, AreThoseOfTheTestToo) {
   const Values values = {{"a", {1, 1, 1, 1, 1, 1}},
                          {"b", {2, 3, 2, 3, 2, 3}},
-                         {"c", {9, 9, 9, 9, 9, 9}},
+                         {"c", {9, 9, 9, 9, 9.1, 9}},
                          {"d", {9.1, 8.9, 9, 9.1, 8.9, 9}},
                          {"e", {1, 1.5, 1, 1, 1.5, 1}}};
   const auto marks = [&](const std::string& baseline) {
