@@ -66,6 +66,25 @@ std::string instead_of(const std::string& score, const std::optional<double>& va
 
 }  // namespace
 
+std::set<int64_t> seeds_added_later(const std::vector<Replicate>& runs) {
+  std::map<Labels, std::vector<const Row*>> cells;
+  for (const Replicate& run : runs) cells[run.trained->run.coordinates].push_back(run.trained);
+  std::set<int64_t> later;
+  for (const auto& [labels, rows] : cells) {
+    for (const Row* row : rows) {
+      const bool is_later = std::ranges::any_of(rows, [&](const Row* other) {
+        if (other->result.attempts.empty() || !other->result.state || !has_result(*other->result.state)) return false;
+        const std::string& end = other->result.attempts.back().ended_at;
+        // A sweep that lacks the seed: runs of one sweep that were made again are not added.
+        const bool was_without = !std::ranges::includes(row->sweeps, other->sweeps);
+        return was_without && !end.empty() && end < row->known_since && other->known_since < row->known_since;
+      });
+      if (is_later) later.insert(row->run.seed);
+    }
+  }
+  return later;
+}
+
 /// What `select` says of the candidates of one place.
 struct Cells::Choice {
   const Candidates::value_type* best = nullptr;  // null: none of them has a mean of select.by
@@ -119,7 +138,10 @@ Cell Cells::at(size_t row, size_t column, const std::string& score, const std::s
   const Candidates& candidates = there->second;
   if (!arrangement_.average.empty()) {
     std::vector<Cell> cells;
-    for (const auto& [point, replicates] : candidates) cells.push_back(filled(replicates, score, fail_score));
+    for (const auto& [point, replicates] : candidates) {
+      cells.push_back(filled(replicates, score, fail_score));
+      cells.back().averaged = {point};
+    }
     return mean_of(cells);
   }
   if (!arrangement_.select) return filled(candidates.begin()->second, score, fail_score);
@@ -166,7 +188,7 @@ Cell Cells::filled(const Replicates& replicates, const std::string& score, const
 
 Cell Cells::of_one_score(const Replicates& replicates, const std::string& score, double factor,
                          const std::string& fail_score) const {
-  Cell cell{.expected = static_cast<int>(grid_.seeds.size())};
+  Cell cell{.expected = static_cast<int>(grid_.seeds.size()), .added_seeds = seeds_added_later(replicates)};
   cell.origins.measured_on = machines_that_measured(score, replicates, rules_);
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing

@@ -21,6 +21,10 @@ enum class Averages {
   kOfOthers,   // some cells have other points
 };
 
+/// Seeds that were added when others of the same labels had results already: who looks and then adds seeds until a
+/// difference shows finds one more often than a p says.
+std::set<int64_t> seeds_added_later(const std::vector<Replicate>& runs);
+
 /// The runs of the places of an arrangement. Borrows all that it is made of.
 class Cells {
  public:

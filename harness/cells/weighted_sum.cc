@@ -71,6 +71,8 @@ Cell weighted_sum(const Terms& terms) {
   for (const auto& [cell, weight] : terms) {
     sum.expected = std::max(sum.expected, cell->expected);
     sum.origins.add(cell->origins);
+    sum.averaged.insert(cell->averaged.begin(), cell->averaged.end());
+    sum.added_seeds.insert(cell->added_seeds.begin(), cell->added_seeds.end());
     sum.without_score.insert(cell->without_score.begin(), cell->without_score.end());
     for (const std::string& run : cell->runs) {
       if (std::ranges::find(sum.runs, run) == sum.runs.end()) sum.runs.push_back(run);

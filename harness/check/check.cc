@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "harness/check/claim_cells.h"
 #include "harness/results/curves.h"
 #include "harness/runs/measured.h"
@@ -90,6 +91,38 @@ bool share_runs(const std::vector<ClaimCell>& cells) {
   return false;
 }
 
+// --- caveats ---------------------------------------------------------------------------------------------------------
+
+/// What a table says of such cells in its marks and notes.
+std::vector<Caveat> caveats_of(const std::vector<const Cell*>& cells, const Grid& grid, const TableSpec& spec,
+                               const std::string& score) {
+  std::vector<Caveat> caveats;
+  Origins origins;
+  std::set<int64_t> added;
+  bool is_unequal = false;
+  for (const Cell* cell : cells) {
+    origins.add(cell->origins);
+    added.insert(cell->added_seeds.begin(), cell->added_seeds.end());
+    is_unequal |= cell->averaged != cells.front()->averaged;
+  }
+  if (origins.stale > 0) caveats.push_back({"stale", fmt::format("{}", fmt::join(origins.stale_because, "; "))});
+  if (origins.mixed() > 0) caveats.push_back({"mixed", kMixed});
+  if (is_unequal) {
+    caveats.push_back(
+        {"unequal averages", fmt::format("the means are not over the same values of {}",
+                                         fmt::join(names_of_axes(grid, spec.arrangement.average), ", "))});
+  }
+  if (!added.empty()) {
+    caveats.push_back(
+        {"added seeds", fmt::format("{} {} added when others had results: no interval counts such a choice",
+                                    counted(std::ssize(added), "seed"), added.size() == 1 ? "was" : "were")});
+  }
+  if (spec.arrangement.select && is_chosen_by_what_is_reported(spec, score))
+    caveats.push_back(
+        {"chosen by a reported score", fmt::format("select takes the best {}", spec.arrangement.select->by)});
+  return caveats;
+}
+
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 /// Those of the column, or two significant ones of the interval's width where that is narrower; and more where a ratio,
@@ -129,13 +162,20 @@ std::string numbers_text(const Finding& finding, ClaimKind::Form form, const Tab
   return finding.interval ? fmt::format("{} ({} … {})", estimate, text(low), text(high)) : estimate;
 }
 
+/// "bleu" of "test.bleu".
+std::string last_word(const std::string& score) { return score.substr(score.rfind('.') + 1); }
+
+std::string unit_of(const ClaimKind& kind, const std::string& score) {
+  return kind.has_scale && score.find(", ") == std::string::npos ? last_word(score) : "";
+}
+
 /// "within 0.3 bleu"; "" for kinds without a limit.
 std::string limit_text(const ClaimSpec& claim, const std::string& score) {
   const Limits& limits = claim.limits;
   const unsigned keys = claim.kind->keys;
   if (keys & ClaimKind::kWithin) {
     return limits.is_percent ? fmt::format("within {} %", limits.within)
-                             : fmt::format("within {} {}", limits.within, score.substr(score.rfind('.') + 1));
+                             : fmt::format("within {} {}", limits.within, last_word(score));
   }
   if (keys & ClaimKind::kBetween) return fmt::format("between {} and {}", limits.between.first, limits.between.second);
   if (keys & ClaimKind::kThan) return fmt::format("{} {}", claim.kind->name, limits.than);
@@ -197,6 +237,12 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
         if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
       }
       check.shown = numbers_text(check.finding, claim.kind->form, *first->column);
+      check.unit = unit_of(*claim.kind, check.score);
+      std::vector<const Cell*> own;
+      for (const ClaimCell& one : cells) {
+        if (one.has_runs()) own.push_back(one.cell);
+      }
+      check.caveats = caveats_of(own, grid, views[claim.table].table(), first->column->score);
     }
     if (claim.not_claimed.has(labels)) check.finding.verdict = ClaimVerdict::kNotClaimed;
   }
@@ -247,7 +293,7 @@ void check_cell(const Table& table, const Table::Row& row, size_t index, const C
   }
 }
 
-void check_cells(const Grid& grid, const Table& table, std::vector<Check>& checks) {
+void check_cells(const Grid& grid, const TableSpec& spec, const Table& table, std::vector<Check>& checks) {
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const auto has_tolerance = [](const PublishedNumber& one) { return one.tolerance.has_value(); };
@@ -261,6 +307,7 @@ void check_cells(const Grid& grid, const Table& table, std::vector<Check>& check
       std::vector<std::string> labels;
       for (const auto& [axis, label] : blank.place) labels.push_back(name_of(table.names, axis, label).text);
       blank.text = fmt::format("{}: {}", table.title, fmt::join(labels, ", "));
+      blank.caveats = caveats_of({&row.cells[i].cell}, grid, spec, column.score);
       check_cell(table, row, i, blank, checks);
     }
   }
@@ -274,8 +321,8 @@ GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const st
   for (size_t i = 0; i < views.size(); ++i) {
     if (const auto* claim = std::get_if<ClaimSpec>(&views[i].spec)) {
       check_claim(grid, views, i, tables[claim->table], results, checks.claims);
-    } else {
-      check_cells(grid, tables[i], checks.cells);
+    } else if (const auto* table = std::get_if<TableSpec>(&views[i].spec)) {
+      check_cells(grid, *table, tables[i], checks.cells);
     }
   }
   return checks;

@@ -21,6 +21,12 @@ namespace tearless::harness {
 /// Axis, label: what tells a place of a claim from the others, in the order of the table's axes.
 using Place = std::vector<std::pair<std::string, std::string>>;
 
+/// What limits what a verdict says.
+struct Caveat {
+  std::string word;  // "stale"
+  std::string why;
+};
+
 struct Check {
   std::string grid = {};             // its title
   std::string name = {}, text = {};  // of the claim; of a cell: "", and its labels
@@ -29,10 +35,12 @@ struct Check {
   std::string kind = {};  // "better"; of a cell: "tolerance"
   ClaimKind::Form form = ClaimKind::Form::kDifference;
   std::string limit = {};  // "within 0.3 bleu"; "" for kinds without one
+  std::string unit = {};   // of the estimate: "bleu"; "": it has none
   Place place = {};
   size_t rank = 0;       // of the place among those of the table
   Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides
   bool is_paired = true;
+  std::vector<Caveat> caveats = {};  // of the cells
   std::string shown = {};                     // estimate and interval, with the digits of the table
   std::string meaning = {};                   // of the kind
   std::string measured = {}, published = {};  // of a cell

@@ -23,6 +23,12 @@ json place_of(const Check& check) {
   return place;
 }
 
+json caveats_in(const Check& check) {
+  json words = json::array();
+  for (const Caveat& caveat : check.caveats) words.push_back(caveat.word);
+  return words;
+}
+
 struct Field {
   const char* name;
   json (*value)(const Check&);
@@ -43,6 +49,8 @@ constexpr Field kFields[] = {
     {"high",     [](const Check& c) { return number(high(c)); }},
     {"n",        [](const Check& c) { return json(c.finding.n); }},
     {"reason",   [](const Check& c) { return json(c.finding.reason); }},
+    {"unit",     [](const Check& c) { return json(c.unit); }},
+    {"caveats",  caveats_in},
 };
 // clang-format on
 

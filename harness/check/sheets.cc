@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "harness/check/check.h"
 
@@ -27,9 +28,17 @@ std::string title_of(const GridChecks& grid, const std::vector<std::string>& axe
   return fmt::format("Claims: {}{}", grid.title, axes.empty() ? "" : fmt::format(", by {}", fmt::join(names, ", ")));
 }
 
-std::string claim_text(const Check& check) {
-  return (check.name.empty() ? "" : check.name + " ") + check.text +
-         (check.limit.empty() ? "" : fmt::format(" ({})", check.limit));
+/// With its unit, where no limit has it, and at several places with how many hold.
+std::string claim_text(const Check& check, const std::vector<const Check*>& places) {
+  const auto claimed = [](const Check* one) { return one->finding.verdict != ClaimVerdict::kNotClaimed; };
+  const auto held = [](const Check* one) { return one->finding.verdict == ClaimVerdict::kHeld; };
+  const std::string detail = check.limit.empty() ? check.unit : check.limit;
+  std::string text = (check.name.empty() ? "" : check.name + " ") + check.text;
+  if (!detail.empty()) text += fmt::format(" ({})", detail);
+  if (places.size() > 1)
+    text +=
+        fmt::format(": held at {} of {}", std::ranges::count_if(places, held), std::ranges::count_if(places, claimed));
+  return text;
 }
 
 std::string place_text(const GridChecks& grid, const Place& place) {
@@ -43,6 +52,7 @@ std::string cell_text(const Check& check) {
   std::vector<std::string> parts;
   if (!check.shown.empty()) parts.push_back(check.shown);
   if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
+  for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
   return std::string(name_of(check.finding.verdict)) +
          (parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; ")));
 }
@@ -100,20 +110,33 @@ void add_meanings(const std::vector<const Check*>& checks, std::vector<std::stri
   for (const auto& [meaning, kind] : kinds) notes.push_back(fmt::format("{}: {}", kind, meaning));
 }
 
+void add_caveats(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+  std::vector<std::string> all;
+  for (const Check* check : checks) {
+    for (const Caveat& caveat : check->caveats) {
+      const std::string text = fmt::format("{}: {}", caveat.word, caveat.why);
+      if (std::ranges::find(all, text) == all.end()) all.push_back(text);
+    }
+  }
+  notes.insert(notes.end(), all.begin(), all.end());
+}
+
 /// The claims whose places are on the same axes.
 Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, const std::vector<const Check*>& checks) {
   Sheet sheet{.title = title_of(grid, axes), .label_columns = 1};
-  using Line = std::pair<size_t, std::string>;  // a claim and its limit, in whose unit columns differ
+  using Line = std::tuple<size_t, std::string, std::string>;  // a claim, its limit and unit, in which columns differ
   std::vector<std::pair<size_t, Place>> places;
   std::set<Place> seen_places;
   std::map<std::pair<Line, Place>, const Check*> at;
   std::vector<const Check*> lines;  // the first of each
-  std::set<Line> seen_lines;
+  std::map<Line, std::vector<const Check*>> of_line;
   for (const Check* check : checks) {
-    const Line line(check->claim, check->limit);
+    const Line line(check->claim, check->limit, check->unit);
     if (seen_places.insert(check->place).second) places.emplace_back(check->rank, check->place);
     at.emplace(std::pair(line, check->place), check);
-    if (seen_lines.insert(line).second) lines.push_back(check);
+    std::vector<const Check*>& same = of_line[line];
+    if (same.empty()) lines.push_back(check);
+    same.push_back(check);
   }
   std::ranges::stable_sort(places, {}, &std::pair<size_t, Place>::first);
   for (size_t axis = 0; axis < std::max<size_t>(axes.size(), 1); ++axis) {
@@ -126,9 +149,10 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   for (const Check* line : lines) {
     Sheet::Row& row = sheet.rows.emplace_back();
-    row.labels = {Name{claim_text(*line)}};
+    const Line own(line->claim, line->limit, line->unit);
+    row.labels = {Name{claim_text(*line, of_line.at(own))}};
     for (const auto& [rank, place] : places) {
-      const auto found = at.find({Line(line->claim, line->limit), place});
+      const auto found = at.find({own, place});
       const Check* check = found == at.end() ? nullptr : found->second;
       row.cells.push_back(check ? cell_text(*check) : "");
       row.bold.push_back(check && is_decided(*check) ? std::string(name_of(check->finding.verdict)).size() : 0);
@@ -139,6 +163,9 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   add_meanings(checks, sheet.notes);
   add_pairing(grid, checks, sheet.notes);
+  if (places.size() > 1)
+    sheet.notes.push_back("each place is decided by itself: nothing is corrected for their number");
+  add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
   return sheet;
 }

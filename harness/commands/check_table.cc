@@ -28,12 +28,20 @@ GridChecks checks_of(const GridState& state) {
   return check_grid(state.grid, state.views, tables, state.results);
 }
 
+bool has_caveats(const std::vector<GridChecks>& all) {
+  const auto has = [](const Check& check) { return !check.caveats.empty(); };
+  return std::ranges::any_of(all, [&](const GridChecks& grid) {
+    return std::ranges::any_of(grid.claims, has) || std::ranges::any_of(grid.cells, has);
+  });
+}
+
 int check_table(const CheckOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
   std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
   for (GridState& state : states) {
     add_defined_scores(state.grid, state.results);
+    read_beginnings(state.results);
     all.push_back(checks_of(state));
   }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
@@ -45,7 +53,7 @@ int check_table(const CheckOptions& options, const Globals& globals) {
                                                : render(sheets_of(all), format, options.width()));
   const CheckCounts counts = counts_of(all);
   const auto has = [&](ClaimVerdict verdict) { return counts.of(verdict) > 0; };
-  const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested);
+  const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested) || has_caveats(all);
   return has(ClaimVerdict::kContradicted) || (options.is_strict && is_open) ? kSomethingFailed : kOk;
 }
 
@@ -54,7 +62,8 @@ int check_table(const CheckOptions& options, const Globals& globals) {
 Action command_check_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<CheckOptions>();
   options->add_to(app);
-  app.add_flag("--strict", options->is_strict, "exit with 1 also if a claim cannot be decided or was not tested");
+  app.add_flag("--strict", options->is_strict,
+               "exit with 1 also if a claim cannot be decided, was not tested, or has a caveat (docs/claims.md)");
   return [options, &globals] { return check_table(*options, globals); };
 }
 

@@ -194,19 +194,26 @@ class Comparer {
     const Table::Column& about = table_.columns[column];
     if (has_no_test(column)) return;
     std::vector<TableCell*> cells;  // with a value; the first is the best
+    std::map<const TableCell*, const TableCell*> baselines;
     for (Table::Row& row : table_.rows) {
       TableCell& one = row.cells[column];
       if (row.is_added || one.cell.n() == 0 || one.is_difference) continue;
       cells.push_back(&one);
+      if (row.baseline) baselines[&one] = &table_.rows[*row.baseline].cells[column];
       const double own = *one.cell.mean(), best = *cells.front()->cell.mean();
       if (about.highest_is_best ? own > best : own < best) std::swap(cells.front(), cells.back());
     }
-    std::vector<TableCell*> others, bold;
+    std::vector<TableCell*> others, bold, marked;
     std::vector<double> p;
     bool all_have_p = true;
     for (TableCell* one : cells) {
       if (one == cells.front() || are_the_same_runs(one->cell, cells.front()->cell)) {
         bold.push_back(one);
+        continue;
+      }
+      if (baselines[one] == cells.front()) {  // one pair, one p: that of the marks
+        all_have_p &= one->comparison.corrected_p.has_value();
+        marked.push_back(one);
         continue;
       }
       const Outcome outcome = compare(one->cell, cells.front()->cell, about);
@@ -215,10 +222,14 @@ class Comparer {
       others.push_back(one);
       p.push_back(outcome.p.value_or(1));
     }
-    if (others.empty() || !all_have_p) return;
+    if ((others.empty() && marked.empty()) || !all_have_p) return;
     const std::vector<double> all = corrected(p);
     for (size_t i = 0; i < others.size(); ++i) {
       if (all[i] > test_.levels.front()) bold.push_back(others[i]);
+    }
+    for (TableCell* one : marked) {
+      if (*one->comparison.corrected_p > test_.levels.front()) bold.push_back(one);
+      compared_.is_best_a_baseline = true;
     }
     for (TableCell* one : bold) one->is_bold = true;
   }

@@ -14,6 +14,7 @@ namespace tearless::harness {
 /// What notes say of it.
 struct Compared {
   size_t family = 0;                   // comparisons with the baseline
+  bool is_best_a_baseline = false;     // of a column: its bold goes by the p of the marks
   std::map<std::string, int> without;  // why two cells were not compared, or no p can be small enough → how often
 };
 

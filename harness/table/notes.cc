@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
 #include "harness/statistics/power.h"
@@ -324,24 +325,8 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
-// Seeds that were added when others of the same cell had results already: who looks and then adds seeds until a
-// difference shows finds one more often than a p says.
 void add_seed_notes(const Replicates& runs, std::vector<std::string>& notes) {
-  std::map<Labels, std::vector<const Row*>> cells;
-  for (const Replicate& run : runs) cells[run.trained->run.coordinates].push_back(run.trained);
-  std::set<int64_t> later;
-  for (const auto& [labels, rows] : cells) {
-    for (const Row* row : rows) {
-      const bool is_later = std::ranges::any_of(rows, [&](const Row* other) {
-        if (other->result.attempts.empty() || !other->result.state || !has_result(*other->result.state)) return false;
-        const std::string& end = other->result.attempts.back().ended_at;
-        // A sweep that lacks the seed: runs of one sweep that were made again are not added.
-        const bool was_without = !std::ranges::includes(row->sweeps, other->sweeps);
-        return was_without && !end.empty() && end < row->known_since && other->known_since < row->known_since;
-      });
-      if (is_later) later.insert(row->run.seed);
-    }
-  }
+  const std::set<int64_t> later = seeds_added_later(runs);
   if (later.empty()) return;
   notes.push_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
                               later.size() == 1 ? "seed" : "seeds", fmt::join(later, ", "),
@@ -368,14 +353,18 @@ void add_test_notes(const NoteContext& context, Table& table) {
                                       test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
   }
   if (any_table_cell(table, &TableCell::is_bold)) {
-    table.notes.push_back(fmt::format("bold: the best of the column, and what is not different from it with p ≤ {}{}{}",
-                                      test.levels.front(), test.is_corrected ? " (Holm, over the column)" : "",
-                                      has_marks ? "" : ": " + how));
+    table.notes.push_back(fmt::format(
+        "bold: the best of the column, and what is not different from it with p ≤ {}{}{}{}", test.levels.front(),
+        test.is_corrected ? " (Holm, over the column)" : "",
+        context.compared.is_best_a_baseline ? "; where the best is the baseline, with the p of the marks" : "",
+        has_marks ? "" : ": " + how));
   }
   std::vector<std::string> without;
   for (const auto& [why, count] : context.compared.without) without.push_back(fmt::format("{} ({})", why, count));
-  if (!without.empty())
-    table.notes.push_back(fmt::format("comparisons that are not decided: {}", fmt::join(without, "; ")));
+  if (!without.empty()) {
+    table.notes.push_back(fmt::format("comparisons that are not decided{}: {}",
+                                      has_marks ? "" : fmt::format(" ({})", how), fmt::join(without, "; ")));
+  }
 }
 
 // The difference between two cells that these numbers of seeds could have found, of each column.
@@ -432,6 +421,37 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
         fmt::format("share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
 }
 
+// "two rows are called LayerNorm: a and b".
+void add_namesakes(const Table& table, std::vector<std::string>& notes) {
+  const auto add = [&](const char* what, const auto& lines, const auto& in_print, const auto& labels_of) {
+    std::map<std::string, std::set<std::string>> labels;  // of lines with a name
+    for (size_t i = 0; i < lines.size(); ++i)
+      labels[in_print(i)].insert(fmt::format("{}", fmt::join(labels_of(i), ", ")));
+    for (const auto& [name, own] : labels) {
+      if (own.size() > 1)
+        notes.push_back(fmt::format("{} {} are called \"{}\": {}", own.size(), what, name, fmt::join(own, "; ")));
+    }
+  };
+  add(
+      "rows", table.rows, [&](size_t i) { return row_in_print(table, table.rows[i]); },
+      [&](size_t i) { return table.rows[i].labels; });
+  const auto column = [&](size_t i) {
+    std::vector<std::string> labels = table.columns[i].labels;
+    labels.push_back(table.columns[i].score);
+    return labels;
+  };
+  add(
+      "columns", table.columns,
+      [&](size_t i) {
+        std::vector<std::string> names;
+        for (size_t axis = 0; axis < table.column_axes.size(); ++axis)
+          names.push_back(name_of(table.names, table.column_axes[axis], table.columns[i].labels[axis]).text);
+        if (table.several_scores) names.push_back(score_in_print(table, table.columns[i].score));
+        return fmt::format("{}", fmt::join(names, ", "));
+      },
+      column);
+}
+
 void add_select_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
@@ -445,6 +465,9 @@ void add_select_notes(const NoteContext& context, Table& table) {
                                     spec.arrangement.select->highest ? "highest" : "lowest", by,
                                     table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
                                     final ? "" : ", which may still change: runs are missing"));
+  const auto is_by_it = [&](const Table::Column& column) { return is_chosen_by_what_is_reported(spec, column.score); };
+  if (std::ranges::any_of(table.columns, is_by_it))
+    table.notes.push_back(fmt::format("chosen by the score that is reported ({}): what is shown is too good", by));
   if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen.is_of_all; })) {
     table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", by));
   }
@@ -512,9 +535,7 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
     table.notes.push_back("*: stale: " + all_of(table, &Origins::stale_because));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.mixed() > 0; })) {
-    table.notes.push_back(
-        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library or file "
-        "or version of the training program");
+    table.notes.push_back(fmt::format("°: mixed, {}", kMixed));
   }
   if (any_table_cell(table, &TableCell::repeats)) {
     table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
@@ -526,9 +547,15 @@ void add_mark_notes(const TableSpec& spec, Table& table) {
 
 }  // namespace
 
+bool is_chosen_by_what_is_reported(const TableSpec& spec, const std::string& shown) {
+  const std::string& by = spec.arrangement.select->by;
+  return shown == by || matches_pattern("test.*", by) || matches_pattern("*.test.*", by);
+}
+
 void add_notes(const NoteContext& context, Table& table) {
   const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
   add_show_notes(context, table);
+  add_namesakes(table, table.notes);
   if (spec.arrangement.select) add_select_notes(context, table);
   add_published_notes(spec, table);
   add_seed_notes(runs, table.notes);

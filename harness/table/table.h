@@ -97,6 +97,15 @@ enum class ResumeNote { kIfDifferent, kAlways };
 /// Which notes a table has: all, or those that a reader of the finished table needs, without what remains to be done.
 enum class Notes { kAll, kFinal };
 
+/// Why cells are mixed (Origins), as notes say it.
+inline constexpr const char* kMixed =
+    "trained on more than one kind of processor or device, or with more than one matmul library or file or version of "
+    "the training program";
+
+/// Whether `select` chooses by a score of a test set, or by `shown` itself: what is reported is then too good. REQUIRES:
+/// the table has `select`.
+bool is_chosen_by_what_is_reported(const TableSpec& spec, const std::string& shown);
+
 /// Computes a table of the grid. `rows` are those of the runs that the grid does not exclude, each at most once, in any
 /// order; an absent run counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the
 /// notes recommend.

@@ -11,9 +11,9 @@ namespace {
 
 using Method = SignificanceTest::Method;
 
-void load_method(TableReader& reader, SignificanceTest& test) {
+void load_method(TableReader& reader, bool has_seeds, SignificanceTest& test) {
   constexpr Method kMethods[] = {Method::kRandomisation, Method::kBootstrap, Method::kSignFlip, Method::kT};
-  test.method = kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, 0)];
+  test.method = kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, has_seeds ? 3 : 0)];
   if (reader.text("compat")) {
     reader.choice("compat", {"sacrebleu"}, 0);
     if (test.method != Method::kBootstrap)
@@ -55,15 +55,16 @@ std::vector<double> load_levels(TableReader& reader) {
 
 }  // namespace
 
-SignificanceTest read_significance_test(TableReader& reader) {
+SignificanceTest read_significance_test(TableReader& reader, bool has_seeds) {
   constexpr int64_t kMaxSamples = 10'000'000, kMaxSeed = 1LL << 53;
   SignificanceTest test;
-  load_method(reader, test);
+  load_method(reader, has_seeds, test);
   test.levels = load_levels(reader);
   test.is_corrected = reader.choice("correction", {"holm", "none"}, 0) == 0;
   for (const char* key : {"samples", "seed"}) {
     if (reader.has(key) && !test.draws_samples())
-      fail("{}: {} is of tests that draw samples, and method = \"t\" draws none", reader.location(key), key);
+      fail("{}: {} is of tests that draw samples, and method = \"t\"{} draws none", reader.location(key), key,
+           reader.has("method") ? "" : ", the default of a grid with several seeds,");
   }
   test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples, test.sampling.samples);
   test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed, 1));

@@ -3,7 +3,7 @@
 //   [table]
 //   baseline = "layer_norm"      # the row that the others are compared with, column by column
 //   [table.test]
-//   method = "randomisation"     # or "bootstrap", over sentences; "sign-flip" or "t", over seeds
+//   method = "t"                 # or "sign-flip", over seeds; "randomisation" or "bootstrap", over sentences
 //   level  = [0.05, 0.01]        # † and ‡
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tearless::harness {
 
 struct SignificanceTest {
   enum class Method { kRandomisation, kBootstrap, kSacrebleu, kSignFlip, kT };
-  Method method = Method::kRandomisation;
+  Method method = Method::kT;
   Sampling sampling = {};               // of all but kT
   std::vector<double> levels = {0.05};  // one, or two of which the second is smaller
   bool is_corrected = true;             // by Holm's, over the comparisons of the table
@@ -32,6 +32,7 @@ struct SignificanceTest {
 };
 
 /// UserError with file and line for every mistake.
-SignificanceTest read_significance_test(TableReader& reader);
+/// `has_seeds`: the grid has several. Without `method` the test is then over these, else over sentences.
+SignificanceTest read_significance_test(TableReader& reader, bool has_seeds);
 
 }  // namespace tearless::harness

@@ -248,9 +248,9 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
-void load_test(const toml::table& table, const TableReader& reader, TableSpec& spec) {
+void load_test(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
   TableReader own(table, "[table.test]", reader.file());
-  spec.test = read_significance_test(own);
+  spec.test = read_significance_test(own, grid.seeds.size() > 1);
   if (!spec.arrangement.average.empty() && spec.test->is_over_sentences()) {
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));
@@ -368,7 +368,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, 
   if (reader.has("where") && layout.rows.empty()) fail("{}: where leaves no run of the grid", reader.location("where"));
   for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
   load_added_lines(reader, grid, layout, spec);
-  if (const auto* test = reader.table("test")) load_test(*test, reader, spec);
+  if (const auto* test = reader.table("test")) load_test(*test, reader, grid, spec);
   require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   spec.label = load_label(reader);
