@@ -33,7 +33,7 @@ class EvaluateKind final : public DerivedKindOf<EvaluateKind> {
     if (of) fail("derived.kind = \"evaluate\" needs a trained run; it cannot derive from another derived run");
   }
 
-  std::vector<std::string> score_names(const TaskKind&) const override { return {set() + ".bpc", set() + ".loss"}; }
+  std::vector<std::string> score_names(const TaskKind&) const override { return bit_names(set()); }
 
   Reads reads() const override { return Reads::kModel; }
 

@@ -109,8 +109,8 @@ class LanguageModelKind final : public TaskKindOf<LanguageModelOptions, Language
   DeclaredParameters model_parameters() const override { return declared_parameters(options.model); }
   TaskNumbers numbers() const override {
     return {.training = {"train.bpc"},
-            .dev = {"dev.bpc", "dev.loss"},
-            .final = {"test.bpc", "test.loss"},
+            .dev = bit_names("dev"),
+            .final = bit_names("test"),
             .selection = {.score = "dev.bpc", .higher_is_better = false, .decimals = 4},
             .dev_loss = "dev.loss"};
   }
@@ -205,6 +205,8 @@ NamedNumbers LanguageModel::training_numbers(const LossSums& epoch) const {
 }
 
 // --- evaluation ------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> bit_names(const std::string& set) { return {set + ".bpc", set + ".loss"}; }
 
 FinalScores LanguageModel::evaluated(const std::string& set, const std::vector<int32_t>& tokens,
                                      const SegmentEvaluation& evaluation) const {

@@ -70,4 +70,7 @@ class LanguageModel final : public TaskOf<LanguageModelOptions, ReadySegment> {
   mutable SegmentMemory memory_;  // of training: a loss moves it on
 };
 
+/// The scores of evaluated().
+std::vector<std::string> bit_names(const std::string& set);
+
 }  // namespace tearless::engine
