@@ -12,6 +12,7 @@
 #include "tests/engine/run/small_text.h"
 #include "tests/engine/run/small_treebank.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/paths.h"
 
 namespace tearless::engine::result_names_test {
 namespace {
@@ -64,6 +65,16 @@ void expect_equal(const Names& told, const Names& left, const Names& absent, con
   EXPECT_EQ(without_name, absent) << what << " that check told and the run did not leave";
 }
 
+/// Names of one sublayer each are rows of their own kind, and those of the test set stand beside those of dev.
+void expect_on_the_page(const Names& scores) {
+  const std::string page = test::read_text(tearless::test::source_root() / "docs/run_directory.md");
+  for (const std::string& name : scores) {
+    const std::string row = name.starts_with("test.") ? "dev" + name.substr(4) : name;
+    const bool is_there = page.find("`" + row + "`") != std::string::npos;
+    EXPECT_TRUE(is_there || name.find('*') != std::string::npos) << "docs/run_directory.md has no row of " << name;
+  }
+}
+
 class ResultNames : private test::InMemory, public testing::Test {
  protected:
   ResultNames() {
@@ -94,6 +105,7 @@ class ResultNames : private test::InMemory, public testing::Test {
     const Left left = left_by(run);
     expect_equal(answer.at("scores").get<Names>(), left.scores, absent_scores, "scores");
     expect_equal(answer.at("metrics").get<Names>(), left.metrics, absent_metrics, "metrics");
+    expect_on_the_page(answer.at("scores"));
   }
 
   static Settings short_training() {
