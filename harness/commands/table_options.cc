@@ -36,7 +36,7 @@ void ViewOptions::add_to(CLI::App& app, const std::string& formats) {
 void TableOptions::add_to(CLI::App& app) {
   ViewOptions::add_to(app,
                       "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: "
-                      ".md, .tex, .html, .csv, .json; else text)");
+                      ".txt, .md, .tex, .html, .csv, .json; else text)");
 }
 
 TableFormat TableOptions::chosen_format(const Globals& globals) const {
