@@ -16,6 +16,7 @@ import configuration
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("TEARLESS_BIN", ROOT / "build/bin")).resolve()
 SECONDS = 300  # until what should take some seconds has failed: a machine may be busy
+SILENCE = 600  # of a worker of whose job Slurm knows nothing, until its runs are granted again
 
 # Three runs of some ten seconds on a core, with a checkpoint in each half of a second, and a short derived run of each.
 GRID = f"""\
@@ -182,10 +183,10 @@ class Sweep:
     def slurm(self, *words):
         return self.cluster.run(configuration.LOGIN, *words).stdout.strip()
 
-    def wait(self):
+    def wait(self, seconds=SECONDS):
         """Until all runs have ended; starts a service if there is none."""
         waiting = self.start("wait", "last")
-        wait_for(lambda: waiting.poll() is not None, "the sweep ends", note=self.describe)
+        wait_for(lambda: waiting.poll() is not None, "the sweep ends", seconds, note=self.describe)
         if waiting.returncode != 0:
             raise AssertionError(self.describe())
 
@@ -230,8 +231,9 @@ class Sweep:
         return [worker for worker, of in self.jobs().items() if of == job]
 
     def word_for(self, job):
-        """Slurm's for the state of a job: "RUNNING"; "" if it has forgotten it."""
-        return self.cluster.run("login", "squeue", "-h", "-t", "all", "-j", job, "-o", "%T", check=False).stdout.strip()
+        """Slurm's for the state of a job: "RUNNING"; "" if it has forgotten it, None if it does not answer."""
+        said = self.cluster.run("login", "squeue", "-h", "-t", "all", "-j", job, "-o", "%T", check=False)
+        return said.stdout.strip() if said.returncode == 0 or "Invalid job id" in said.stderr else None
 
     def services(self):
         return list(self.cluster.processes(self.machine, "tearless daemon"))

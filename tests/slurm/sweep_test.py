@@ -128,9 +128,9 @@ class SweepTest(unittest.TestCase):
         self.assertTrue(self.sweep.program(old) or old.is_done)
         self.assertTrue(self.sweep.program(new))
 
-    def expect_the_sweep_of_this_machine(self, ask_workers_to_end=True):
+    def expect_the_sweep_of_this_machine(self, ask_workers_to_end=True, seconds=sweep.SECONDS):
         """Waits for its end first, and then for the end of its processes."""
-        self.sweep.wait()
+        self.sweep.wait(seconds)
         self.expect_results(self.sweep, local())
         if ask_workers_to_end:
             faults.slurm(self.cluster.folder, "scancel", "--user=root")
@@ -264,9 +264,13 @@ class ASweep(SweepTest):
             self.sweep.release(attempt)
         self.wait_for(lambda: all(self.sweep.states()[attempt.run] == "done" for attempt in others), "the other runs end")
         self.cluster.fault("start-daemon", configuration.LOGIN)
-        self.wait_for_word(killed, "FAILED")
+        # What the killed slurmctld had not saved its successor does not know. It may start the job once more, or know none: then
+        # the worker's silence must be long.
+        job, patience = self.sweep.job(killed), dict.fromkeys(("FAILED", "NODE_FAIL", "COMPLETED"), sweep.SECONDS)
+        patience[""] = sweep.SECONDS + sweep.SILENCE
+        seconds = self.wait_for(lambda: patience.get(self.sweep.word_for(job)), f"the job {job} has ended or is forgotten")
         self.assertFalse(killed.is_done)
-        self.expect_the_sweep_of_this_machine()
+        self.expect_the_sweep_of_this_machine(seconds=seconds)
         self.assertEqual(len(self.sweep.outcomes()[killed.run]), 2)
 
     def test_HasAJobThatAStrangerQueuesAgain(self):
