@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/pattern.h"
 #include "base/words.h"
 #include "harness/check/claim_cells.h"
 #include "harness/results/curves.h"
@@ -165,8 +166,13 @@ std::string numbers_text(const Finding& finding, ClaimKind::Form form, const Tab
 /// "bleu" of "test.bleu".
 std::string last_word(const std::string& score) { return score.substr(score.rfind('.') + 1); }
 
+/// That of a score of a data set; "": other names do not end in a unit ("beta.encoder.*.ffn").
 std::string unit_of(const ClaimKind& kind, const std::string& score) {
-  return kind.has_scale && score.find(", ") == std::string::npos ? last_word(score) : "";
+  const auto is_of = [&](const char* set) {
+    return matches_pattern(fmt::format("{}.*", set), score) || matches_pattern(fmt::format("*.{}.*", set), score);
+  };
+  const bool is_of_set = is_of("test") || is_of("dev") || is_of("train") || score.find('.') == std::string::npos;
+  return kind.has_scale && is_of_set && score.find(", ") == std::string::npos ? last_word(score) : "";
 }
 
 /// "within 0.3 bleu"; "" for kinds without a limit.

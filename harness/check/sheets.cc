@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "harness/check/check.h"
 
@@ -28,17 +27,22 @@ std::string title_of(const GridChecks& grid, const std::vector<std::string>& axe
   return fmt::format("Claims: {}{}", grid.title, axes.empty() ? "" : fmt::format(", by {}", fmt::join(names, ", ")));
 }
 
-/// With its unit, where no limit has it, and at several places with how many hold.
+/// The unit that the numbers of a claim have at all places; "": its limit says it, or they have several.
+std::string common_unit(const std::vector<const Check*>& places) {
+  const auto same = [&](const Check* one) { return one->unit == places.front()->unit; };
+  return places.front()->limit.empty() && std::ranges::all_of(places, same) ? places.front()->unit : "";
+}
+
+/// With its limit or unit, and where it claims several places with how many hold.
 std::string claim_text(const Check& check, const std::vector<const Check*>& places) {
-  const auto claimed = [](const Check* one) { return one->finding.verdict != ClaimVerdict::kNotClaimed; };
-  const auto held = [](const Check* one) { return one->finding.verdict == ClaimVerdict::kHeld; };
-  const std::string detail = check.limit.empty() ? check.unit : check.limit;
+  const auto claimed =
+      std::ranges::count_if(places, [](const Check* one) { return one->finding.verdict != ClaimVerdict::kNotClaimed; });
+  const auto held =
+      std::ranges::count_if(places, [](const Check* one) { return one->finding.verdict == ClaimVerdict::kHeld; });
+  const std::string detail = check.limit.empty() ? common_unit(places) : check.limit;
   std::string text = (check.name.empty() ? "" : check.name + " ") + check.text;
   if (!detail.empty()) text += fmt::format(" ({})", detail);
-  if (places.size() > 1)
-    text +=
-        fmt::format(": held at {} of {}", std::ranges::count_if(places, held), std::ranges::count_if(places, claimed));
-  return text;
+  return claimed > 1 ? fmt::format("{}: held at {} of {}", text, held, claimed) : text;
 }
 
 std::string place_text(const GridChecks& grid, const Place& place) {
@@ -48,9 +52,9 @@ std::string place_text(const GridChecks& grid, const Place& place) {
 }
 
 /// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
-std::string cell_text(const Check& check) {
+std::string cell_text(const Check& check, bool has_unit) {
   std::vector<std::string> parts;
-  if (!check.shown.empty()) parts.push_back(check.shown);
+  if (!check.shown.empty()) parts.push_back(check.shown + (has_unit ? " " + check.unit : ""));
   if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
   for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
   return std::string(name_of(check.finding.verdict)) +
@@ -124,14 +128,14 @@ void add_caveats(const std::vector<const Check*>& checks, std::vector<std::strin
 /// The claims whose places are on the same axes.
 Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, const std::vector<const Check*>& checks) {
   Sheet sheet{.title = title_of(grid, axes), .label_columns = 1};
-  using Line = std::tuple<size_t, std::string, std::string>;  // a claim, its limit and unit, in which columns differ
+  using Line = std::pair<size_t, std::string>;  // a claim and its limit, in whose unit columns differ
   std::vector<std::pair<size_t, Place>> places;
   std::set<Place> seen_places;
   std::map<std::pair<Line, Place>, const Check*> at;
   std::vector<const Check*> lines;  // the first of each
   std::map<Line, std::vector<const Check*>> of_line;
   for (const Check* check : checks) {
-    const Line line(check->claim, check->limit, check->unit);
+    const Line line(check->claim, check->limit);
     if (seen_places.insert(check->place).second) places.emplace_back(check->rank, check->place);
     at.emplace(std::pair(line, check->place), check);
     std::vector<const Check*>& same = of_line[line];
@@ -149,12 +153,14 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   for (const Check* line : lines) {
     Sheet::Row& row = sheet.rows.emplace_back();
-    const Line own(line->claim, line->limit, line->unit);
+    const Line own(line->claim, line->limit);
     row.labels = {Name{claim_text(*line, of_line.at(own))}};
     for (const auto& [rank, place] : places) {
       const auto found = at.find({own, place});
       const Check* check = found == at.end() ? nullptr : found->second;
-      row.cells.push_back(check ? cell_text(*check) : "");
+      const bool has_unit =
+          check && check->limit.empty() && !check->unit.empty() && common_unit(of_line.at(own)).empty();
+      row.cells.push_back(check ? cell_text(*check, has_unit) : "");
       row.bold.push_back(check && is_decided(*check) ? std::string(name_of(check->finding.verdict)).size() : 0);
     }
     row.measured = row.cells;

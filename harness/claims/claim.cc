@@ -335,8 +335,13 @@ Finding find_side(Samples samples, const Comparison& comparison, bool above) {
   for (const CellSample& sample : samples) {
     CellSample limits = sample;
     for (SeedValue& one : limits.values) one.value = than;
-    const Estimate estimate = estimate_of(sample, limits, {.is_exact = comparison.is_exact});
+    Estimate estimate = estimate_of(sample, limits, {.is_exact = comparison.is_exact});
+    if (estimate.difference && estimate.difference->standard_error == 0 && !comparison.is_exact) {
+      estimate.is_constant = true;  // at the limit, too: equal values have no spread
+      estimate.difference.reset();
+    }
     Finding finding = finding_of(estimate, 1 - kLevel);
+    if (estimate.is_constant) finding.reason = "the seeds have the same value";
     if (finding.interval) {
       const auto [lower, upper] = *finding.interval;
       const double magnitude = estimate.difference->magnitude;

@@ -12,8 +12,10 @@ namespace {
 using Method = SignificanceTest::Method;
 
 void load_method(TableReader& reader, bool has_seeds, SignificanceTest& test) {
+  const bool is_over_seeds = has_seeds && !reader.has("samples") && !reader.has("seed");
   constexpr Method kMethods[] = {Method::kRandomisation, Method::kBootstrap, Method::kSignFlip, Method::kT};
-  test.method = kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, has_seeds ? 3 : 0)];
+  test.method =
+      kMethods[reader.choice("method", {"randomisation", "bootstrap", "sign-flip", "t"}, is_over_seeds ? 3 : 0)];
   if (reader.text("compat")) {
     reader.choice("compat", {"sacrebleu"}, 0);
     if (test.method != Method::kBootstrap)
@@ -63,8 +65,7 @@ SignificanceTest read_significance_test(TableReader& reader, bool has_seeds) {
   test.is_corrected = reader.choice("correction", {"holm", "none"}, 0) == 0;
   for (const char* key : {"samples", "seed"}) {
     if (reader.has(key) && !test.draws_samples())
-      fail("{}: {} is of tests that draw samples, and method = \"t\"{} draws none", reader.location(key), key,
-           reader.has("method") ? "" : ", the default of a grid with several seeds,");
+      fail("{}: {} is of tests that draw samples, and method = \"t\" draws none", reader.location(key), key);
   }
   test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples, test.sampling.samples);
   test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed, 1));

@@ -32,7 +32,8 @@ struct SignificanceTest {
 };
 
 /// UserError with file and line for every mistake.
-/// `has_seeds`: the grid has several. Without `method` the test is then over these, else over sentences.
+/// `has_seeds`: the grid has several. Without `method` the test is then over these, else, and with `samples` or `seed`,
+/// over sentences.
 SignificanceTest read_significance_test(TableReader& reader, bool has_seeds);
 
 }  // namespace tearless::harness

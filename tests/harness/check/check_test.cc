@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
@@ -317,14 +318,15 @@ TEST_F(Checks, ArePrintedAsAMatrixOfClaimsAndPlaces) {
             claim("equivalent = [[\"a\", 2, \"p\"], [\"b\", 2, \"p\"]]\nwithin = \"0.5 BLEU\"\n", "a_b *same*"));
   EXPECT_EQ(text(checks, TableFormat::kText), R"(Claims: T, by task
 
-Claim            p                          q                                  r
-────────────────────────────────────────────────────────────────────────────────────────────────────────
-K1 a is better   held: +3.0 (+1.0 … +5.0)   contradicted: −3.0 (−5.0 … −1.0)   cannot tell: +0 (+0 … +0)
-a is worse                                  held: +3.0 (+1.0 … +5.0)           cannot tell: +0 (+0 … +0)
-────────────────────────────────────────────────────────────────────────────────────────────────────────
+Claim                                   p                          q                                  r
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+K1 a is better (bleu): held at 1 of 3   held: +3.0 (+1.0 … +5.0)   contradicted: −3.0 (−5.0 … −1.0)   cannot tell: +0 (+0 … +0)
+a is worse (bleu): held at 1 of 2                                  held: +3.0 (+1.0 … +5.0)           cannot tell: +0 (+0 … +0)
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 better: by how much it is better, with its 95 % interval
 worse: by how much it is worse, with its 95 % interval
 intervals are of the differences within seeds
+each place is decided by itself: nothing is corrected for their number
 sources: K1: paper, 2
 
 Claims: T
@@ -348,10 +350,12 @@ claims   2      2              2             0            0
 TEST_F(Checks, HaveBoldVerdictsWhereTheFormatHasBoldText) {
   const GridChecks checks = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"));
   EXPECT_THAT(text(checks, TableFormat::kMarkdown),
-              HasSubstr("| t | **held**: +3.0 (+1.0 … +5.0) | **contradicted**: −3.0"));
+              HasSubstr("| t (bleu): held at 1 of 3 | **held**: +3.0 (+1.0 … +5.0) | **contradicted**: −3.0"));
   EXPECT_THAT(text(checks, TableFormat::kMarkdown), HasSubstr(" | cannot tell: +0 (+0 … +0) |"));
-  EXPECT_THAT(text(checks, TableFormat::kLatex),
-              HasSubstr("t & \\textbf{held}: +3.0 (+1.0 \\dots{} +5.0) & \\textbf{contradicted}: $-$3.0"));
+  EXPECT_THAT(
+      text(checks, TableFormat::kLatex),
+      HasSubstr(
+          "t (bleu): held at 1 of 3 & \\textbf{held}: +3.0 (+1.0 \\dots{} +5.0) & \\textbf{contradicted}: $-$3.0"));
   EXPECT_THAT(text(checks, TableFormat::kHtml), HasSubstr("<td title=\"\"><b>held</b>: +3.0 (+1.0 … +5.0)</td>"));
   EXPECT_THAT(text(checks, TableFormat::kText), Not(HasSubstr("*")));
 }
@@ -359,8 +363,9 @@ TEST_F(Checks, HaveBoldVerdictsWhereTheFormatHasBoldText) {
 TEST_F(Checks, AreARecordForEachClaimAndPlaceInCsvAndJson) {
   const GridChecks checks = check(claim("name = \"K1\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better, by far"));
   const std::string csv = render_csv({checks}, Formulas::kAsTheyAre);
-  EXPECT_THAT(csv, HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,reason\n"
-                             "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
+  EXPECT_THAT(csv,
+              HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,reason,unit,caveats\n"
+                        "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
   const json all = json_of({checks});
   ASSERT_EQ(all.at("claims").size(), 3u);
   const json& first = all.at("claims").at(0);
@@ -370,6 +375,87 @@ TEST_F(Checks, AreARecordForEachClaimAndPlaceInCsvAndJson) {
   EXPECT_EQ(first.at("n"), json({5}));
   EXPECT_EQ(all.at("counts").at("claims"),
             json({{"held", 1}, {"contradicted", 1}, {"cannot tell", 1}, {"not tested", 0}, {"not claimed", 0}}));
+}
+
+/// The words of the caveats of the first claim.
+std::vector<std::string> caveats_of(const GridChecks& checks) {
+  std::vector<std::string> words;
+  for (const Caveat& caveat : checks.claims.at(0).caveats) words.push_back(caveat.word);
+  return words;
+}
+
+TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
+  const std::string better = claim("better = [[\"a\", 1], [\"b\", 1]]\nwhere = { task = \"p\" }\n");
+  EXPECT_THAT(caveats_of(check(better)), IsEmpty());
+  const auto only_b = [](const Coordinates& at) { return at.at("norm") == "b" && at.at("depth") == "1"; };
+  const GridChecks stale = check(better, [&](const Coordinates& at, Row& row) {
+    if (only_b(at)) row.result.stale = "of numerics 1";
+  });
+  EXPECT_THAT(caveats_of(stale), ElementsAre("stale"));
+  EXPECT_THAT(text(stale, TableFormat::kText),
+              AllOf(HasSubstr("held: +3.0 (+1.0 … +5.0); stale"), HasSubstr("\nstale: of numerics 1\n")));
+  EXPECT_EQ(json_of({stale}).at("claims").at(0).at("caveats"), json({"stale"}));
+  EXPECT_THAT(render_csv({stale}, Formulas::kAsTheyAre), HasSubstr(",bleu,stale\n"));
+  // Each cell is of one machine, and the two are not.
+  EXPECT_THAT(caveats_of(check(better,
+                               [&](const Coordinates& at, Row& row) {
+                                 row.result.trained_on = {at.at("norm") == "a" ? "cpu, Zen" : "cpu, Skylake"};
+                               })),
+              ElementsAre("mixed"));
+  EXPECT_THAT(caveats_of(check(better,
+                               [&](const Coordinates& at, Row& row) {
+                                 if (only_b(at)) row.result.trained_by = {row.run.seed == 1 ? "one" : "two"};
+                               })),
+              ElementsAre("mixed"));
+  const GridChecks added = check(better, [&](const Coordinates& at, Row& row) {
+    row.known_since = "2026-01-01T10:00:00Z";
+    row.sweeps = {"second"};
+    row.result.attempts.resize(1);
+    row.result.attempts[0].ended_at = "2026-01-02T10:00:00Z";
+    if (at.at("seed") == "5") {
+      row.known_since = "2026-01-03T10:00:00Z";
+    } else {
+      row.sweeps.insert("first");
+    }
+  });
+  EXPECT_THAT(caveats_of(added), ElementsAre("added seeds"));
+  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: 1 seed was added when others had results"));
+}
+
+TEST_F(Checks, OfCellsThatWereChosenOrAveragedSayHow) {
+  const auto grid = [](const std::string& table) {
+    return "title = \"T\"\nseeds = 3\n[axis]\nnorm = [\"a\", \"b\"]\ntask = [\"p\", \"q\"]\ndepth = [1, 2]\n"
+           "[[exclude]]\nwhen = { norm = \"b\", task = \"q\" }\nwhy = \"w\"\n[table]\nrows = \"norm\"\ncolumns = "
+           "\"depth\"\n" +
+           table;
+  };
+  const auto nothing = [](const Coordinates&, Row&) {};
+  const std::string better = claim("better = [\"a\", \"b\"]\nwhere = { depth = 1 }\n");
+  EXPECT_THAT(caveats_of(check(better, nothing, grid("average = \"task\"\nscores = \"bleu\"\n"))),
+              ElementsAre("unequal averages"));
+  EXPECT_THAT(caveats_of(check(claim("better = [[\"a\", 2], [\"a\", 1]]\n"), nothing,
+                               grid("average = \"task\"\nscores = \"bleu\"\n"))),
+              IsEmpty());
+  const auto select = [](const std::string& by) {
+    return "select = { over = \"task\", by = \"" + by + "\" }\nscores = \"bleu\"\n";
+  };
+  EXPECT_THAT(caveats_of(check(better, nothing, grid(select("bleu")))), ElementsAre("chosen by a reported score"));
+  EXPECT_THAT(caveats_of(check(better, nothing, grid(select("ter")))), IsEmpty());
+  const auto with_test = [](const Coordinates&, Row& row) { row.result.scores["test.acc"] = 1; };
+  EXPECT_THAT(caveats_of(check(better, with_test, grid(select("test.acc")))),
+              ElementsAre("chosen by a reported score"));
+}
+
+TEST_F(Checks, HaveNoPlaceWhereTheGridLeavesOutACellThatTheClaimNames) {
+  const std::string exclude = "[[exclude]]\nwhen = { norm = \"b\", task = \"q\" }\nwhy = \"w\"\n";
+  const std::string where = "where = { depth = 1 }\n";
+  EXPECT_THAT(verdicts(check(exclude + claim("better = [\"a\", \"b\"]\n" + where))),
+              ElementsAre("1, p: held", "1, r: cannot tell"));
+  EXPECT_THAT(verdicts(check(exclude + claim("trains = [\"a\", \"b\"]\n" + where))),
+              ElementsAre("1, p: held", "1, r: held"));
+  EXPECT_THAT(verdicts(check(exclude + claim("better = [\"b\", \"c\"]\nwhere = { depth = 1, task = \"q\" }\n"))),
+              ElementsAre("1, q: not tested"))
+      << "no claim is without a verdict";
 }
 
 TEST_F(Checks, NameCellsThatAreOutsideOfTheirTolerance) {

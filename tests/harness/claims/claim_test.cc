@@ -294,6 +294,7 @@ TEST(Claims, OfAMeanOnOneSideOfANumberHoldWhereItsIntervalIs) {
   const Finding of_several = find("above", {values, sample("low", {0, 0, 0.1})}, {.limits = {.than = 1}});
   EXPECT_EQ(of_several.verdict, ClaimVerdict::kContradicted);
   EXPECT_EQ(of_several.reason, "low");
+  EXPECT_EQ(find("above", {sample("at", {1, 1, 1})}, {.limits = {.than = 1}}).reason, "the seeds have the same value");
 }
 
 /// Three seeds, each with these values at updates 100, 200, …, and a little noise of its own, which is 0 on average.

@@ -217,6 +217,21 @@ better = [{ lr = "1e-3" }, "2"]
   EXPECT_EQ(claim.cells.at(1).at("lr"), "2.0");
 }
 
+TEST(Names, ThatTwoRowsOrColumnsShareAreNoted) {
+  const auto notes = [](const std::string& names) {
+    const Grid grid = load_text(
+        "[axis]\nnorm = [\"ln\", \"ln_b\", \"sn\"]\ndepth = [2, 6]\n[table]\nrows = \"norm\"\ncolumns = "
+        "\"depth\"\nscores = \"s\"\n[names]\n" +
+        names);
+    return fill(grid, "t", views_of(grid).at(0).table(), rows_of(grid, one_score)).notes;
+  };
+  EXPECT_THAT(notes("ln = \"LayerNorm\"\nln_b = \"LayerNorm\"\n"),
+              testing::Contains("2 rows are called \"LayerNorm\": ln; ln_b"));
+  EXPECT_THAT(notes("\"depth=2\" = \"deep\"\n\"depth=6\" = \"deep\"\n"),
+              testing::Contains("2 columns are called \"deep\": 2, s; 6, s"));
+  EXPECT_THAT(notes("ln = \"LayerNorm\"\n"), testing::Not(testing::Contains(HasSubstr(" are called "))));
+}
+
 TEST(Names, OfABaseFileYieldToThoseOfTheGridInWhateverSpelling) {
   const test::TempFolder folder;
   test::write_text(folder / "base.toml", "[names]\n\"1e-3\" = \"base\"\n\"5e-1\" = \"base\"\n");

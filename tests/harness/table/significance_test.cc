@@ -107,6 +107,64 @@ TEST(Marks, OfTheTTestPairBySeedUnlessToldNotTo) {
   EXPECT_THAT(p_of("paired = false\n").notes, Contains(HasSubstr("Welch's t test over seeds")));
 }
 
+TEST(Marks, AreOverSeedsWithoutAMethodWhereTheGridHasSeveral) {
+  const Values values = {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {4, 5, 6, 7, 8, 10}}};
+  EXPECT_THAT(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values).notes,
+              Contains(HasSubstr("paired t test over seeds")));
+  // One seed has no spread; and samples and a seed are of tests that draw.
+  EXPECT_THAT(
+      filled(grid_of(1, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values).notes,
+      Contains("comparisons that are not decided (approximate randomisation over sentences (10000 samples, seed "
+               "1)): no statistics of sentences (1)"));
+  EXPECT_THAT(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nsamples = 200\n"), values).notes,
+              Contains(HasSubstr("(approximate randomisation over sentences (200 samples, seed 1))")));
+}
+
+TEST(Marks, OfSeedsThatDifferByTheSameAmountAreNotDecided) {
+  const std::string test = "baseline = \"a\"\n[table.test]\n";
+  const Table table =
+      filled(grid_of(2, "\"a\", \"b\", \"c\"", test), {{"a", {20.0, 30.0}}, {"b", {20.1, 30.1}}, {"c", {20.0, 30.2}}});
+  EXPECT_FALSE(table.rows[1].cells[0].comparison.p);
+  EXPECT_TRUE(table.rows[2].cells[0].comparison.p);
+  EXPECT_THAT(note_with(table, "not decided"), HasSubstr("the seeds differ by the same amount (1)"));
+  EXPECT_FALSE(table.rows[0].cells[0].is_bold || table.rows[1].cells[0].is_bold) << "the best cannot be told from a";
+  const auto shown = [&](const std::string& score) {
+    std::string grid = grid_of(2, "\"a\", \"b\"", "baseline = \"a\"\n");
+    for (const auto& [from, to] : {std::pair<std::string, std::string>("scores = \"s\"", "scores = \"" + score + "\""),
+                                   {"show = \"{mean:.1f}\"", "show = \"{delta:.1f} ± {delta_ci95:.1f}\""}})
+      grid.replace(grid.find(from), from.size(), to);
+    const Grid own = load_text(grid);
+    return column_of(
+               harness::fill(
+                   own, "t", views_of(own)[0].table(),
+                   rows_of(own,
+                           [&](auto labels, int64_t seed) {
+                             return done({{score, 10.0 * static_cast<double>(seed) + (labels["norm"] == "b" ? 1 : 0)}});
+                           })))
+        .at(1);
+  };
+  EXPECT_EQ(shown("s"), "+1.0");
+  EXPECT_EQ(shown("parameters"), "+1.0 ± 0.0") << "known before a run is trained";
+}
+
+// LN 28.1 ± 1.9, SN 25.1 ± 1.4: p = 0.016 by itself, 0.064 as one of four comparisons.
+TEST(Marks, AndBoldNumbersOfOnePairHaveOneP) {
+  const Values values = {
+      {"ln", {26.2, 28.1, 30.0}}, {"sn", {23.6, 25.1, 26.6}}, {"x", {26, 29, 29.2}}, {"y", {27, 26, 31}}};
+  const std::string names = "\"ln\", \"sn\", \"x\", \"y\"";
+  const auto sn = [&](const std::string& lines) {
+    return filled(grid_of(3, names, lines + "[table.test]\nmethod = \"t\"\n"), values);
+  };
+  const Table with = sn("baseline = \"ln\"\n");
+  const TableCell& marked = with.rows[1].cells[0];
+  EXPECT_LE(*marked.comparison.p, 0.05);
+  EXPECT_EQ(marked.is_bold, *marked.comparison.corrected_p > 0.05);
+  EXPECT_EQ(marked.comparison.level > 0, !marked.is_bold);
+  EXPECT_THAT(note_with(with, "bold"), HasSubstr("where the best is the baseline, with the p of the marks"));
+  // The best is another row: its column is a family of its own.
+  EXPECT_THAT(note_with(sn("baseline = \"sn\"\n"), "bold"), Not(HasSubstr("with the p of the marks")));
+}
+
 TEST(Marks, AreLeftOutWhereOtherSharesOfRunsFailed) {
   const Values values = {{"a", {1, 2, 3, 4, 5, 6, 7}}, {"b", {2, 3, 4, 5, 6, 7.5, NAN}}};
   const Table table =
@@ -196,7 +254,8 @@ TEST(SentenceMarks, DependOnTheSeedOfTheTestAlone) {
 
 TEST(SentenceMarks, NeedStatisticsOfSentences) {
   const Table table =
-      of_sentences("", {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 7}, {"y", 4}}}}, "",
+      of_sentences("method = \"randomisation\"",
+                   {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 7}, {"y", 4}}}}, "",
                    /*has_sentences=*/false);
   EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70", "7"));
   EXPECT_EQ(note_with(table, "† p"), "") << "nothing is marked";
@@ -207,7 +266,8 @@ TEST(SentenceMarks, NeedStatisticsOfSentences) {
 // share 0.3: its variance over test sets is 0.3 · 0.7 / 100, in percent points √(0.0021) · 100 = 4.58.
 TEST(SentenceMarks, ShowBothSourcesOfSpread) {
   const Table table =
-      of_sentences("", {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}},
+      of_sentences("method = \"randomisation\"",
+                   {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}},
                    "show = \"{delta:.0f} {se:.1f} {se_seeds:.1f} {se_sentences:.1f}\"");
   EXPECT_THAT(column_of(table, 0),
               ElementsAre(testing::_, testing::MatchesRegex(R"(\+30 4\.[4-8] 0\.0 4\.[4-8]†)"), "+0 0.0 0.0 0.0"));
@@ -230,7 +290,7 @@ TEST(Better, IsByTheDirectionOfTheScoreWithItsInterval) {
 TEST(SentenceMarks, ShowSpreadInTheUnitsOfTheTable) {
   const std::map<std::string, std::map<std::string, int64_t>> correct = {
       {"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 40}, {"y", 40}}}};
-  const Table table = of_sentences("", correct, "factor = 10\nshow = \"{delta:.0f} {se_sentences:.0f}\"");
+  const Table table = of_sentences("seed = 1", correct, "factor = 10\nshow = \"{delta:.0f} {se_sentences:.0f}\"");
   EXPECT_THAT(column_of(table, 0).at(1), testing::MatchesRegex("\\+300 4[4-8]†"));
   EXPECT_NE(of_sentences("seed = 5", correct, "show = \"{se}\"").rows[1].cells[0].comparison.sources->sentences,
             of_sentences("seed = 6", correct, "show = \"{se}\"").rows[1].cells[0].comparison.sources->sentences)
