@@ -8,6 +8,7 @@
 #include "harness/statistics/data_sets.h"
 #include "harness/statistics/difference.h"
 #include "harness/statistics/holm.h"
+#include "harness/statistics/rounding.h"
 #include "harness/statistics/sentence_pairs.h"
 #include "harness/statistics/sign_flip.h"
 
@@ -65,11 +66,9 @@ class Comparer {
     has_baseline_ = std::ranges::any_of(table.rows, [](const Table::Row& row) { return row.baseline.has_value(); });
   }
 
-  Compared compared() && {
+  Compared compared(bool has_bold) && {
     mark_differences_from_baseline();
-    if (test_.is_bold) {
-      for (size_t i = 0; i < table_.columns.size(); ++i) embolden(i);
-    }
+    for (size_t i = 0; has_bold && i < table_.columns.size(); ++i) embolden(i);
     return std::move(compared_);
   }
 
@@ -245,8 +244,21 @@ class Comparer {
 
 }  // namespace
 
-Compared compare_cells(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table) {
-  return Comparer(test, means, table).compared();
+Compared compare_cells(const SignificanceTest& test, bool has_bold, const std::vector<std::vector<size_t>>& means,
+                       Table& table) {
+  return Comparer(test, means, table).compared(has_bold);
+}
+
+void embolden_best(Table& table) {
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const double sign = table.columns[i].highest_is_best ? 1 : -1;
+    std::vector<std::pair<double, TableCell*>> cells;
+    for (Table::Row& row : table.rows) {
+      TableCell& one = row.cells[i];
+      if (!row.is_added && !one.is_difference && one.cell.n() > 0) cells.emplace_back(sign * *one.cell.mean(), &one);
+    }
+    for (const auto& [mean, cell] : cells) cell->is_bold = !is_less(mean, std::ranges::max(cells).first);
+  }
 }
 
 }  // namespace tearless::harness

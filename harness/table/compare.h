@@ -22,6 +22,11 @@ struct Compared {
 /// with the best of its column. Rows that the grid file adds are not compared. `means`: of each column that is a mean
 /// of others these; its p is the largest of theirs, that of the statement that the row differs in all of them in one
 /// direction (intersection–union).
-Compared compare_cells(const SignificanceTest& test, const std::vector<std::vector<size_t>>& means, Table& table);
+Compared compare_cells(const SignificanceTest& test, bool has_bold, const std::vector<std::vector<size_t>>& means,
+                       Table& table);
+
+/// Makes bold the best mean of each column, and those that equal it. Not of rows that the grid file adds, and of no
+/// difference.
+void embolden_best(Table& table);
 
 }  // namespace tearless::harness

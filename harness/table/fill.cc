@@ -283,7 +283,11 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
     set_baselines(grid, spec, cells.layout(), table);
     compare_with_baselines(table);
   }
-  const Compared compared = spec.test ? compare_cells(*spec.test, columns_of_means(lines.columns), table) : Compared();
+  using Bold = TableSpec::Bold;
+  const Compared compared =
+      spec.test ? compare_cells(*spec.test, spec.bold == Bold::kNotWorse, columns_of_means(lines.columns), table)
+                : Compared();
+  if (spec.bold == Bold::kBest) embolden_best(table);
   table.chosen = table.has_choices ? chosen_everywhere(table) : "";
   table.shows_counts = counts_differ(table);
   collect_sources(table);

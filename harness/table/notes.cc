@@ -335,6 +335,7 @@ void add_seed_notes(const Replicates& runs, std::vector<std::string>& notes) {
 
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
+  if (context.spec.bold == TableSpec::Bold::kBest) table.notes.push_back("bold: the best mean of the column");
   if (!context.spec.test) return;
   const SignificanceTest& test = *context.spec.test;
   std::string how = method_in_words(test);
@@ -352,7 +353,7 @@ void add_test_notes(const NoteContext& context, Table& table) {
                                                         : fmt::format("not corrected for {}", family),
                                       test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
   }
-  if (any_table_cell(table, &TableCell::is_bold)) {
+  if (context.spec.bold == TableSpec::Bold::kNotWorse && any_table_cell(table, &TableCell::is_bold)) {
     table.notes.push_back(fmt::format(
         "bold: the best of the column, and what is not different from it with p ≤ {}{}{}{}", test.levels.front(),
         test.is_corrected ? " (Holm, over the column)" : "",

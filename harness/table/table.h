@@ -102,8 +102,8 @@ inline constexpr const char* kMixed =
     "trained on more than one kind of processor or device, or with more than one matmul library or file or version of "
     "the training program";
 
-/// Whether `select` chooses by a score of a test set, or by `shown` itself: what is reported is then too good. REQUIRES:
-/// the table has `select`.
+/// Whether `select` chooses by a score of a test set, or by `shown` itself: what is reported is then too good.
+/// REQUIRES: the table has `select`.
 bool is_chosen_by_what_is_reported(const TableSpec& spec, const std::string& shown);
 
 /// Computes a table of the grid. `rows` are those of the runs that the grid does not exclude, each at most once, in any

@@ -255,11 +255,26 @@ void load_test(const toml::table& table, const TableReader& reader, const Grid& 
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));
   }
-  if (spec.baselines.empty() && !spec.test->is_bold) {
+}
+
+/// `bold` of the table; without it what its test makes bold.
+void load_bold(TableReader& reader, TableSpec& spec) {
+  using Bold = TableSpec::Bold;
+  spec.bold = spec.test && spec.test->is_bold ? Bold::kNotWorse : Bold::kNone;
+  if (const toml::node* node = reader.any("bold")) {
+    const std::string word = node->value_exact<std::string>().value_or("");
+    const bool is_off = node->value_exact<bool>() == false;
+    if (!is_off && word != "best" && word != "not_worse")
+      fail("{}: bold must be \"best\", \"not_worse\" or false", reader.location("bold"));
+    if (word == "not_worse" && !spec.test)
+      fail("{}: bold = \"not_worse\" is by a test: add [table.test], or write \"best\"", reader.location("bold"));
+    spec.bold = is_off ? Bold::kNone : word == "best" ? Bold::kBest : Bold::kNotWorse;
+  }
+  if (spec.test && spec.baselines.empty() && spec.bold != Bold::kNotWorse) {
     fail(
-        "{}: [table.test] compares rows with baseline = \"its label\", or with bold = true those of a column with the "
-        "best of it; write one of them",
-        reader.location(table));
+        "{}: [table.test] compares rows with baseline = \"its label\", or with bold = \"not_worse\" those of a column "
+        "with the best of it; write one of them",
+        reader.location("test"));
   }
 }
 
@@ -369,6 +384,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, 
   for (const auto* published : reader.tables("published")) load_published(*published, file, layout, spec);
   load_added_lines(reader, grid, layout, spec);
   if (const auto* test = reader.table("test")) load_test(*test, reader, grid, spec);
+  load_bold(reader, spec);
   require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   spec.label = load_label(reader);

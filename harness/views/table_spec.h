@@ -53,6 +53,9 @@ struct TableSpec {
     std::map<std::string, Name> texts;  // label → text
   };
 
+  /// What is bold in a column: nothing; the best mean; or that and what the test cannot tell from it.
+  enum class Bold { kNone, kBest, kNotWorse };
+
   /// In LaTeX.
   enum class Width { kAsNeeded, kColumn, kPage };
 
@@ -67,7 +70,8 @@ struct TableSpec {
   // Rows of the layout, in its order: each row is compared with the last of them that stands above it, and those above
   // all of them with the first.
   std::vector<size_t> baselines;
-  std::optional<SignificanceTest> test;  // which differences are marked, and what is bold
+  std::optional<SignificanceTest> test;  // which differences are marked
+  Bold bold = Bold::kNone;
   std::vector<Published> published;
   std::vector<AddedLine> added_rows, added_columns;
   std::vector<HeaderLine> header;

@@ -1,8 +1,10 @@
 // The results that the repository has as an archive give the tables of their page, in the layouts of the grids as they
 // are now, without the training program and without data.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -98,6 +100,39 @@ TEST(CommittedResults, OfGradientsAtTheStartAreThoseOfTheirPageByteForByte) {
     tearless.expect_tables("ds_" + part + "_small", layout_of("ds_" + part), "ds.md");
   tearless.expect_figures("ds_figure1_small", layout_of("ds_figure1"), test::source_root() / "results/ds",
                           {"ds_figure_1_encoder", "ds_figure_1_decoder"});
+}
+
+/// Means of a figure's CSV, by layer, of the lines with these labels.
+std::vector<double> means_of_line(const std::string& csv, const std::string& labels) {
+  std::vector<double> means;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find("," + labels + ",");
+    if (at == std::string::npos || !line.ends_with(',')) continue;  // the last column is a published line's source
+    std::istringstream fields(line.substr(at + labels.size() + 2));
+    std::string y, x, mean;
+    std::getline(fields, y, ',');
+    std::getline(fields, x, ',');
+    std::getline(fields, mean, ',');
+    means.push_back(std::stod(mean));
+  }
+  return means;
+}
+
+TEST(CommittedResults, OfGradientsAtTheStartAreWhatTheProseOfTheirPageSays) {
+  const std::string page = test::read_text(test::source_root() / "results/ds.md"),
+                    csv = test::read_text(test::source_root() / "results/ds/ds_figure_1_decoder.csv");
+  const std::vector<double> base = means_of_line(csv, "Base,12"), scaled = means_of_line(csv, "DS-Init,12");
+  ASSERT_EQ(base.size(), 12u);
+  ASSERT_EQ(scaled.size(), 12u);
+  EXPECT_THAT(page, HasSubstr(fmt::format("of twelve by\n{:.2f} on the geometric mean, where the paper has 1.46",
+                                          std::pow(base.back() / base.front(), 1.0 / 11))));
+  EXPECT_THAT(page, HasSubstr(fmt::format("the first decoder layer of twelve has {:.2f} of the last one's norm",
+                                          scaled.front() / scaled.back())));
+  EXPECT_THAT(page, HasSubstr(fmt::format(
+                        "its first layer's norm falls from {:.2f} to {:.2f} and {:.2f} with 6, 12 and 18 "
+                        "layers",
+                        means_of_line(csv, "Base,6").front(), base.front(), means_of_line(csv, "Base,18").front())));
 }
 
 TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {

@@ -9,6 +9,7 @@
 
 #include "harness/table/table.h"
 #include "tests/harness/table/example_table.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::harness::significance_test {
 namespace {
@@ -163,6 +164,23 @@ TEST(Marks, AndBoldNumbersOfOnePairHaveOneP) {
   EXPECT_THAT(note_with(with, "bold"), HasSubstr("where the best is the baseline, with the p of the marks"));
   // The best is another row: its column is a family of its own.
   EXPECT_THAT(note_with(sn("baseline = \"sn\"\n"), "bold"), Not(HasSubstr("with the p of the marks")));
+}
+
+TEST(Bold, IsTheBestMeanOfEachColumnWhereTheTableAsksForIt) {
+  const Values values = {{"a", {1, 2}}, {"b", {2, 2.5}}, {"c", {2.5, 2}}};
+  const std::string names = "\"a\", \"b\", \"c\"";
+  const auto table = [&](const std::string& lines) { return filled(grid_of(2, names, lines), values); };
+  EXPECT_THAT(bold_of(table("")), ElementsAre(false, false, false));
+  EXPECT_THAT(bold_of(table("bold = \"best\"\n")), ElementsAre(false, true, true)) << "two of one mean";
+  EXPECT_THAT(bold_of(table("bold = \"best\"\nbest = \"lowest\"\n")), ElementsAre(true, false, false));
+  EXPECT_THAT(table("bold = \"best\"\n").notes, Contains("bold: the best mean of the column"));
+  EXPECT_THAT(bold_of(table("bold = \"best\"\nbaseline = \"a\"\n[table.test]\n")), ElementsAre(false, true, true));
+  EXPECT_THAT(bold_of(table("bold = false\nbaseline = \"a\"\n[table.test]\n")), ElementsAre(false, false, false));
+  const auto refused = [&](const std::string& lines) { return test::error_of([&] { table(lines); }); };
+  EXPECT_THAT(refused("bold = \"worst\"\n"), HasSubstr("grid.toml:8: bold must be \"best\", \"not_worse\" or false"));
+  EXPECT_THAT(refused("bold = true\n"), HasSubstr("grid.toml:8: bold must be"));
+  EXPECT_THAT(refused("bold = \"not_worse\"\n"), HasSubstr("grid.toml:8: bold = \"not_worse\" is by a test"));
+  EXPECT_THAT(refused("bold = \"best\"\n[table.test]\n"), HasSubstr("[table.test] compares rows with baseline"));
 }
 
 TEST(Marks, AreLeftOutWhereOtherSharesOfRunsFailed) {
