@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/nearest.h"
+#include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/convert_svg.h"
@@ -99,6 +100,15 @@ int print_figures(const FigureOptions& options, const Globals& globals) {
   const PrintStyle style = {.columns = options.out.empty() ? terminal_size(stdout).columns : PrintStyle().columns,
                             .colour = options.out.empty() && has_colour(stdout),
                             .formulas = options.formulas};
+  for (const Figure& figure : figures) {
+    constexpr double kPage = 229;  // mm: nine inches, the text of common styles
+    const double height = format.height ? format.height(figure) : 0;
+    if (height > kPage)
+      notice(
+          fmt::format("the figure {} is about {:.0f} mm high, and a page {:.0f}: fewer panels, lines or notes, or a "
+                      "width of the page, make it lower",
+                      figure.name, height, kPage));
+  }
   const fs::path out = options.out;
   if (options.out.ends_with('/') || fs::is_directory(out)) {
     require_files_of_their_own(figures, options.out);

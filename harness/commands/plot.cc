@@ -66,7 +66,7 @@ std::set<std::string> metrics_of(const ResultSet& runs) {
 
 [[noreturn]] void refuse_metric(const ResultSet& runs, const std::string& metric) {
   const std::set<std::string> there = metrics_of(runs);
-  if (there.empty()) fail("no selected run has reported a metric yet");
+  if (there.empty()) fail("no selected run has reported a metric");
   const std::vector<std::string> names(there.begin(), there.end());
   const std::string list = fmt::format("{}", fmt::join(names, ", "));
   if (metric.empty()) fail("name a metric to plot; the selected runs have {}", list);
@@ -119,6 +119,7 @@ Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool 
   spec.y = metrics;
   spec.panel_for_each_y = true;
   spec.band = FigureSpec::Band::kRange;
+  spec.ends_at_fewer = false;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) spec.lines.push_back(axis);
   return draw(grid, {}, "", spec, runs);
 }

@@ -122,6 +122,7 @@ using Curves = std::map<Place, std::vector<SeedCurve>>;
 struct Reading {
   std::map<Place, std::set<std::string>> expected, drawn;
   std::map<Place, std::string> without;  // a run that is done without this curve
+  std::set<size_t> waited_for;           // lines with a run that has not ended
   std::set<std::string> diverged;
   std::set<std::string> below;   // by the table's fail_below
   std::set<std::string> limits;  // "dev BLEU below 1"
@@ -132,6 +133,10 @@ struct Reading {
 
 bool is_diverged(const Row& row) { return row.result.state == RunState::kDiverged; }
 bool is_done(const Row& row) { return row.result.state == RunState::kDone; }
+bool has_ended(const Row& row) {
+  return is_done(row) || is_diverged(row) || row.result.state == RunState::kFailed ||
+         row.result.state == RunState::kCancelled;
+}
 
 /// The y of another metric at the updates of `curve`, in place of these. Where it has none before and after, the point
 /// is left out.
@@ -165,6 +170,7 @@ class Reader {
         reading.expected[*place].insert(row.run.id.empty() ? label_text(row) : row.run.id);
         reading.has_done = reading.has_done || is_done(row);
         if (is_diverged(row)) reading.diverged.insert(row.run.id);
+        if (!has_ended(row)) reading.waited_for.insert(place->second);
         if (!row.result.stale.empty()) reading.stale.insert(row.result.stale);
       }
     }
@@ -274,6 +280,7 @@ class Reader {
         const auto place = places_.place_of(trained, y);
         if (!place || std::isnan(x)) continue;
         const Row& row = replicate.row_of(spec_.y[y]);
+        if (!has_ended(row)) reading.waited_for.insert(place->second);
         if (is_diverged(trained) && spec_.x == X::kAxis) diverged_at[*place].push_back({x, kNaN});
         if (!row.counts(/*count_diverged=*/false)) continue;
         if (is_below(replicate, rules[y].rules, rules[y].fail_score)) {
@@ -533,11 +540,11 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const Reader& read
     const size_t y = reader.places().panels[place.first].y.value_or(reader.places().lines[place.second].y.value_or(0));
     count.done = fmt::format("; {} is done without {}", without->second, name_of(grid.names, spec.y[y]).text);
   }
-  std::vector<std::string> empty;
+  std::vector<std::string> empty, ended;  // all of whose runs have ended
   for (const auto& [line, count] : lines) {
     const std::string text = joined(figure.heading, figure.legend[line]).text;
     if (count.most == 0 && count.done.empty()) {
-      empty.push_back(text.empty() ? "all" : text);
+      (reader.reading.waited_for.contains(line) ? empty : ended).push_back(text.empty() ? "all" : text);
     } else if (count.least < count.of) {
       figure.notes.push_back(fmt::format("{}{} of {} drawn{}.", text.empty() ? "" : text + ": ", count.least,
                                          counted(static_cast<int64_t>(count.of), "run"),
@@ -545,6 +552,58 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const Reader& read
     }
   }
   if (!empty.empty()) figure.notes.push_back(fmt::format("No run to draw yet: {}.", fmt::join(empty, "; ")));
+  if (!ended.empty()) {
+    figure.notes.push_back(
+        fmt::format("No run to draw, as all have failed or were cancelled: {}.", fmt::join(ended, "; ")));
+  }
+}
+
+/// "update 12", "epoch = 3"
+std::string place_text(const FigureSpec& spec, const Figure& figure, double x) {
+  return spec.x == X::kUpdates ? fmt::format("update {:.0f}", x) : fmt::format("{} = {:.4g}", figure.x.text, x);
+}
+
+/// "the mean of 3 seeds to update 12, then of 2 (not drawn)"; "" if it is of all of them everywhere.
+std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Figure::Line& line) {
+  const BandPoint *first = nullptr, *last = nullptr;  // of those of all
+  int most = 0, next = 0, least = 0;
+  bool has_before = false, has_after = false;
+  for (const BandPoint& point : line.points) {
+    if (point.runs == 0) continue;
+    if (!point.is_of_fewer) {
+      if (!first) first = &point;
+      last = &point;
+      most = std::max(most, point.runs);
+      continue;
+    }
+    least = next == 0 ? point.runs : std::min(least, point.runs);
+    next = std::max(next, point.runs);
+    (first ? has_after : has_before) = true;
+  }
+  if (!first || next == 0) return "";
+  constexpr double kSaid = 0.95;  // the hours and epochs of seeds differ a little in any case
+  const double whole = line.points.back().x - line.points.front().x;
+  if (spec.x != X::kUpdates && last->x - first->x > kSaid * whole) return "";
+  return fmt::format("the mean of {}{}{}, {} of {}{} ({})", counted(most, "seed"),
+                     has_before ? " from " + place_text(spec, figure, first->x) : "",
+                     has_after ? " to " + place_text(spec, figure, last->x) : "", has_before ? "elsewhere" : "then",
+                     next, least < next ? " or fewer" : "", spec.ends_at_fewer ? "not drawn" : "dashed");
+}
+
+/// A sentence for all lines, of which it is as true.
+void add_fewer(const FigureSpec& spec, Figure& figure) {
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const Figure::Panel& panel : figure.panels) {
+    for (size_t i = 0; i < panel.lines.size(); ++i) {
+      const std::string text = text_of_fewer(spec, figure, panel.lines[i]);
+      if (!text.empty())
+        lines[text].push_back(joined({}, {panel.title, joined(figure.heading, figure.legend[i])}).text);
+    }
+  }
+  for (auto& [text, names] : lines) {
+    if (names.front().empty()) names.front() = kind_of(spec.kind).lines;
+    figure.notes.push_back(fmt::format("{}: {}.", fmt::join(names, "; "), text));
+  }
 }
 
 /// Of measured lines.
@@ -599,6 +658,7 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
   }
   if (!sources.empty()) notes.push_back(fmt::format("Published: {}.", fmt::join(sources, "; ")));
   for (const std::string& why : reading.stale) notes.push_back(fmt::format("Some runs are stale: {}.", why));
+  add_fewer(spec, figure);
   add_incomplete(grid, spec, reader, figure);
 }
 
@@ -658,6 +718,16 @@ Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, b
     if (run.has_diverged && run.end) line.diverged.push_back(*run.end);
   }
   line.points = band_of(curves, band, joins);
+  std::erase_if(curves, [](Curve& curve) {
+    return std::erase_if(curve, [](const CurvePoint& point) { return !std::isfinite(point.y); }), curve.empty();
+  });
+  const auto runs_at = [&](const BandPoint& point) {
+    return std::ranges::count_if(
+        curves, [&](const Curve& curve) { return curve.front().x <= point.x && point.x <= curve.back().x; });
+  };
+  ptrdiff_t most = 0;
+  for (const BandPoint& point : line.points) most = std::max(most, runs_at(point));
+  for (BandPoint& point : line.points) point.is_of_fewer = joins && runs_at(point) < most;
   return line;
 }
 
@@ -678,6 +748,7 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   }
   figure.from_zero = is_of_metrics(spec.x) && !spec.log_x;
   figure.width = spec.width;
+  figure.own_width = spec.own_width;
   for (const auto* axes : {&spec.panels, &spec.lines}) {
     for (const size_t axis : *axes) figure.axes.push_back(grid.axes[axis].name);
   }
@@ -687,6 +758,7 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   for (size_t p = 0; p < places.panels.size(); ++p) {
     const PanelKey& key = places.panels[p];
     Figure::Panel& panel = figure.panels.emplace_back();
+    panel.scale = spec.share_y ? key.y.value_or(0) : p;
     const bool one_y = spec.y.size() == 1;
     if (one_y || key.y) panel.y = name_of(grid.names, spec.y[key.y.value_or(0)]);
     std::vector<Name> names = names_at(grid, spec.panels, key.at);
@@ -709,6 +781,13 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   }
   add_published(grid, spec, places, figure);
   add_notes(grid, spec, reader, figure);
+  for (Figure::Panel& panel : figure.panels) {
+    for (Figure::Line& line : panel.lines) {
+      for (BandPoint& point : line.points) {
+        if (spec.ends_at_fewer && point.is_of_fewer) point = {point.x, 0, kNaN, kNaN, kNaN};
+      }
+    }
+  }
   add_limits(grid, views, spec, places, figure);
   return figure;
 }

@@ -18,7 +18,8 @@ struct DrawnRun {
   std::optional<CurvePoint> end = {};  // the last that it reported, where it has diverged
 };
 
-/// The runs together. Those that have diverged are not in the mean and do not set the scale, unless all have.
+/// The runs together. Those that have diverged are not in the mean and do not set the scale, unless all have. Where it
+/// joins, a run counts from its first finite value to its last: BandPoint::is_of_fewer.
 Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, bool joins);
 
 /// Draws a figure of the grid. UserError for a y that no run has although some have ended, with the nearest names.

@@ -26,6 +26,7 @@ constexpr double kFarOutside = 20;    // axes: where lines end that leave the pi
 constexpr double kLoneBand = 0.004;   // of an axis: half the width of the band of one point
 constexpr double kMaxDrawn = 1e250;   // so that the ends of a scale about it are finite
 constexpr const char* kThinSpace = "\u2009";
+constexpr double kColumnInMm = 84, kPageInMm = 174;
 // About what fits from edge to edge, and what is beside a panel's axes but for its numbers.
 constexpr double kCharactersOfColumn = 47, kCharactersOfPage = 97, kCharactersBesidePlot = 8;
 
@@ -134,11 +135,8 @@ DrawnAxis axis_of_labels(const std::vector<Figure::Label>& labels, double room) 
 /// All panels have the same. Its labels have room for so many characters.
 DrawnAxis x_axis_of(const Figure& figure, double room) {
   if (!figure.labels.empty()) return axis_of_labels(figure.labels, room);
-  Extent extent = extent_of_x(figure);
+  const Extent extent = extent_of_x(figure);
   const bool all_whole = extent.all_whole;
-  for (const Figure::Panel& panel : figure.panels) {
-    for (const double x : panel.at_x) extent.add(x);
-  }
   const bool from_zero = figure.from_zero && !figure.log_x;
   DrawnAxis axis = axis_of(extent, from_zero ? std::optional(0.0) : std::nullopt);
   constexpr int kMaxTicks = 8, kMinTicks = 2;
@@ -152,12 +150,11 @@ DrawnAxis x_axis_of(const Figure& figure, double room) {
   return axis;
 }
 
-DrawnAxis y_axis_of(const Figure::Panel& panel, bool is_log, bool has_zero) {
-  Extent extent = extent_of_y(panel, is_log);
-  for (const double y : panel.at_y) extent.add(y);
+DrawnAxis y_axis_of(const Figure& figure, const Figure::Panel& panel, bool has_zero) {
+  Extent extent = extent_of_y(figure, panel);
   if (has_zero) extent.add(0);
   constexpr int kMaxTicks = 6;
-  DrawnAxis axis = axis_of(extent, has_zero && !is_log ? std::optional(0.0) : std::nullopt);
+  DrawnAxis axis = axis_of(extent, has_zero && !figure.log_y ? std::optional(0.0) : std::nullopt);
   axis.ticks = ticks_of(axis, kMaxTicks, 0);
   return axis;
 }
@@ -180,6 +177,7 @@ std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each
       if (!is_drawn(point, x, y)) continue;
       ++count;
       sum.runs = std::max(sum.runs, point.runs);
+      sum.is_of_fewer = sum.is_of_fewer || point.is_of_fewer;
       sum.x += (point.x - sum.x) / count;
       sum.mean += (point.mean - sum.mean) / count;
       sum.low += (kept_near(y, point.low) - sum.low) / count;
@@ -199,7 +197,13 @@ std::vector<std::vector<BandPoint>> stretches_of(const std::vector<BandPoint>& p
     if (is_there) {
       for (double* value : {&point.mean, &point.low, &point.high}) *value = kept_near(y, *value);
       if (!is_joined) stretches.emplace_back();
-      stretches.back().push_back(point);
+      std::vector<BandPoint>& last = stretches.back();
+      // What is beside a point of fewer runs is dashed, and a stretch of its own, from a point of all to the next.
+      if (last.size() > 1 && (point.is_of_fewer || last.back().is_of_fewer) != is_dashed(last)) {
+        stretches.push_back({last.back(), point});
+      } else {
+        last.push_back(point);
+      }
     }
     is_joined = is_there;
   }
@@ -238,6 +242,7 @@ Curve marks_of(const std::vector<std::vector<BandPoint>>& stretches, const Drawn
       if (stretch.size() == 1) marks.push_back(points.back());
     }
   }
+  points.erase(std::unique(points.begin(), points.end()), points.end());  // where two stretches meet
   if (points.size() <= kMaxAllMarked) return points;
   const double first = x.position(points.front().x), last = x.position(points.back().x);
   for (int i = 0; i < kMarks; ++i) {
@@ -404,22 +409,46 @@ Extent extent_of_x(const Figure& figure) {
       for (const CurvePoint& end : line.diverged) extent.add(end.x);
     }
   }
+  const bool all_whole = extent.all_whole;  // but for the limits
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const double x : panel.at_x) extent.add(x);
+  }
+  extent.all_whole = all_whole;
   return extent;
 }
 
-Extent extent_of_y(const Figure::Panel& panel, bool is_log) {
-  Extent extent{.is_log = is_log};
-  for (const bool all : {false, true}) {
-    if (extent.low) break;
-    for (const Figure::Line& line : panel.lines) {
-      if (!all && !line.sets_scale) continue;
+Extent extent_of_y(const Figure& figure, const Figure::Panel& panel) {
+  Extent own{.is_log = figure.log_y}, shared = own;
+  const auto add = [](const Figure::Panel& from, bool all, Extent& extent) {
+    for (const Figure::Line& line : from.lines) {
       for (const BandPoint& point : line.points) {
-        if (point.runs == 0) continue;
+        if (point.runs == 0 || (!all && !line.sets_scale)) continue;
         for (const double y : {point.low, point.mean, point.high}) extent.add(y);
       }
     }
+  };
+  add(panel, true, own);
+  if (!own.low) return own;
+  for (const bool all : {false, true}) {
+    if (shared.low) break;
+    for (const Figure::Panel& other : figure.panels) {
+      if (other.scale == panel.scale) add(other, all, shared);
+    }
   }
-  return extent;
+  for (const Figure::Panel& other : figure.panels) {
+    for (const double y : other.at_y) {
+      if (other.scale == panel.scale) shared.add(y);
+    }
+  }
+  return shared;
+}
+
+double width_of(const Figure& figure) {
+  return figure.own_width.value_or(figure.width == TableSpec::Width::kPage ? kPageInMm : kColumnInMm);
+}
+
+bool is_dashed(const std::vector<BandPoint>& stretch) {
+  return stretch.size() > 1 && (stretch[0].is_of_fewer || stretch[1].is_of_fewer);
 }
 
 double DrawnAxis::Tick::width() const {
@@ -470,12 +499,12 @@ Drawing drawing_of(const Figure& figure) {
       .columns = columns_of(figure.panels.size(), is_page_wide), .notes = figure.notes, .has_boxes = kind.has_boxes};
   double numbers = 0;  // the characters of the longest beside an axis of y
   for (const Figure::Panel& panel : figure.panels) {
-    drawing.panels.push_back(
-        {.title = panel.title, .y_label = panel.y, .y = y_axis_of(panel, figure.log_y, kind.has_zero)});
+    drawing.panels.push_back({.title = panel.title, .y_label = panel.y, .y = y_axis_of(figure, panel, kind.has_zero)});
     numbers = std::max(numbers, drawing.panels.back().y.width());
   }
+  const double page = (width_of(figure) - kColumnInMm) / (kPageInMm - kColumnInMm);  // 0: as wide as a column
   const double panel_width =
-      (is_page_wide ? kCharactersOfPage : kCharactersOfColumn) / static_cast<double>(drawing.columns);
+      (kCharactersOfColumn + page * (kCharactersOfPage - kCharactersOfColumn)) / static_cast<double>(drawing.columns);
   const DrawnAxis x = x_axis_of(figure, panel_width - kCharactersBesidePlot - numbers);
   const std::vector<LineStyle> styles = styles_of(figure);
   size_t greatest = 1;

@@ -20,10 +20,14 @@ struct Extent {
 
   void add(double value);
 };
-/// Of the points and the diverged runs of all panels.
+/// Of the points, the diverged runs and the limits of all panels.
 Extent extent_of_x(const Figure& figure);
-/// Of the lines that set the scale with their bands, or else of all.
-Extent extent_of_y(const Figure::Panel& panel, bool is_log);
+/// Of the limits and the lines that set the scale with their bands, or else of all lines, of all panels with the axis
+/// of this one. Without a value if this one has none.
+Extent extent_of_y(const Figure& figure, const Figure::Panel& panel);
+
+/// In mm.
+double width_of(const Figure& figure);
 
 inline constexpr double kSlant = 0.71;  // the height of a slanting text: of its width
 
@@ -60,6 +64,9 @@ struct DrawnLine {
   Curve marks = {};
   Curve diverged = {};
 };
+
+/// Whether a stretch is of fewer runs than the line has.
+bool is_dashed(const std::vector<BandPoint>& stretch);
 
 struct DrawnPanel {
   Name title = {}, y_label = {};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct BandPoint {
   double x = 0;
   int runs = 0;  // that have a value there
   double mean = 0, low = 0, high = 0;
+  bool is_of_fewer = false;  // than elsewhere on its line: some of its runs have ended, or not begun. Drawn dashed
 };
 
 struct Figure {
@@ -36,6 +38,7 @@ struct Figure {
   struct Panel {
     Name title = {};               // "": the figure has one panel
     Name y = {};                   // beside its axis
+    size_t scale = 0;              // panels of one number have the same axis of y
     std::vector<Line> lines = {};  // lines[i] is explained by legend[i]; without points it is not in this panel
     std::vector<double> at_x = {}, at_y = {};  // limits of scores and claims: dashed lines across the panel
   };
@@ -60,6 +63,7 @@ struct Figure {
   std::map<size_t, size_t> measured = {};      // published line → the measured one that it is beside
   std::vector<std::string> notes = {};         // one sentence each
   TableSpec::Width width = TableSpec::Width::kColumn;
+  std::optional<double> own_width = {};  // FigureSpec
 };
 
 /// "ScaleNorm, depth = 4", of names under these headings, of which the last may have none: a number says what it is of.
@@ -73,14 +77,19 @@ std::string letters_of(size_t line, size_t lines);
 /// of dots, their means are averaged. No line has more than `columns` characters if that is at least 40.
 std::string render_text(const Figure& figure, size_t columns, bool colour);
 
-/// A line for each point: labels, y, x, mean, low, high, runs, source; numbers in full precision. A diverged run's last
-/// value is not among them.
+/// A line for each point: labels, y, x, mean, low, high, runs, source; numbers in full precision. One for each diverged
+/// run, which has its last value in a column of its own.
 std::string render_csv(const std::vector<Figure>& figures, Formulas formulas);
 
 /// A figure environment with a tikzpicture, for \usepackage{pgfplots} with its library groupplots.
 std::string render_pgfplots(const Figure& figure);
 
-/// A picture of 84 or 174 mm, white behind. It has neither ids nor styles, so that it can stand in a page of HTML.
+/// A picture as wide as a column or a page, white behind. It has neither ids nor styles, so that it can stand in a page
+/// of HTML.
 std::string render_svg(const Figure& figure);
+
+/// About how many mm high they are, with caption, legend and notes.
+double height_of_pgfplots(const Figure& figure);
+double height_of_svg(const Figure& figure);
 
 }  // namespace tearless::harness

@@ -32,9 +32,12 @@ std::string all_as_pgfplots(const Figures& figures, const PrintStyle&) {
 std::string as_svg(const Figures& figures, const PrintStyle&) { return render_svg(figures.front()); }
 
 constexpr FigureFormat kFormats[] = {
-    {"text", ".txt", all_as_text},         {"csv", ".csv", all_as_csv},
-    {"pgfplots", ".tex", all_as_pgfplots}, {"svg", ".svg", as_svg, /*is_picture=*/true},
-    {"pdf", ".pdf", as_svg, true, "pdf"},  {"png", ".png", as_svg, true, "png"},
+    {"text", ".txt", all_as_text},
+    {"csv", ".csv", all_as_csv},
+    {"pgfplots", ".tex", all_as_pgfplots, height_of_pgfplots},
+    {"svg", ".svg", as_svg, height_of_svg, /*is_picture=*/true},
+    {"pdf", ".pdf", as_svg, height_of_svg, true, "pdf"},
+    {"png", ".png", as_svg, height_of_svg, true, "png"},
 };
 
 }  // namespace

@@ -20,8 +20,9 @@ struct FigureFormat {
   const char* name;
   const char* ending;  // of file names
   std::string (*text)(const std::vector<Figure>&, const PrintStyle&);
-  bool is_picture = false;            // one figure a file
-  const char* made_of_svg = nullptr;  // the word by which rsvg-convert makes it of `text`
+  double (*height)(const Figure&) = nullptr;  // in mm, where it goes on a page
+  bool is_picture = false;                    // one figure a file
+  const char* made_of_svg = nullptr;          // the word by which rsvg-convert makes it of `text`
 };
 
 /// UserError, with the nearest name, for any other name.

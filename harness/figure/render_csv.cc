@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 
@@ -29,18 +30,25 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
   std::vector<std::string> labels(axes.names.size());
   for (size_t i = 0; i < std::min(figure.axes.size(), line.labels.size()); ++i)
     labels[axes.places.at(figure.axes[i])] = line.labels[i];
-  for (const BandPoint& point : line.points) {
-    if (point.runs == 0) continue;
+  // `numbers`: mean, low, high, runs.
+  const auto add = [&](double x, const std::array<std::string, 4>& numbers, const std::string& diverged) {
     std::vector<std::string> cells = {figure.name.empty() ? figure.title.text : figure.name};
     cells.insert(cells.end(), labels.begin(), labels.end());
     cells.push_back(line.y);
-    const auto label = static_cast<size_t>(point.x) - 1;
-    cells.push_back(figure.labels.empty() ? fmt::format("{}", point.x) : figure.labels.at(label).label);
-    for (const double value : {point.mean, point.low, point.high}) cells.push_back(fmt::format("{}", value));
-    cells.push_back(line.source.empty() ? std::to_string(point.runs) : "");
-    cells.push_back(line.source);
+    const auto label = static_cast<size_t>(x) - 1;
+    cells.push_back(figure.labels.empty() ? fmt::format("{}", x) : figure.labels.at(label).label);
+    cells.insert(cells.end(), numbers.begin(), numbers.end());
+    cells.insert(cells.end(), {line.source, diverged});
     text += csv_line(cells, formulas);
+  };
+  for (const BandPoint& point : line.points) {
+    if (point.runs == 0) continue;
+    add(point.x,
+        {fmt::format("{}", point.mean), fmt::format("{}", point.low), fmt::format("{}", point.high),
+         line.source.empty() ? std::to_string(point.runs) : ""},
+        "");
   }
+  for (const CurvePoint& end : line.diverged) add(end.x, {"", "", "", "0"}, fmt::format("{}", end.y));
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
 std::string render_csv(const std::vector<Figure>& figures, Formulas formulas) {
   const AxisColumns axes(figures);
   // The columns of every figure keep their names; an axis that is called as one of them gets another, as in tables.
-  std::vector<std::string> header = {"figure", "y", "x", "mean", "low", "high", "runs", "source"};
+  std::vector<std::string> header = {"figure", "y", "x", "mean", "low", "high", "runs", "source", "diverged"};
   const auto of_every_figure = std::ssize(header);
   header.insert(header.end(), axes.names.begin(), axes.names.end());
   header = distinct_names(std::move(header));

@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "base/utf8.h"
 #include "base/words.h"
 #include "harness/figure/drawing.h"
 #include "harness/table/latex.h"
@@ -36,10 +38,10 @@ std::string outline(const std::vector<BandPoint>& area) {
 }
 
 /// "dash pattern=on 8pt off 2.5pt"
-std::string tikz_dash(const LineStyle& style) {
-  if (style.dash.empty()) return "solid";
+std::string tikz_dash(std::string_view dash) {
+  if (dash.empty()) return "solid";
   std::string text = "dash pattern=";
-  const auto lengths = split_words(style.dash);
+  const auto lengths = split_words(dash);
   for (size_t i = 0; i < lengths.size(); ++i)
     text += fmt::format("{}{} {}pt", i == 0 ? "" : " ", i % 2 == 0 ? "on" : "off", lengths[i]);
   return text;
@@ -57,7 +59,7 @@ std::string style_definitions(const Drawing& drawing) {
         "\\tikzset{{line {0}/.style={{line{0}, line width=0.8pt, {2}}}, band {0}/.style={{draw=none, "
         "fill=line{0}, "
         "fill opacity={4}}},\n  marks {0}/.style={{only marks, solid, line{0}, mark size=1.6pt, {3}}}}}\n",
-        index, style.colour, tikz_dash(style), style.mark.pgfplots, style.fill);
+        index, style.colour, tikz_dash(style.dash), style.mark.pgfplots, style.fill);
   }
   return text +
          "\\tikzset{limit/.style={gray, dashed}, diverged/.style={only marks, solid, mark=x, mark size=3pt, line "
@@ -75,8 +77,23 @@ std::string axis_options(const char* name, const DrawnAxis& axis) {
                      fmt::join(at, ","), fmt::join(labels, ","));
 }
 
-/// What all panels have, one option on a line of the file.
-std::string common_options(const Drawing& drawing, bool is_page_wide) {
+/// In points.
+double line_width(const Figure& figure) {
+  constexpr double kPointsOfAMm = 72.27 / 25.4;
+  if (figure.own_width) return *figure.own_width * kPointsOfAMm;
+  return figure.width == TableSpec::Width::kPage ? kPageInPoints : kColumnInPoints;
+}
+
+/// The same in the words of TeX.
+std::string line_width_text(const Figure& figure) {
+  return figure.own_width ? fmt::format("{:.6g}mm", *figure.own_width) : "\\linewidth";
+}
+
+struct Sizes {
+  double beside, width, height, left, right, between_rows;  // of a panel's axes, and what is about them; in points
+};
+
+Sizes sizes_of(const Figure& figure, const Drawing& drawing) {
   constexpr double kShape = 0.6, kMinHeight = 60, kMaxHeight = 190;
   constexpr double kAllRows = 460, kBetweenRows = 36;  // with a legend and a caption they fit a page
   double numbers = 0, last_number = 0, slanting = 0;
@@ -89,12 +106,18 @@ std::string common_options(const Drawing& drawing, bool is_page_wide) {
   const double right = last_number * kTickCharacter / 2;
   const auto columns = static_cast<double>(drawing.columns);
   const double beside = columns * left + (columns - 1) * right / 2 + right;
-  const double width = ((is_page_wide ? kPageInPoints : kColumnInPoints) - beside) / columns;
+  const double width = (line_width(figure) - beside) / columns;
   const double height =
       std::clamp(std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows - slanting),
                  kMinHeight, kMaxHeight);
+  return {beside, width, height, left, right, kBetweenRows + slanting};
+}
+
+/// What all panels have, one option on a line of the file.
+std::string common_options(const Figure& figure, const Drawing& drawing) {
+  const auto [beside, width, height, left, right, between_rows] = sizes_of(figure, drawing);
   std::string text = fmt::format(
-      "  scale only axis, width={{(\\linewidth-{:.0f}pt)/{}}}, height={:.0f}pt,\n"
+      "  scale only axis, width={{({}-{:.0f}pt)/{}}}, height={:.0f}pt,\n"
       "  axis lines*=left, tick align=outside, tick pos=left, scaled ticks=false, xminorticks=false, "
       "yminorticks=false,\n"
       "  grid=major, grid style={{black!10, line width=0.4pt}}, clip mode=individual,\n"
@@ -102,10 +125,10 @@ std::string common_options(const Drawing& drawing, bool is_page_wide) {
       "style={{font=\\footnotesize, "
       "align=center}},\n"
       "  ylabel style={{text width={:.0f}pt}}, title style={{font=\\footnotesize, align=center, text width={:.0f}pt}}",
-      beside, drawing.columns, height, std::max(height, 80.0), width);
+      line_width_text(figure), beside, drawing.columns, height, std::max(height, 80.0), width);
   if (drawing.panels.size() > 1) {
     text += fmt::format(",\n  group style={{group size={} by {}, horizontal sep={:.0f}pt, vertical sep={:.0f}pt}}",
-                        drawing.columns, drawing.rows(), left + right / 2, kBetweenRows + slanting);
+                        drawing.columns, drawing.rows(), left + right / 2, between_rows);
   }
   if (const DrawnAxis& x = drawing.panels.front().x; x.is_slanting) {
     text += ",\n  xticklabel style={rotate=45, anchor=north east, inner sep=2pt}, xmajorgrids=false";
@@ -139,7 +162,8 @@ std::string plots_of(const DrawnPanel& panel) {
     for (const std::vector<BandPoint>& stretch : line.stretches) {
       Curve means;
       for (const BandPoint& point : stretch) means.push_back({point.x, point.mean});
-      add(fmt::format("line {}", line.index), coordinates(means));
+      add(fmt::format("line {}{}", line.index, is_dashed(stretch) ? ", " + tikz_dash(kFewerDash) : ""),
+          coordinates(means));
     }
     if (!line.marks.empty()) add(fmt::format("marks {}", line.index), coordinates(line.marks));
   }
@@ -149,14 +173,21 @@ std::string plots_of(const DrawnPanel& panel) {
   return text;
 }
 
-std::string legend_tabular(const Drawing& drawing, bool is_page_wide) {
+constexpr double kLegendSample = 18, kLegendGap = 14;  // and between columns
+
+size_t columns_of_legend(const Figure& figure, const Drawing& drawing) {
+  return legend_columns(drawing, line_width(figure) / kLegendCharacter,
+                        (kLegendSample + kLegendGap + 4) / kLegendCharacter);
+}
+
+std::string legend_tabular(const Figure& figure, const Drawing& drawing) {
   if (drawing.legend.empty()) return "";
-  constexpr double kSample = 18, kGap = 14;  // and between columns
-  const double width = is_page_wide ? kPageInPoints : kColumnInPoints;
-  const size_t columns = legend_columns(drawing, width / kLegendCharacter, (kSample + kGap + 4) / kLegendCharacter);
+  const double width = line_width(figure);
+  const size_t columns = columns_of_legend(figure, drawing);
   std::vector<std::string> kinds(columns, "l@{\\hspace{4pt}}l");
-  if (columns == 1 && legend_width(drawing) * kLegendCharacter > width - kSample - kGap)
-    kinds[0] = fmt::format("l@{{\\hspace{{4pt}}}}p{{\\dimexpr\\linewidth-{:.0f}pt}}", kSample + 6);
+  if (columns == 1 && legend_width(drawing) * kLegendCharacter > width - kLegendSample - kLegendGap)
+    kinds[0] =
+        fmt::format("l@{{\\hspace{{4pt}}}}p{{\\dimexpr{}-{:.0f}pt}}", line_width_text(figure), kLegendSample + 6);
   std::string text = fmt::format("\\par\\smallskip\n{{\\footnotesize\\begin{{tabular}}{{@{{}}{}@{{}}}}\n",
                                  fmt::join(kinds, "@{\\hspace{14pt}}"));
   for (size_t i = 0; i < drawing.legend.size(); ++i) {
@@ -168,8 +199,8 @@ std::string legend_tabular(const Drawing& drawing, bool is_page_wide) {
               "({1:.0f}pt,2.5pt);"
             : "\\draw[line {0}] (0,0) -- ({1:.0f}pt,0); \\draw[marks {0}] plot coordinates {{({2:.0f}pt,0)}};";
     text += fmt::format("\\tikz[baseline=-0.6ex]{{{}}} & {}{}\n",
-                        fmt::format(fmt::runtime(sample), entry.index, kSample, kSample / 2), entry.text.latex,
-                        ends ? " \\\\" : " &");
+                        fmt::format(fmt::runtime(sample), entry.index, kLegendSample, kLegendSample / 2),
+                        entry.text.latex, ends ? " \\\\" : " &");
   }
   return text + "\\end{tabular}}\n";
 }
@@ -182,8 +213,8 @@ std::string render_pgfplots(const Figure& figure) {
   const char* environment = is_page_wide ? "figure*" : "figure";
   std::string text = fmt::format("% needs \\usepackage{{pgfplots}}{}\n\\begin{{{}}}\n\\centering\n",
                                  is_group ? " \\usepgfplotslibrary{groupplots}" : "", environment);
-  text += style_definitions(drawing) + "\\begin{tikzpicture}\n";
-  const std::string common = common_options(drawing, is_page_wide);
+  text += "\\pgfplotsset{compat=1.16}\n" + style_definitions(drawing) + "\\begin{tikzpicture}\n";
+  const std::string common = common_options(figure, drawing);
   if (is_group) text += fmt::format("\\begin{{groupplot}}[\n{}]\n", common);
   for (size_t i = 0; i < drawing.panels.size(); ++i) {
     const std::string options = panel_options(figure, drawing, i);
@@ -192,7 +223,7 @@ std::string render_pgfplots(const Figure& figure) {
     text += plots_of(drawing.panels[i]);
   }
   text += fmt::format("\\end{{{}}}\n\\end{{tikzpicture}}\n", is_group ? "groupplot" : "axis");
-  text += legend_tabular(drawing, is_page_wide);
+  text += legend_tabular(figure, drawing);
   text += fmt::format("\\caption{{{}}}\n", latex_of(figure.title));
   if (!figure.name.empty()) text += fmt::format("\\label{{fig:{}}}\n", figure.name);
   if (!drawing.notes.empty()) {
@@ -201,6 +232,20 @@ std::string render_pgfplots(const Figure& figure) {
     text += "\\end{minipage}\n";
   }
   return text + fmt::format("\\end{{{}}}\n", environment);
+}
+
+double height_of_pgfplots(const Figure& figure) {
+  constexpr double kLine = 12, kAboutLegend = 20, kMmOfAPoint = 25.4 / 72.27;
+  const Drawing drawing = drawing_of(figure);
+  const Sizes sizes = sizes_of(figure, drawing);
+  const size_t columns = columns_of_legend(figure, drawing);
+  const auto lines_of = [&](const std::string& text) {
+    return std::ceil(static_cast<double>(display_width(text)) * kLegendCharacter / line_width(figure));
+  };
+  double lines = lines_of(figure.title.text) + static_cast<double>((drawing.legend.size() + columns - 1) / columns);
+  for (const std::string& note : drawing.notes) lines += lines_of(note);
+  const double panels = static_cast<double>(drawing.rows()) * (sizes.height + sizes.between_rows);
+  return (panels + kAboutLegend + lines * kLine) * kMmOfAPoint;
 }
 
 }  // namespace tearless::harness

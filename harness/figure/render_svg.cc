@@ -12,7 +12,6 @@ namespace tearless::harness {
 namespace {
 
 constexpr double kMm = 72 / 25.4;
-constexpr double kColumn = 84 * kMm, kPage = 174 * kMm;
 constexpr double kEdge = 5.5;  // between the picture's edge and what is in it
 constexpr double kFont = 8.5, kNoteFont = 7;
 // Of the font's size. A character of the widest common fonts without serifs takes less than this.
@@ -72,8 +71,8 @@ std::string stroke(std::string_view colour, double width, std::string_view dash 
                      dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash));
 }
 std::string colour_of(const LineStyle& style) { return fmt::format("#{}", style.colour); }
-std::string stroke(const LineStyle& style) {
-  return stroke(colour_of(style), 1, style.dash) + " stroke-linejoin=\"round\"";
+std::string stroke(const LineStyle& style, bool is_of_fewer = false) {
+  return stroke(colour_of(style), 1, is_of_fewer ? kFewerDash : style.dash) + " stroke-linejoin=\"round\"";
 }
 std::string fill(const LineStyle& style) {
   return fmt::format("fill=\"{}\" fill-opacity=\"{}\"", colour_of(style), style.fill);
@@ -90,8 +89,7 @@ std::string marks(const std::vector<std::string>& places, const LineStyle& style
 /// Places what it is given from top to bottom, in `body`.
 class Page {
  public:
-  Page(const Figure& figure, const Drawing& drawing)
-      : width_(figure.width == TableSpec::Width::kPage ? kPage : kColumn), drawing_(drawing) {
+  Page(const Figure& figure, const Drawing& drawing) : width_(width_of(figure) * kMm), drawing_(drawing) {
     add_lines(figure.title.text, kFont);
     y_ += 3;
     add_panels(figure);
@@ -100,6 +98,8 @@ class Page {
     for (const std::string& note : drawing.notes) add_lines(note, kNoteFont);
     y_ += kEdge;
   }
+
+  double height_in_mm() const { return y_ / kMm; }
 
   std::string svg() const {
     return fmt::format(
@@ -245,12 +245,14 @@ class Page {
     }
     std::string above;  // marks, whole ones at the edges, too
     for (const DrawnLine& line : panel.lines) {
-      std::string strokes;
-      for (const std::vector<BandPoint>& stretch : line.stretches) {
-        for (size_t i = 0; i < stretch.size(); ++i)
-          strokes += frame.place(panel, stretch[i].x, stretch[i].mean, i == 0 ? 'M' : 'L');
+      for (const bool is_of_fewer : {false, true}) {
+        std::string strokes;
+        for (const std::vector<BandPoint>& stretch : line.stretches) {
+          for (size_t i = 0; i < stretch.size() && is_dashed(stretch) == is_of_fewer; ++i)
+            strokes += frame.place(panel, stretch[i].x, stretch[i].mean, i == 0 ? 'M' : 'L');
+        }
+        body_ += path(strokes, stroke(line.style, is_of_fewer));
       }
-      body_ += path(strokes, stroke(line.style));
       std::vector<std::string> places;
       for (const CurvePoint& mark : line.marks) places.push_back(frame.place(panel, mark.x, mark.y));
       above += marks(places, line.style);
@@ -306,6 +308,11 @@ class Page {
 std::string render_svg(const Figure& figure) {
   const Drawing drawing = drawing_of(figure);
   return Page(figure, drawing).svg();
+}
+
+double height_of_svg(const Figure& figure) {
+  const Drawing drawing = drawing_of(figure);
+  return Page(figure, drawing).height_in_mm();
 }
 
 }  // namespace tearless::harness

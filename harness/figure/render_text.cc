@@ -109,6 +109,7 @@ struct Stretch {
   int x = 0;
   double mean = 0, low = 0, high = 0;
   bool is_joined = false;  // with the one before; false behind a value that is not finite
+  bool is_of_fewer = false;
 };
 
 class Plot {
@@ -158,7 +159,7 @@ class Plot {
       }
       const bool is_another = found.empty() || found.back().x != x;
       if (is_another) {
-        found.push_back({.x = x, .is_joined = is_joined});
+        found.push_back({.x = x, .is_joined = is_joined, .is_of_fewer = point.is_of_fewer});
         points = 0;
       }
       ++points;
@@ -187,7 +188,8 @@ class Plot {
                     .mean = between(from.mean, to.mean),
                     .low = between(from.low, to.low),
                     .high = between(from.high, to.high),
-                    .is_joined = from.x != to.x});
+                    .is_joined = from.x != to.x,
+                    .is_of_fewer = from.is_of_fewer || to.is_of_fewer});
       }
     }
   }
@@ -217,11 +219,13 @@ class Plot {
   }
 
   void draw_line(int line) {
+    constexpr int kDash = 4;  // dots, and as many between dashes
     int before = 0;
     follow(stretches_[line], [&](const Stretch& at) {
       const int y = row_of(at.mean);
-      canvas_.set_dot(at.x, y, line, /*of_band=*/false);
-      if (at.is_joined) {  // what lies between, so that a steep line has no holes
+      const bool is_between = at.is_of_fewer && at.x / kDash % 2 == 0;
+      if (!is_between) canvas_.set_dot(at.x, y, line, /*of_band=*/false);
+      if (at.is_joined && !is_between) {  // what lies between, so that a steep line has no holes
         for (int i = std::min(before, y) + 1; i < std::max(before, y); ++i) {
           canvas_.set_dot(at.x, i, line, /*of_band=*/false);
         }
@@ -335,7 +339,7 @@ std::string heading_of(const Figure::Panel& panel) {
 
 std::string text_of_lines(const Figure& figure, const Figure::Panel& panel, size_t width, bool colour) {
   const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
-  const Extent ends = extent_of_y(panel, figure.log_y);
+  const Extent ends = extent_of_y(figure, panel);
   if (!ends.low) return "  no finite value\n";
   const Scale values =
       figure.log_y ? log_scale(*ends.low, *ends.high, rows / 3) : round_scale(*ends.low, *ends.high, rows / 3);
@@ -396,7 +400,7 @@ std::string text_of_bars(const Figure& figure, const Figure::Panel& panel, size_
   labels = std::min(labels, width / 3);
   const size_t letters = letters_of(0, figure.legend.size()).size(), margin = labels + letters + 2;
   const int columns = std::max(10, static_cast<int>(width - margin - 1 - kNumber));
-  Extent ends = extent_of_y(panel, figure.log_y);
+  Extent ends = extent_of_y(figure, panel);
   if (!ends.low) return "  no finite value\n";
   ends.add(figure.log_y ? *ends.low * std::pow(*ends.low / *ends.high, 0.05) : 0);  // so that the least bar is seen
   const int most_ticks = columns / kColumnsForATick;

@@ -22,6 +22,9 @@ struct LineStyle {
   bool operator==(const LineStyle&) const = default;
 };
 
+/// That of lines where they are the mean of fewer runs: dashes further apart than those of any whole line.
+inline constexpr std::string_view kFewerDash = "2 4";
+
 /// Of the first 24 measured lines no two have the same colour and dash, so they differ without marks, nor the same dash
 /// and mark, so they differ without colour.
 LineStyle style_of(size_t line);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -53,6 +55,12 @@ void load_x(TableReader& reader, const Grid& grid, FigureSpec& spec) {
     spec.metrics.push_back({word, "x", reader.location("x")});
   }
   const FigureKind& kind = kind_of(spec.kind);
+  if (spec.x == X::kAxis && axis->absent && !kind.is_over_labels) {  // what has no label has no place
+    const bool has_own = spec.where.labels.contains(axis->name);
+    std::set<std::string>& labels = spec.where.labels[axis->name];
+    for (size_t i = 0; !has_own && i < axis->points.size(); ++i) labels.insert(axis->points[i].label);
+    labels.erase(axis->points[*axis->absent].label);
+  }
   if (!kind.is_over_labels) return;
   if (spec.x != X::kAxis) {
     std::vector<std::string> axes;
@@ -186,6 +194,28 @@ void load_log(TableReader& reader, FigureSpec& spec) {
   }
 }
 
+/// "column", "page", or a number with its unit.
+void load_width(TableReader& reader, FigureSpec& spec) {
+  constexpr double kAsAColumn = 129, kLeast = 20, kMost = 1000;  // mm: up to the first it is laid out as a column
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits = {
+      {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", 25.4 / 72.27}}};
+  const toml::node* node = reader.any("width");
+  const std::string text = node ? node->value<std::string>().value_or("") : "column";
+  char* unit = nullptr;
+  const double number = std::strtod(text.c_str(), &unit);
+  for (const auto& [name, mm] : kUnits) {
+    if (trimmed(unit) == name) spec.own_width = number * mm;
+  }
+  const bool is_wide = spec.own_width ? *spec.own_width > kAsAColumn : text == "page";
+  spec.width = is_wide ? TableSpec::Width::kPage : TableSpec::Width::kColumn;
+  if (spec.own_width ? !(*spec.own_width >= kLeast && *spec.own_width <= kMost) : text != "column" && !is_wide) {
+    fail(
+        "{}: width must be \"column\", \"page\", or a number from {} to {} mm with its unit (mm, cm, in, pt), as in "
+        "\"8.5cm\"",
+        reader.location("width"), kLeast, kMost);
+  }
+}
+
 bool is_word(const std::string& name) { return is_plain_name(name) && std::ranges::count(name, '.') == 0; }
 
 /// Where the label that a node names stands on the axis of x.
@@ -290,14 +320,16 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& o
   constexpr int kMaxSmooth = 100000, kMaxBins = 1000;
   spec.smooth = whole_number(reader, "smooth", 1, kMaxSmooth).value_or(1);
   spec.bins = whole_number(reader, "bins", 1, kMaxBins);
-  for (const char* key : {"smooth", "bins"}) {
+  spec.ends_at_fewer = reader.choice("fewer_seeds", {"end", "dashed"}, 0) == 0;
+  for (const char* key : {"smooth", "bins", "fewer_seeds"}) {
     if (reader.has(key) && !is_of_metrics(spec.x))
       fail("{}: {} is for what runs report over updates; the points over {} stand for themselves", reader.location(key),
            key, spec.x == X::kLayer ? "layers" : "an axis");
   }
   load_log(reader, spec);
   if (spec.x == X::kAxis && !kind_of(spec.kind).is_over_labels) require_numbers(reader, grid, spec);
-  spec.width = reader.choice("width", {"column", "page"}, 0) == 0 ? TableSpec::Width::kColumn : TableSpec::Width::kPage;
+  spec.share_y = reader.choice("y_axes", {"shared", "own"}, 0) == 0;
+  load_width(reader, spec);
   spec.name = reader.text("name").value_or("");
   if (reader.has("name") && !is_word(spec.name)) {
     fail("{}: name = \"{}\" must be a word of letters, digits, - and _: the figure's file is called so",

@@ -147,9 +147,10 @@ TEST_F(FigureCommand, CsvHasMeanAndStandardDeviationOfTheSeedsAtEachUpdateOfThei
     }
   }
   Cells lines = test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"}));
-  EXPECT_THAT(lines.at(0),
-              ElementsAre("figure", "fake.behaviour", "model.norm", "y", "x", "mean", "low", "high", "runs", "source"));
+  EXPECT_THAT(lines.at(0), ElementsAre("figure", "fake.behaviour", "model.norm", "y", "x", "mean", "low", "high",
+                                       "runs", "source", "diverged"));
   lines.erase(lines.begin());
+  EXPECT_EQ(std::erase_if(lines, [](const auto& line) { return line.at(8) == "0" && std::stod(line.at(10)) > 0; }), 4u);
   EXPECT_EQ(lines.size(), 2u * 12 + 2u * 6);
   for (const std::vector<std::string>& line : lines) {
     const Values& of_seeds = expected.at(line.at(1) + " " + line.at(2)).at(std::stoll(line.at(4)));
@@ -171,7 +172,8 @@ TEST_F(FigureCommand, GradientNormsAreThoseOfTheirFileAtTheEpochOfTheUpdate) {
       expected[run.at("coordinates").at("model.norm")][static_cast<int64_t>(i) + 1].all.push_back(norms[i]);
   }
   Cells lines = test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "figure-2"}));
-  EXPECT_THAT(lines.at(0), ElementsAre("figure", "model.norm", "y", "x", "mean", "low", "high", "runs", "source"));
+  EXPECT_THAT(lines.at(0),
+              ElementsAre("figure", "model.norm", "y", "x", "mean", "low", "high", "runs", "source", "diverged"));
   lines.erase(lines.begin());
   EXPECT_EQ(lines.size(), 2u * 12);
   for (const std::vector<std::string>& line : lines) {
@@ -188,6 +190,7 @@ TEST_F(FigureCommand, HasTheMeansOfPlot) {
     of_figure.insert({line.at(2), line.at(1), line.at(4), line.at(5), line.at(8)});
   for (const auto& line : test::csv_cells(made_->ok({"plot", "v1", "train.loss", "--csv"}).output))
     of_plot.insert({line.at(2), line.at(3), line.at(4), line.at(5), line.at(8)});
+  std::erase_if(of_figure, [](const auto& line) { return line.at(4) == "0"; });  // where one diverged
   of_figure.erase({"model.norm", "fake.behaviour", "x", "mean", "runs"});
   of_plot.erase({"model.norm", "fake.behaviour", "step", "mean", "runs"});
   EXPECT_EQ(of_figure.size(), 36u);
@@ -233,6 +236,19 @@ TEST_F(FigureCommand, OfResultsAloneAndDrawnAgainHasTheSameBytes) {
 }
 
 // --- files -----------------------------------------------------------------------------------------------------------
+
+TEST_F(FigureCommand, OfAFigureThatIsHigherThanAPageStandardErrorSaysSo) {
+  const std::string y = "\"\ny = \"train.loss\"\n[[figure]]\nname = \"low\"\ny = \"train.loss\"\ncaption = \"low\"\n";
+  const std::string layout = grid_with("[[figure]]\nname = \"tall\"\ncaption = \"" + std::string(9000, 'w') + y);
+  for (const std::string format : {"pgfplots", "svg"}) {
+    const test::Finished finished =
+        figure({"v1", "--layout", layout, "--format", format, "--out", out().string() + "/"});
+    EXPECT_EQ(finished.code, 0);
+    EXPECT_THAT(finished.errors, AllOf(HasSubstr("the figure tall is about "), HasSubstr(" mm high, and a page 229"),
+                                       Not(HasSubstr("the figure low "))));
+  }
+  EXPECT_EQ(figure({"v1", "--layout", layout}).errors, "") << "text and CSV have no page";
+}
 
 TEST_F(FigureCommand, TheEndingOfTheFileChoosesTheFormat) {
   fs::create_directories(out());

@@ -97,7 +97,7 @@ TEST_F(MeanOfScores, IsShownDrawnChosenByAndClaimedAsOtherScoresAre) {
   std::istringstream csv(output_of({"figure", "grid.toml", "--format", "csv"}));
   std::string line;
   std::getline(csv, line);
-  EXPECT_EQ(line, "figure,y,x,mean,low,high,runs,source");
+  EXPECT_EQ(line, "figure,y,x,mean,low,high,runs,source,diverged");
   for (size_t i = 0; i < 3 && std::getline(csv, line); ++i) {
     const std::string start = fmt::format("figure-1,both,{},", 1 << i);
     ASSERT_THAT(line, testing::StartsWith(start));

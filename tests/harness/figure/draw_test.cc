@@ -227,6 +227,21 @@ TEST_F(Draw, BandsAreOfTheKindThatIsAskedFor) {
   EXPECT_EQ(texts_of(drawn(only, unequal).panels[0].lines[0].points).front(), "10: 25 50.3333 100 n=3");
 }
 
+TEST_F(Draw, PanelsOfOneYShareTheirAxisUnlessEachIsToHaveItsOwn) {
+  const auto scales = [&](const std::string& keys) {
+    std::vector<size_t> found;
+    for (const Figure::Panel& panel : drawn(keys + "lines = \"norm\"\nwhere.depth = [2, 4]\n").panels)
+      found.push_back(panel.scale);
+    return found;
+  };
+  const std::string depths = "y = \"dev.bleu\"\npanels = \"depth\"\n",
+                    both = "y = [\"dev.bleu\", \"epoch\"]\npanels = [\"y\", \"depth\"]\n";
+  EXPECT_THAT(scales(depths), ElementsAre(0, 0));
+  EXPECT_THAT(scales(both), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(scales(depths + "y_axes = \"own\"\n"), ElementsAre(0, 1));
+  EXPECT_THAT(scales(both + "y_axes = \"own\"\n"), ElementsAre(0, 1, 2, 3));
+}
+
 // --- x ---------------------------------------------------------------------------------------------------------------
 
 TEST_F(Draw, OverAnotherMetricAreItsValuesAtTheSameUpdates) {
@@ -340,6 +355,81 @@ TEST_F(Draw, RunsThatFailByTheTablesLimitAreInNoMeanOverAnAxisAndANoteSaysSo) {
   EXPECT_THAT(texts_of(whole.panels[0].lines[0].points), ElementsAre("2: 3 4 5 n=3", "4: 5 6 7 n=3", "8: 9 10 11 n=3"));
 }
 
+// --- seeds that end early, or begin late --------------------------------------------------------------------------
+
+/// Seed 2 ends at update 20.
+Given one_ends_early(const Coordinates& at) {
+  Given run = given(at);
+  if (at.at("seed") == "2") std::erase_if(run.metrics, [](const MetricLine& line) { return line.step > 20; });
+  return run;
+}
+constexpr const char* kOneLine = "y = \"dev.bleu\"\nwhere = { norm = \"scale\", depth = \"4\" }\nband = \"range\"\n";
+
+TEST_F(Draw, ALineEndsWhereTheFirstOfItsSeedsDoesAndANoteCounts) {
+  const Figure figure = drawn(kOneLine, one_ends_early);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: nan nan nan n=0"));
+  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
+  EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre), Not(HasSubstr(",30,")));
+  EXPECT_THAT(drawn(kOneLine).notes, Not(Contains(HasSubstr("then of"))));
+}
+
+TEST_F(Draw, WithFewerSeedsDashedTheLineGoesOnMarkedAsTheMeanOfThoseThatAreLeft) {
+  const Figure figure = drawn(std::string(kOneLine) + "fewer_seeds = \"dashed\"\n", one_ends_early);
+  const std::vector<BandPoint>& points = figure.panels[0].lines[0].points;
+  EXPECT_THAT(texts_of(points), ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=2"));
+  EXPECT_EQ((std::vector{points[0].is_of_fewer, points[1].is_of_fewer, points[2].is_of_fewer}),
+            (std::vector{false, false, true}));
+  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
+}
+
+TEST_F(Draw, SeedsThatBeginLateOrEndOneAfterTheOtherAreCountedOverAMetricAsWell) {
+  const auto late = [](const Coordinates& at) {
+    Given run = given(at);
+    std::erase_if(run.metrics, [&](const MetricLine& line) { return line.step == 10 && at.at("seed") == "3"; });
+    return run;
+  };
+  const Figure figure = drawn(std::string(kOneLine) + "x = \"epoch\"\n", late);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("0.5: nan nan nan n=0", "1: 45 46 47 n=3", "1.5: 65 66 67 n=3"));
+  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds from epoch = 1, elsewhere of 2 (not drawn)."));
+  const auto a_little = [](const Coordinates& at) {
+    Given run = given(at);
+    run.metrics.push_back({200, 31, "dev.bleu", 100});
+    run.metrics.push_back({201, 31, "epoch", at.at("seed") == "3" ? 1.52 : 1.5});
+    return run;
+  };
+  const Figure almost = drawn(std::string(kOneLine) + "x = \"epoch\"\n", a_little);
+  EXPECT_EQ(almost.panels[0].lines[0].points.back().runs, 0);
+  EXPECT_THAT(almost.notes, Not(Contains(HasSubstr("elsewhere")))) << "less than a twentieth of the line";
+  const auto one_after_the_other = [](const Coordinates& at) {
+    Given run = given(at);
+    std::erase_if(run.metrics, [&](const MetricLine& line) { return line.step > 10 * std::stod(at.at("seed")); });
+    return run;
+  };
+  EXPECT_THAT(
+      drawn("y = \"dev.bleu\"\nlines = \"norm\"\npanels = \"depth\"\nwhere.depth = [2, 4]\n", one_after_the_other)
+          .notes,
+      Contains("layers = 2, LayerNorm; layers = 2, scale; layers = 4, LayerNorm; layers = 4, scale: the mean of 3 "
+               "seeds to update 10, then of 2 or fewer (not drawn)."));
+}
+
+TEST_F(Draw, ALineOfEachRunAndRunsThatDivergedEndNoOtherLine) {
+  EXPECT_THAT(texts_of(drawn("y = \"dev.bleu\"\nlines = [\"norm\", \"seed\"]\nwhere.depth = \"2\"\n", one_ends_early)
+                           .panels[0]
+                           .lines[2]
+                           .points),
+              testing::SizeIs(3));
+  const auto diverges = [](const Coordinates& at) {
+    Given run = one_ends_early(at);
+    if (at.at("seed") == "2") run.state = RunState::kDiverged;
+    return run;
+  };
+  const Figure figure = drawn(kOneLine, diverges);
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points), Contains("30: 65 66 67 n=2"));
+  EXPECT_THAT(figure.notes, Not(Contains(HasSubstr("then of"))));
+}
+
 // --- smoothing -------------------------------------------------------------------------------------------------------
 
 TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
@@ -415,6 +505,37 @@ TEST_F(Draw, OfALineOfWhichARunLacksTheCurveTheOthersAreDrawnAndThatIsSaid) {
   EXPECT_THAT(
       drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\npanels = \"y\"\nwhere.depth = \"4\"\n", none).notes,
       Contains("No run to draw yet: LayerNorm."));
+}
+
+TEST_F(Draw, OfALineWhoseRunsHaveAllEndedNothingIsExpectedYet) {
+  for (const RunState state : {RunState::kFailed, RunState::kCancelled}) {
+    for (const std::string figure :
+         {"y = \"dev.bleu\"\nlines = \"norm\"\nwhere.depth = \"4\"\n", "x = \"depth\"\ny = \"test.bleu\"\n"}) {
+      const Figure none = drawn(
+          figure, [&](const Coordinates& at) { return at.at("norm") == "layer" ? Given{.state = state} : given(at); });
+      EXPECT_THAT(none.notes, Contains("No run to draw, as all have failed or were cancelled: LayerNorm."));
+    }
+  }
+  const Figure waits = drawn("x = \"depth\"\ny = \"test.bleu\"\n", [](const Coordinates& at) {
+    const RunState state = at.at("seed") == "1" ? RunState::kQueued : RunState::kFailed;
+    return at.at("norm") == "layer" ? Given{.state = state} : given(at);
+  });
+  EXPECT_THAT(waits.notes, Contains("No run to draw yet: LayerNorm."));
+}
+
+TEST_F(Draw, ALineWithoutALabelOnTheAxisOfXIsInNoLegendAndNoNote) {
+  constexpr const char* kConditional =
+      "seeds = 1\n[axis]\nnorm = [\"adam\", \"sgd\"]\n[axis.depth]\nvalues = [2, 4]\nwhen = { norm = \"sgd\" }\n";
+  const auto scored = [](const Coordinates&) { return Given{.scores = {{"test.bleu", 20}}}; };
+  for (const std::string where : {"", "where.depth = [\"–\", 2, 4]\n"}) {
+    const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\nlines = \"norm\"\n" + where, scored, kConditional);
+    EXPECT_THAT(legend_of(figure), ElementsAre("sgd"));
+    EXPECT_THAT(figure.notes, ElementsAre("Lines: one seed."));
+  }
+  EXPECT_THAT(
+      legend_of(drawn("kind = \"bars\"\nx = \"depth\"\ny = \"test.bleu\"\nlines = \"norm\"\n", scored, kConditional)),
+      ElementsAre("adam", "sgd"))
+      << "a bar stands over any label";
 }
 
 TEST_F(Draw, ARunThatFailedIsNotDrawnAndThatIsSaid) {
@@ -542,6 +663,21 @@ TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
   EXPECT_THAT(refused("y = \"m\"\nlog = \"z\"\n"), HasSubstr("log must be \"x\", \"y\" or both in a list"));
   EXPECT_THAT(refused("y = \"m\"\nwhere = { norm = \"layerr\" }\n"),
               HasSubstr("the axis norm has no label \"layerr\" (did you mean \"layer\"?)"));
+  EXPECT_THAT(refused("x = \"depth\"\ny = \"m\"\nfewer_seeds = \"dashed\"\n"),
+              HasSubstr("grid.toml:15: fewer_seeds is for what runs report over updates"));
+  EXPECT_THAT(refused("y = \"m\"\nfewer_seeds = \"dash\"\n"), HasSubstr("did you mean \"dashed\"?"));
+  for (const std::string width :
+       {"8.5", "\"8.5\"", "\"8.5 ft\"", "\"1 mm\"", "\"-8cm\"", "\"nan cm\"", "\"cm\"", "\"pages\""}) {
+    EXPECT_EQ(
+        refused("y = \"m\"\nwidth = " + width + "\n"),
+        "grid.toml:14: width must be \"column\", \"page\", or a number from 20 to 1000 mm with its unit (mm, cm, in, "
+        "pt), as in \"8.5cm\"");
+  }
+  for (const auto& [width, mm] : {std::pair("8.5cm", 85.0), {"85 mm", 85.0}, {"6in", 152.4}, {"241.14pt", 84.75}}) {
+    const Figure figure = drawn(fmt::format("y = \"dev.bleu\"\nwidth = \"{}\"\n", width));
+    EXPECT_NEAR(figure.own_width.value_or(0), mm, 0.01) << width;
+    EXPECT_EQ(figure.width == TableSpec::Width::kPage, mm > 129) << width;
+  }
   EXPECT_THAT(refused("y = \"m\"\nname = \"a b\"\n"), HasSubstr("name = \"a b\" must be a word"));
   EXPECT_THAT(refused("y = \"m\"\ncolour = \"red\"\n"), HasSubstr("colour"));
   EXPECT_THAT(refused("x = \"m\"\ny = \"m\"\n"), HasSubstr("grid.toml:14: x and y are both m"));

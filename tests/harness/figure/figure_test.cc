@@ -297,6 +297,20 @@ TEST(Figure, ALineIsInterruptedWhereItsValueIsNotFinite) {
   }
 }
 
+TEST(Figure, ALineOfFewerSeedsHasGaps) {
+  Figure figure = figure_of({{curve_of({1, 1, 1, 1, 1}, 100)}});
+  for (const size_t i : {3, 4}) figure.panels[0].lines[0].points[i].is_of_fewer = true;
+  const Picture picture = picture_of(figure);
+  const auto drawn_in = [&](int from, int to) {
+    int drawn = 0;
+    for (int x = from; x < to; ++x) drawn += picture.dots.contains(x) || picture.is_under_mark(x, 0) ? 1 : 0;
+    return drawn;
+  };
+  const int half = picture.dot_columns() / 2;
+  EXPECT_GE(drawn_in(0, half), half - 4) << "but for what its letters hide";
+  EXPECT_NEAR(drawn_in(half, 2 * half), half / 2, 6);
+}
+
 TEST(Figure, ADivergedLineLeavesThePictureAndEndsInACross) {
   Figure figure = figure_of({{curve_of({5, 4, 3, 2})}, {curve_of({5, 1e8})}});
   figure.panels[0].lines[1].sets_scale = false;

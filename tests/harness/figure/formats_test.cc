@@ -57,6 +57,12 @@ Figure::Line published(std::vector<BandPoint> points) {
   return line;
 }
 
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 // As many points as asked for, at 10, 20 …
 Figure::Line long_line(size_t points, double above = 0) {
   Figure::Line line = formats_test::line({});
@@ -310,7 +316,7 @@ TEST(FigureCsv, HasALineForEachPointWithItsNumbersInFull) {
     }
   }
   const std::vector<Cells> rows = csv_of({figure});
-  EXPECT_THAT(rows[0], ElementsAre("figure", "y", "x", "mean", "low", "high", "runs", "source"));
+  EXPECT_THAT(rows[0], ElementsAre("figure", "y", "x", "mean", "low", "high", "runs", "source", "diverged"));
   ASSERT_THAT(rows, SizeIs(101));
   for (size_t i = 0; i < 100; ++i) {
     const BandPoint& point = figure.panels[0].lines[i / 50].points[i % 50];
@@ -325,13 +331,23 @@ TEST(FigureCsv, HasALineForEachPointWithItsNumbersInFull) {
   }
 }
 
-TEST(FigureCsv, LeavesOutPointsWithoutARunAndLastValuesOfDivergedOnes) {
-  Figure figure = figure_of({line({point(1, 5), gap(2), point(3, 6)})});
-  figure.panels[0].lines[0].diverged = {{4, 7}};
-  const std::vector<Cells> rows = csv_of({figure});
+TEST(FigureCsv, LeavesOutPointsWithoutARun) {
+  const std::vector<Cells> rows = csv_of({figure_of({line({point(1, 5), gap(2), point(3, 6)})})});
   ASSERT_THAT(rows, SizeIs(3));
   EXPECT_EQ(rows[1][2], "1");
   EXPECT_EQ(rows[2][2], "3");
+}
+
+TEST(FigureCsv, WhereARunDivergedAndItsLastValueAreARowOfNoRun) {
+  Figure figure = figure_of({line({point(1, 5), point(3, 6)}), line({})});
+  figure.panels[0].lines[0].diverged = {{2, 1e9}, {3, kInfinity}};
+  figure.panels[0].lines[1].diverged = {{4, kNaN}};
+  const std::vector<Cells> rows = csv_of({figure});
+  ASSERT_THAT(rows, SizeIs(6));
+  EXPECT_THAT(rows[2], ElementsAre("dev", "dev.bleu", "3", "6", "6", "6", "1", "", ""));
+  EXPECT_THAT(rows[3], ElementsAre("dev", "dev.bleu", "2", "", "", "", "0", "", "1000000000"));
+  EXPECT_THAT(rows[4], ElementsAre("dev", "dev.bleu", "3", "", "", "", "0", "", "inf"));
+  EXPECT_THAT(rows[5], ElementsAre("dev", "dev.bleu", "4", "", "", "", "0", "", "nan"));
 }
 
 TEST(FigureCsv, PublishedPointsHaveASourceInPlaceOfANumberOfRuns) {
@@ -348,10 +364,10 @@ TEST(FigureCsv, FiguresWithOtherAxesShareAHeader) {
   second.axes = {"pair", "norm"};
   second.panels[0].lines[0].labels = {"en-vi", "layer_norm"};
   const std::vector<Cells> rows = csv_of({first, second});
-  EXPECT_THAT(rows[0],
-              ElementsAre("figure", "norm", "depth", "pair", "y", "x", "mean", "low", "high", "runs", "source"));
-  EXPECT_THAT(rows[1], ElementsAre("dev", "scale_norm", "4", "", "dev.bleu", "1", "5", "5", "5", "1", ""));
-  EXPECT_THAT(rows[2], ElementsAre("Dev BLEU", "layer_norm", "", "en-vi", "dev.bleu", "1", "5", "5", "5", "1", ""));
+  EXPECT_THAT(rows[0], ElementsAre("figure", "norm", "depth", "pair", "y", "x", "mean", "low", "high", "runs", "source",
+                                   "diverged"));
+  EXPECT_THAT(rows[1], ElementsAre("dev", "scale_norm", "4", "", "dev.bleu", "1", "5", "5", "5", "1", "", ""));
+  EXPECT_THAT(rows[2], ElementsAre("Dev BLEU", "layer_norm", "", "en-vi", "dev.bleu", "1", "5", "5", "5", "1", "", ""));
 }
 
 TEST(FigureCsv, AxisThatIsCalledAsAColumnHasAnotherName) {
@@ -359,9 +375,9 @@ TEST(FigureCsv, AxisThatIsCalledAsAColumnHasAnotherName) {
   figure.axes = {"source", "x", "figure"};
   figure.panels[0].lines[0].labels = {"wmt", "7", "8"};
   const std::vector<Cells> rows = csv_of({figure});
-  EXPECT_THAT(rows[0],
-              ElementsAre("figure", "source:2", "x:2", "figure:2", "y", "x", "mean", "low", "high", "runs", "source"));
-  EXPECT_THAT(rows[1], ElementsAre("dev", "wmt", "7", "8", "dev.bleu", "1", "5", "5", "5", "1", ""));
+  EXPECT_THAT(rows[0], ElementsAre("figure", "source:2", "x:2", "figure:2", "y", "x", "mean", "low", "high", "runs",
+                                   "source", "diverged"));
+  EXPECT_THAT(rows[1], ElementsAre("dev", "wmt", "7", "8", "dev.bleu", "1", "5", "5", "5", "1", "", ""));
 }
 
 TEST(FigureCsv, LabelsThatLookLikeFormulasAreTextWhereThatIsAskedFor) {
@@ -394,6 +410,20 @@ TEST(Pictures, LineIsInterruptedWhereNoRunHasAValue) {
   const Stretches expected = {{{1, 5}, {2, 6}}, {{5, 4}, {6, 3}}};
   expect_near(Svg(figure).line(0, 0), expected, 0.001, 0.001);
   EXPECT_EQ(Tikz(figure).plots.at("line 0"), expected);
+}
+
+TEST(Pictures, LineIsDashedBesideThePointsOfFewerRuns) {
+  std::vector<BandPoint> points = {point(1, 5), point(2, 6), point(3, 7), point(4, 8), point(5, 9), point(6, 8)};
+  points[0].is_of_fewer = points[4].is_of_fewer = points[5].is_of_fewer = true;
+  const Figure figure = figure_of({line(points)});
+  const Tikz tikz(figure);
+  EXPECT_EQ(tikz.plots.at("line 0"), (Stretches{{{2, 6}, {3, 7}, {4, 8}}}));
+  EXPECT_EQ(tikz.plots.at("line 0, dash pattern=on 2pt off 4pt"),
+            (Stretches{{{1, 5}, {2, 6}}, {{4, 8}, {5, 9}, {6, 8}}}));
+  EXPECT_THAT(tikz.plots.at("marks 0")[0], SizeIs(6));
+  const std::string text = render_svg(figure);
+  EXPECT_THAT(text, HasSubstr("stroke-width=\"1\" stroke-dasharray=\"2 4\""));
+  EXPECT_THAT(text, HasSubstr("stroke-width=\"1\" stroke-linejoin"));
 }
 
 TEST(Pictures, BandGoesFromLowToHigh) {
@@ -682,6 +712,32 @@ TEST(Pictures, PanelsHaveTheSameAxisOfX) {
   EXPECT_GT(std::stod(Tikz(figure).option("xmax")), 500);
 }
 
+TEST(Pictures, PanelsOfOneScaleHaveTheSameAxisOfY) {
+  Figure figure = figure_of({line({point(1, 5), point(4, 6)})});
+  figure.panels.push_back({.y = {"BLEU"}, .lines = {line({point(1, 50), point(4, 60)})}, .at_y = {90}});
+  figure.panels.push_back({.y = {"loss"}, .scale = 1, .lines = {line({point(1, 0.5), point(4, 0.25)})}});
+  const auto ends = [&] {
+    std::vector<std::string> found;
+    const std::string text = render_pgfplots(figure);
+    const std::regex end(R"(ymin=([^,]+), ymax=([^,]+),)");
+    for (std::sregex_iterator at(text.begin(), text.end(), end), none; at != none; ++at) found.push_back(at->str());
+    return found;
+  };
+  const std::vector<std::string> shared = ends();
+  ASSERT_THAT(shared, SizeIs(3));
+  EXPECT_EQ(shared[0], shared[1]);
+  EXPECT_THAT(shared[0], HasSubstr("ymax=93"));
+  EXPECT_THAT(shared[2], HasSubstr("ymax=0.51,"));
+  const std::string text = render_text(figure, 80, false);
+  EXPECT_EQ(count_of(text, "\n100 ┤"), 2u);
+  figure.panels[1].scale = 2;
+  EXPECT_NE(ends()[0], ends()[1]);
+  figure.panels[1].scale = 0;
+  figure.kind = FigureSpec::Kind::kBars;
+  figure.labels = {{"1", {"1"}}, {"2", {"2"}}, {"3", {"3"}}, {"4", {"4"}}};
+  EXPECT_EQ(ends()[0], ends()[1]);
+}
+
 TEST(Pictures, LogarithmicAxesHaveTicksAtPowersOfTen) {
   Figure figure = figure_of({line({point(1e-4, 3), point(1e-1, 20000)})});
   figure.from_zero = false;
@@ -776,12 +832,6 @@ Figure with_panels(size_t count, TableSpec::Width width) {
   return figure;
 }
 
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 TEST(Pictures, PanelsAreSideBySideOnAPageAndBelowEachOtherInAColumn) {
   using Width = TableSpec::Width;
   const std::map<size_t, std::string> on_page = {{2, "2 by 1"}, {3, "3 by 1"}, {4, "2 by 2"}, {5, "3 by 2"}};
@@ -830,6 +880,23 @@ TEST(Pictures, AreAsWideAsAColumnOrAPage) {
 }
 
 // On a black page its texts are legible, and in a page of HTML it changes nothing else.
+TEST(Pictures, AreAsWideAsTheFigureSays) {
+  Figure figure = with_panels(1, TableSpec::Width::kColumn);
+  figure.own_width = 120;
+  EXPECT_THAT(Svg(figure).text, HasSubstr(" width=\"120mm\" "));
+  EXPECT_THAT(Tikz(figure).text, testing::AllOf(HasSubstr("\\begin{figure}\n"), HasSubstr("width={(120mm-")));
+  EXPECT_THAT(Tikz(with_panels(1, TableSpec::Width::kColumn)).text, HasSubstr("width={(\\linewidth-"));
+  EXPECT_THAT(Tikz(figure).text, HasSubstr("\\pgfplotsset{compat=1.16}\n"));
+}
+
+TEST(Pictures, OfMorePanelsAreHigherInTheirOwnFormat) {
+  for (const auto height : {height_of_svg, height_of_pgfplots}) {
+    EXPECT_LT(height(with_panels(2, TableSpec::Width::kColumn)), 150);
+    EXPECT_GT(height(with_panels(12, TableSpec::Width::kColumn)), 350);
+    EXPECT_LT(height(with_panels(12, TableSpec::Width::kPage)), 229);
+  }
+}
+
 TEST(Pictures, SvgIsWhiteBehindAndHasNoNamesOfItsOwn) {
   const std::string text = Svg(with_panels(2, TableSpec::Width::kColumn)).text;
   const size_t size = text.find("viewBox=\"0 0 ") + 13;
@@ -914,7 +981,7 @@ void expect_no_overlap(const std::vector<Box>& boxes, double width) {
     }
   }
 }
-double width_of(const Figure& figure) { return (figure.width == TableSpec::Width::kPage ? 174 : 84) * 72 / 25.4; }
+double points_across(const Figure& figure) { return (figure.width == TableSpec::Width::kPage ? 174 : 84) * 72 / 25.4; }
 
 TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
   for (const size_t count : {1, 2, 5, 12}) {
@@ -937,7 +1004,7 @@ TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
       figure.panels[0].title = figure.panels[1].title = {"The title of a panel, which has many words like the others"};
       const Svg svg(figure);
       const std::vector<Box> boxes = boxes_of(svg);
-      expect_no_overlap(boxes, width_of(figure));
+      expect_no_overlap(boxes, points_across(figure));
       std::string all;
       for (const Box& box : boxes) all += box.text;
       EXPECT_EQ(std::ranges::count(all, 'x'), static_cast<int>(5 * count * (count - 1))) << all;
@@ -1100,8 +1167,8 @@ TEST(Bars, AreInLatexWithTheirLabels) {
 
 TEST(Bars, HaveTheirLabelAsXInCsv) {
   const std::vector<Cells> rows = csv_of({three_bars()});
-  EXPECT_THAT(rows.at(1), ElementsAre("dev", "dev.bleu", "Base", "5", "4", "7", "3", ""));
-  EXPECT_THAT(rows.at(5), ElementsAre("dev", "dev.bleu", "DS-Init", "9", "9", "9", "", "Paper 2019"));
+  EXPECT_THAT(rows.at(1), ElementsAre("dev", "dev.bleu", "Base", "5", "4", "7", "3", "", ""));
+  EXPECT_THAT(rows.at(5), ElementsAre("dev", "dev.bleu", "DS-Init", "9", "9", "9", "", "Paper 2019", ""));
 }
 
 TEST(Bars, BelowZeroHangFromIt) {
