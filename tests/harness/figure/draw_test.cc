@@ -21,9 +21,12 @@ namespace tearless::harness::draw_test {
 namespace {
 
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 using Coordinates = std::map<std::string, std::string>;  // axis → label, and "seed"
 
@@ -401,7 +404,7 @@ TEST_F(Draw, SeedsThatBeginLateOrEndOneAfterTheOtherAreCountedOverAMetricAsWell)
   };
   const Figure almost = drawn(std::string(kOneLine) + "x = \"epoch\"\n", a_little);
   EXPECT_EQ(almost.panels[0].lines[0].points.back().runs, 0);
-  EXPECT_THAT(almost.notes, Not(Contains(HasSubstr("elsewhere")))) << "less than a twentieth of the line";
+  EXPECT_THAT(almost.notes, Not(Contains(HasSubstr("not drawn")))) << "less than a twentieth of the line";
   const auto one_after_the_other = [](const Coordinates& at) {
     Given run = given(at);
     std::erase_if(run.metrics, [&](const MetricLine& line) { return line.step > 10 * std::stod(at.at("seed")); });
@@ -428,6 +431,22 @@ TEST_F(Draw, ALineOfEachRunAndRunsThatDivergedEndNoOtherLine) {
   const Figure figure = drawn(kOneLine, diverges);
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points), Contains("30: 65 66 67 n=2"));
   EXPECT_THAT(figure.notes, Not(Contains(HasSubstr("then of"))));
+}
+
+TEST(LineOf, ARunWhoseValuesAreNoNumbersAnyMoreHasEndedAndAGapIsNoEnd) {
+  const DrawnRun whole = {.curve = {{1, 1}, {2, 1}, {3, 1}, {4, 1}}},
+                 gap = {.curve = {{1, 3}, {2, kNaN}, {3, 3}, {4, 3}}},
+                 lost = {.curve = {{1, 5}, {2, 5}, {3, kNaN}, {4, kNaN}}}, none = {.curve = {{1, kNaN}}};
+  const auto fewer = [](const Figure::Line& line) {
+    std::vector<bool> found;
+    for (const BandPoint& point : line.points) found.push_back(point.is_of_fewer);
+    return found;
+  };
+  EXPECT_THAT(fewer(line_of({whole, lost, none}, FigureSpec::Band::kNone, true)),
+              ElementsAre(false, false, true, true));
+  EXPECT_THAT(fewer(line_of({whole, gap}, FigureSpec::Band::kNone, true)), Each(false));
+  EXPECT_THAT(fewer(line_of({whole, lost}, FigureSpec::Band::kNone, false)), Each(false)) << "over an axis";
+  EXPECT_TRUE(line_of({}, FigureSpec::Band::kNone, true).points.empty());
 }
 
 // --- smoothing -------------------------------------------------------------------------------------------------------

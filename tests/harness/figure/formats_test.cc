@@ -421,6 +421,9 @@ TEST(Pictures, LineIsDashedBesideThePointsOfFewerRuns) {
   EXPECT_EQ(tikz.plots.at("line 0, dash pattern=on 2pt off 4pt"),
             (Stretches{{{1, 5}, {2, 6}}, {{4, 8}, {5, 9}, {6, 8}}}));
   EXPECT_THAT(tikz.plots.at("marks 0")[0], SizeIs(6));
+  Figure::Line thinned = long_line(2000);
+  for (size_t i = 1000; i < 2000; ++i) thinned.points[i].is_of_fewer = true;
+  EXPECT_THAT(Tikz(figure_of({thinned})).plots.at("line 0, dash pattern=on 2pt off 4pt"), ElementsAre(SizeIs(251)));
   const std::string text = render_svg(figure);
   EXPECT_THAT(text, HasSubstr("stroke-width=\"1\" stroke-dasharray=\"2 4\""));
   EXPECT_THAT(text, HasSubstr("stroke-width=\"1\" stroke-linejoin"));
@@ -730,6 +733,9 @@ TEST(Pictures, PanelsOfOneScaleHaveTheSameAxisOfY) {
   EXPECT_THAT(shared[2], HasSubstr("ymax=0.51,"));
   const std::string text = render_text(figure, 80, false);
   EXPECT_EQ(count_of(text, "\n100 ┤"), 2u);
+  Figure with_empty = figure;
+  with_empty.panels[0].lines = {line({})};
+  EXPECT_EQ(count_of(render_text(with_empty, 80, false), "no finite value"), 1u);
   figure.panels[1].scale = 2;
   EXPECT_NE(ends()[0], ends()[1]);
   figure.panels[1].scale = 0;
@@ -894,6 +900,10 @@ TEST(Pictures, OfMorePanelsAreHigherInTheirOwnFormat) {
     EXPECT_LT(height(with_panels(2, TableSpec::Width::kColumn)), 150);
     EXPECT_GT(height(with_panels(12, TableSpec::Width::kColumn)), 350);
     EXPECT_LT(height(with_panels(12, TableSpec::Width::kPage)), 229);
+    Figure noted = with_panels(1, TableSpec::Width::kColumn);
+    const double without = height(noted);
+    noted.notes.assign(20, "a note of one line");
+    EXPECT_NEAR(height(noted) - without, 20 * 4, 20) << "mm";
   }
 }
 
