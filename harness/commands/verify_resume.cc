@@ -63,7 +63,7 @@ std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std
     runs.push_back({id, label_of(store.run_of(sweeps.back(), id)), *store.sweep(sweeps.back())});
   }
   if (runs.empty() && !chosen.empty()) {
-    fail("no run of a sweep that is meant by \"{}\" has a result yet", fmt::join(words, " "));
+    fail("no run of a sweep that is meant by \"{}\" has a result", fmt::join(words, " "));
   }
   return runs;
 }

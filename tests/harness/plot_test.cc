@@ -180,6 +180,10 @@ TEST_F(PlotCommand, ARunThatFailedIsDrawnAsFarAsItCame) {
   failed.tearless({"run", "grid.toml"});
   EXPECT_THAT(failed.ok({"plot", "train.loss"}).output,
               AllOf(HasSubstr("A  crash\n"), HasSubstr("⠉"), Not(HasSubstr("drawn"))));
+  test::write_text(failed.folder_ / "grid.toml", "[axis]\n\"fake.behaviour\" = [\"refuse_late\"]\n");
+  failed.tearless({"run", "grid.toml"});
+  EXPECT_EQ(failed.tearless({"plot", "train.loss"}).errors, "tearless: no selected run has reported a metric\n");
+  EXPECT_THAT(failed.tearless({"verify-resume", "last"}).errors, HasSubstr("has a result\n"));
 }
 
 // Each line of each sweep once, also where their axes differ.
