@@ -749,6 +749,7 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   figure.from_zero = is_of_metrics(spec.x) && !spec.log_x;
   figure.width = spec.width;
   figure.own_width = spec.own_width;
+  figure.caption_in_picture = spec.caption_in_picture;
   for (const auto* axes : {&spec.panels, &spec.lines}) {
     for (const size_t axis : *axes) figure.axes.push_back(grid.axes[axis].name);
   }

@@ -90,7 +90,7 @@ std::string marks(const std::vector<std::string>& places, const LineStyle& style
 class Page {
  public:
   Page(const Figure& figure, const Drawing& drawing) : width_(width_of(figure) * kMm), drawing_(drawing) {
-    add_lines(figure.title.text, kFont);
+    if (figure.caption_in_picture) add_lines(figure.title.text, kFont);
     y_ += 3;
     add_panels(figure);
     add_legend();

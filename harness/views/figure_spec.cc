@@ -330,6 +330,11 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& o
   if (spec.x == X::kAxis && !kind_of(spec.kind).is_over_labels) require_numbers(reader, grid, spec);
   spec.share_y = reader.choice("y_axes", {"shared", "own"}, 0) == 0;
   load_width(reader, spec);
+  if (const toml::node* node = reader.any("caption_in_picture")) {
+    if (!node->is_boolean())
+      fail("{}: caption_in_picture must be true or false", reader.location("caption_in_picture"));
+    spec.caption_in_picture = **node->as_boolean();
+  }
   spec.name = reader.text("name").value_or("");
   if (reader.has("name") && !is_word(spec.name)) {
     fail("{}: name = \"{}\" must be a word of letters, digits, - and _: the figure's file is called so",

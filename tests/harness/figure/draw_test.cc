@@ -692,6 +692,9 @@ TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
         "grid.toml:14: width must be \"column\", \"page\", or a number from 20 to 1000 mm with its unit (mm, cm, in, "
         "pt), as in \"8.5cm\"");
   }
+  EXPECT_THAT(refused("y = \"m\"\ncaption_in_picture = \"no\"\n"),
+              HasSubstr("grid.toml:14: caption_in_picture must be true or false"));
+  EXPECT_FALSE(drawn("y = \"dev.bleu\"\ncaption_in_picture = false\n").caption_in_picture);
   for (const auto& [width, mm] : {std::pair("8.5cm", 85.0), {"85 mm", 85.0}, {"6in", 152.4}, {"241.14pt", 84.75}}) {
     const Figure figure = drawn(fmt::format("y = \"dev.bleu\"\nwidth = \"{}\"\n", width));
     EXPECT_NEAR(figure.own_width.value_or(0), mm, 0.01) << width;

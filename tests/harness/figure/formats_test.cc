@@ -895,6 +895,15 @@ TEST(Pictures, AreAsWideAsTheFigureSays) {
   EXPECT_THAT(Tikz(figure).text, HasSubstr("\\pgfplotsset{compat=1.16}\n"));
 }
 
+TEST(Pictures, LeaveTheCaptionToTheTextWhereTheFigureSaysSo) {
+  Figure figure = with_panels(1, TableSpec::Width::kColumn);
+  const double with = height_of_svg(figure);
+  figure.caption_in_picture = false;
+  EXPECT_THAT(Svg(figure).texts(), Not(Contains("Dev BLEU")));
+  EXPECT_LT(height_of_svg(figure), with);
+  EXPECT_THAT(Tikz(figure).text, HasSubstr("\\caption{Dev BLEU}"));
+}
+
 TEST(Pictures, OfMorePanelsAreHigherInTheirOwnFormat) {
   for (const auto height : {height_of_svg, height_of_pgfplots}) {
     EXPECT_LT(height(with_panels(2, TableSpec::Width::kColumn)), 150);
