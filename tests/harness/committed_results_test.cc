@@ -108,7 +108,7 @@ std::vector<double> means_of_line(const std::string& csv, const std::string& lab
   std::istringstream lines(csv);
   for (std::string line; std::getline(lines, line);) {
     const size_t at = line.find("," + labels + ",");
-    if (at == std::string::npos || !line.ends_with(',')) continue;  // the last column is a published line's source
+    if (at == std::string::npos || !line.ends_with(",,")) continue;  // neither published nor diverged
     std::istringstream fields(line.substr(at + labels.size() + 2));
     std::string y, x, mean;
     std::getline(fields, y, ',');
