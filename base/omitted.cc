@@ -36,8 +36,12 @@ void write_omitted(const RunDirectory& run, const Omitted& omitted, const fs::pa
   replace_unsynced(copy / run.omitted().filename(), sealed({{"run", run.id()}, {"files", std::move(files)}}));
 }
 
+bool is_omitted(const RunDirectory& run, const std::string& name) {
+  return !fs::exists(run.root() / name) && read_omitted(run).contains(name);
+}
+
 void require_here(const RunDirectory& run, const std::string& name) {
-  if (fs::exists(run.root() / name) || !read_omitted(run).contains(name)) return;
+  if (!is_omitted(run, name)) return;
   fail(
       "{} is not here: this is a copy of results alone, and omitted.json lists what it lacks; use the workspace that "
       "was copied",

@@ -24,7 +24,9 @@ Omitted read_omitted(const RunDirectory& run);
 /// Writes the omitted.json of `run` into a folder, its copy.
 void write_omitted(const RunDirectory& run, const Omitted& omitted, const std::filesystem::path& copy);
 
-/// UserError for a file that omitted.json lists and that is not there.
+/// Whether omitted.json lists a file, and it is not there.
+bool is_omitted(const RunDirectory& run, const std::string& name);
+/// UserError for such a file.
 void require_here(const RunDirectory& run, const std::string& name);
 
 }  // namespace tearless

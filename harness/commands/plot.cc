@@ -77,6 +77,9 @@ void require_metrics(const ResultSet& runs, const std::vector<std::string>& metr
   if (metrics.empty()) refuse_metric(runs, "");
   const std::set<std::string> there = metrics_of(runs);
   for (const std::string& metric : metrics) {
+    const auto is_omitted = [&](const Row& row) { return lacks(runs, row, metric); };
+    if (std::ranges::any_of(runs.rows, is_omitted))
+      fail("{} is not here: this is a copy of results alone; use the workspace that was copied", metric);
     const auto has_norms = [&](const Row& row) { return !curve_of(runs, row, metric).empty(); };
     if (metric == kGradientNorms ? std::ranges::none_of(runs.rows, has_norms) : !there.contains(metric))
       refuse_metric(runs, metric);

@@ -129,6 +129,7 @@ struct Reading {
   int64_t each = 1;              // the greatest of SeedCurve
   std::set<std::string> stale;   // RunResult::stale
   bool has_done = false;         // some run is
+  bool lacks_metric = false;     // lacks() of some run
 };
 
 bool is_diverged(const Row& row) { return row.result.state == RunState::kDiverged; }
@@ -207,6 +208,7 @@ class Reader {
     if (spec_.x == X::kMetric) metrics.push_back(spec_.metric);
     for (const Row& row : results_.rows) {
       if (!row.is_trained() || row.result.state == RunState::kFailed || !places_.place_of(row, 0)) continue;
+      reading.lacks_metric |= std::ranges::any_of(metrics, [&](const auto& y) { return lacks(results_, row, y); });
       std::vector<CurveCollector> collectors(metrics.size());
       read_curves(results_, row, metrics, [&](size_t metric, int64_t update, double value) {
         collectors[metric].add(static_cast<double>(update), value);
@@ -657,6 +659,7 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
     if (std::ranges::find(sources, published.source) == sources.end()) sources.push_back(published.source);
   }
   if (!sources.empty()) notes.push_back(fmt::format("Published: {}.", fmt::join(sources, "; ")));
+  if (reading.lacks_metric) notes.emplace_back("Gradient norms are not here: this is a copy of results alone.");
   for (const std::string& why : reading.stale) notes.push_back(fmt::format("Some runs are stale: {}.", why));
   add_fewer(spec, figure);
   add_incomplete(grid, spec, reader, figure);
@@ -695,6 +698,7 @@ void require_there(const FigureSpec& spec, const std::string& title, const Reade
            did_you_mean(name, *known), some_of(*known, kMaxNames));
     };
     if (spec.y[y] == kGradientNorms) {
+      if (reader.reading.lacks_metric) continue;  // a note says so
       fail(
           "{}: the figure \"{}\": y = \"gradient_norms\": no run has its file gradient_norms.f32; results that were "
           "copied alone by an older version lack it",

@@ -54,8 +54,9 @@ std::optional<double> mean_of(const Replicate& replicate, const std::vector<std:
 }
 
 /// Why a run has not this score.
-const char* reason_of(const DefinedScore& score, const Curve& curve) {
+const char* reason_of(const DefinedScore& score, const Curve& curve, const ResultSet& results, const Row& row) {
   if (!score.is_of_curve()) return "not all of its scores";
+  if (lacks(results, row, score.of)) return kNotInCopy;
   if (curve.empty()) return "no curve";
   return score.measure->keys & CurveMeasure::kValue ? "not reached" : "too few points";
 }
@@ -131,10 +132,15 @@ void read_curves(const ResultSet& results, const Row& row, const std::vector<std
   }
   if (norms < metrics.size()) {
     const RunDirectory run = Workspace(results.store->root()).run(row.run.id);
-    require_here(run, run.gradient_norms().filename());
     require_as_done(run);
     read_gradient_norms(run, [&](int64_t update, double norm) { read(norms, update, norm); });
   }
+}
+
+bool lacks(const ResultSet& results, const Row& row, const std::string& metric) {
+  if (metric != kGradientNorms || !results.store || row.run.id.empty()) return false;
+  const RunDirectory run = Workspace(results.store->root()).run(row.run.id);
+  return is_omitted(run, run.gradient_norms().filename());
 }
 
 Curve curve_of(const ResultSet& results, const Row& row, const std::string& metric) {
@@ -181,7 +187,7 @@ void add_defined_scores(const Grid& grid, ResultSet& results) {
       if (number) {
         found.emplace(score.name, *number);
       } else {
-        row.result.no_numbers[score.name] = reason_of(score, curve);
+        row.result.no_numbers[score.name] = reason_of(score, curve, results, row);
       }
     }
     row.result.scores.merge(found);

@@ -46,6 +46,11 @@ class CurveCollector {
 void read_curves(const ResultSet& results, const Row& row, const std::vector<std::string>& metrics,
                  const std::function<void(size_t, int64_t, double)>& read);
 
+/// What a run has in place of a score of a metric that it lacks() (RunResult::no_numbers).
+inline constexpr const char* kNotInCopy = "not in this copy of results alone";
+/// Whether the metric was left out of a copy of results alone.
+bool lacks(const ResultSet& results, const Row& row, const std::string& metric);
+
 /// Whole, in order, of one metric.
 Curve curve_of(const ResultSet& results, const Row& row, const std::string& metric);
 

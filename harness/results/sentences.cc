@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -28,16 +29,16 @@ bool is_made_of_sums(const std::string& score) {
   return std::ranges::count(measure_names(), score.substr(score.rfind('.') + 1)) > 0;
 }
 
-/// Null: the run has none.
-std::shared_ptr<const SentenceStats> sentences_of(const Store& store, const Row& row, const std::string& score,
-                                                  double value) {
+/// nullopt: the run has none.
+std::optional<std::shared_ptr<const SentenceStats>> sentences_of(const Store& store, const Row& row,
+                                                                 const std::string& score, double value) {
   constexpr double kTolerance = 1e-9;  // sums are exact, and scores are printed with 17 digits
   const std::filesystem::path name = stats_file(row, score);
-  if (name.empty()) return nullptr;
+  if (name.empty()) return std::nullopt;
   const RunDirectory run = Workspace(store.root()).run(row.run.id);
-  require_here(run, name);
+  if (is_omitted(run, name)) return nullptr;
   const std::filesystem::path file = run.root() / name;
-  if (!std::filesystem::exists(file)) return nullptr;
+  if (!std::filesystem::exists(file)) return std::nullopt;
   if (!std::filesystem::is_regular_file(file)) fail("{}: not a file", file.string());
   auto stats = std::make_shared<const SentenceStats>(read_stats(read_file(file), file.string()));
   const double again = score_of_sums(score, stats->columns, file.string())(stats->sum());
@@ -59,7 +60,7 @@ void read_sentences(ResultSet& results, const std::vector<std::string>& scores) 
       const bool is_asked_for =
           std::ranges::any_of(scores, [&](const std::string& pattern) { return matches_score(pattern, name); });
       if (!is_asked_for || !is_made_of_sums(name)) continue;
-      if (auto sentences = sentences_of(*results.store, row, name, value)) row.sentences.emplace(name, sentences);
+      if (auto sentences = sentences_of(*results.store, row, name, value)) row.sentences.emplace(name, *sentences);
     }
   }
 }

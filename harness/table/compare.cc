@@ -45,6 +45,10 @@ std::vector<SentencePairs::Runs> sentences_of(const Cell& a, const Cell& b, std:
       why = "no statistics of sentences";
       return {};
     }
+    if (!first->second || !second->second) {
+      why = "no statistics of sentences: this is a copy of results alone";
+      return {};
+    }
     runs.push_back({*first->second, *second->second});
     for (const SentenceStats* other : {second->second.get(), &runs.front().a}) {
       why = why_incomparable(*first->second, *other);

@@ -9,6 +9,7 @@
 #include "base/pattern.h"
 #include "base/words.h"
 #include "harness/grid/expand.h"
+#include "harness/results/curves.h"
 #include "harness/statistics/power.h"
 #include "harness/statistics/proportion.h"
 #include "harness/statistics/sign_flip.h"
@@ -109,12 +110,13 @@ void add_warning_notes(const Replicates& runs, std::vector<std::string>& notes) 
 
 // Runs that are done without a score that others of their cell have, or with something else in its place. That no run
 // of a cell has it is usual: a norm that has no g.
-void add_scoreless_notes(const Table& table, const std::string& options, std::vector<std::string>& notes) {
+void add_scoreless_notes(const Table& table, const std::string& options, Notes which, std::vector<std::string>& notes) {
   std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i].cell;
       for (const auto& [id, instead] : cell.without_score) {
+        if (which == Notes::kFinal && instead != kNotInCopy) continue;
         if (cell.n() > 0 || (instead != kNotInScores && instead != kNotMeasured))
           runs[table.columns[i].score][id] = instead;
       }
@@ -125,9 +127,11 @@ void add_scoreless_notes(const Table& table, const std::string& options, std::ve
     for (const auto& [id, instead] : without) ++counts[instead];
     std::vector<std::string> parts;
     for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
-    notes.push_back(fmt::format("no score: {} done without {} ({}). To see what is there: tearless explain {}{}",
+    notes.push_back(fmt::format("no score: {} done without {} ({})",
                                 without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
-                                fmt::join(parts, ", "), without.begin()->first, options));
+                                fmt::join(parts, ", ")));
+    if (which == Notes::kFinal) continue;
+    notes.back() += fmt::format(". To see what is there: tearless explain {}{}", without.begin()->first, options);
   }
 }
 
@@ -571,13 +575,14 @@ void add_notes(const NoteContext& context, Table& table) {
   if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
   add_exclusion_notes(grid, spec, table.notes);
   if (which == Notes::kFinal) {
+    add_scoreless_notes(table, options, which, table.notes);
     if (any_cell(table, [](const Cell& cell) { return cell.missing() > 0; }))
       table.notes.push_back("(k/n): k of n seeds; the others have no result");
     return;
   }
   add_state_notes(grid, runs, options, table.notes);
   add_derived_notes(grid, table, runs, options, table.notes);
-  add_scoreless_notes(table, options, table.notes);
+  add_scoreless_notes(table, options, which, table.notes);
 }
 
 }  // namespace tearless::harness

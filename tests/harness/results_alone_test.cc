@@ -291,14 +291,52 @@ TEST_F(ResultsAlone, MadeSmallHaveNoGradientNormsAndNoStatisticsOfSentences) {
   EXPECT_TRUE(read_omitted(a_run(true, "small")).contains("outputs/test.stats"));
   test::write_text(folder_ / "figures.toml",
                    test::read_text(folder_ / "grid.toml") +
-                       "[[figure]]\nname = \"norms\"\ncaption = \"Norms\"\nx = \"update\"\ny = \"gradient_norms\"\n");
+                       "[[figure]]\nname = \"norms\"\ncaption = \"Norms\"\nx = \"updates\"\ny = \"gradient_norms\"\n"
+                       "[[figure]]\nname = \"loss\"\ncaption = \"Loss\"\nx = \"updates\"\ny = \"train.loss\"\n");
+  const std::string with_norms =
+      std::regex_replace(test::read_text(folder_ / "grid.toml"), std::regex("\"test.score\""), "\"norm\"");
+  test::write_text(folder_ / "norms.toml", with_norms + "[score.norm]\nof = \"gradient_norms\"\ntake = \"final\"\n");
   for (const char* small : {"small", "small.tar.gz"}) {
     EXPECT_THAT(shown(small, {"verify"}), HasSubstr("no differences"));
     EXPECT_EQ(shown(small, {"table", "grid.toml"}), shown("results", {"table", "grid.toml"}));
-    const test::Finished refused = in(small, {"figure", "grid.toml", "--layout", "figures.toml"});
+    const auto figure = [&](const char* workspace, const char* name) {
+      return shown(workspace, {"figure", "grid.toml", "--layout", "figures.toml", "--only", name});
+    };
+    EXPECT_EQ(figure(small, "loss"), figure("results", "loss")) << "one of which nothing is missing";
+    const std::string both = shown(small, {"figure", "grid.toml", "--layout", "figures.toml"});
+    EXPECT_THAT(both, AllOf(HasSubstr(figure(small, "loss")),
+                            HasSubstr("Gradient norms are not here: this is a copy of results alone.")));
+    EXPECT_THAT(figure("results", "norms"), Not(HasSubstr("not here")));
+    EXPECT_THAT(shown(small, {"table", "grid.toml", "--layout", "norms.toml"}),
+                HasSubstr("2 runs are done without norm (2 not in this copy of results alone)"));
+    const test::Finished refused = in(small, {"plot", "grid.toml", "gradient_norms"});
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.errors, HasSubstr("gradient_norms.f32 is not here: this is a copy of results alone"));
+    EXPECT_THAT(refused.errors, HasSubstr("gradient_norms is not here: this is a copy of results alone"));
   }
+}
+
+TEST_F(ResultsAlone, MadeSmallPrintTablesThatTestOverSentencesWithoutMarksAndTheOthersAsTheyAre) {
+  const std::string grid = "[axis]\n\"model.norm\" = [\"x\", \"y\"]\n", plain = "[[table]]\nscores = \"test.bleu\"\n";
+  const std::string tested = plain + "caption = \"tested\"\nrows = \"model.norm\"\nbaseline = \"x\"\n";
+  test::write_text(folder_ / "both.toml",
+                   grid + plain + "caption = \"plain\"\n" + tested + "[table.test]\nmethod = \"randomisation\"\n");
+  test::write_text(folder_ / "plain.toml", grid + plain);
+  test::Command run = command({"run", "both.toml"});
+  run.environment["FAKE_SCORES"] = "test.bleu";
+  run.environment["FAKE_SENTENCES"] = "40";
+  ASSERT_EQ(finish(run).code, 0);
+  ok({"copy", "small.tar.gz", "--small"});
+  const auto table = [&](const char* workspace, const char* layout) {
+    return shown(workspace, {"table", "both.toml", "--layout", layout});
+  };
+  const std::string marked = table("results", "both.toml"), bare = table("small.tar.gz", "both.toml");
+  EXPECT_THAT(marked, AllOf(HasSubstr("† p"), Not(HasSubstr("not decided"))));
+  EXPECT_THAT(bare, AllOf(Not(HasSubstr("† p")), Not(HasSubstr("bold")),
+                          HasSubstr("not decided (approximate randomisation over sentences"),
+                          HasSubstr("no statistics of sentences: this is a copy of results alone (1)")));
+  EXPECT_THAT(bare, testing::StartsWith(table("results", "plain.toml")));
+  for (const RunDirectory& one : runs()) fs::remove(one.outputs() / "test.stats");
+  EXPECT_THAT(table("results", "both.toml"), HasSubstr("no statistics of sentences (1)")) << "not in a copy";
 }
 
 // As older versions made them.
