@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/build_stamp.h"
@@ -38,8 +39,8 @@ using namespace tearless::harness;
 enum WorkspaceKind { kFolder, kFolderOrArchive };
 
 struct Command {
-  std::string name;
-  std::string help;  // "": not listed by --help
+  std::string group;  // of --help; "": not listed
+  std::string name, help;
   Action (*define)(CLI::App&, const Globals&);
   WorkspaceKind workspace = kFolder;
   bool has_json = true;  // false: --json is refused
@@ -47,49 +48,63 @@ struct Command {
 
 constexpr const char* kSupervise = "supervise";
 
+// In the order of --help.
+constexpr const char *kTrain = "Train a grid", *kService = "Direct what trains", *kLook = "Look at sweeps and runs",
+                     *kResults = "Results", *kKeep = "Keep a workspace";
+
 const std::vector<Command> kCommands = [] {
   std::vector<Command> commands = {
-      {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan, kFolderOrArchive},
-      {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
+      {kTrain, "plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan,
+       kFolderOrArchive},
+      {kTrain, "run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
        command_run, kFolder,
        /*has_json=*/false},
-      {"submit", "have grids trained in the background", command_submit},
-      {"daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon, kFolder,
+      {kTrain, "submit", "have grids trained in the background", command_submit},
+      {kTrain, "watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch,
+       kFolder,
        /*has_json=*/false},
-      {"watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch, kFolder,
+      {kTrain, "wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
+      {kService, "daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
+       kFolder,
        /*has_json=*/false},
-      {"worker", "train runs of a workspace on this machine, for a service elsewhere", command_worker, kFolder,
+      {kService, "worker", "train runs of a workspace on this machine, for a service elsewhere", command_worker,
+       kFolder,
        /*has_json=*/false},
-      {"wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
-      {"stop", "end the service; its runs continue, unless --now", command_stop, kFolder, /*has_json=*/false},
-      {"status", "show the state of a workspace's sweeps", command_status, kFolderOrArchive},
-      {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs, kFolderOrArchive},
-      {"plot", "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
-       command_plot, kFolderOrArchive, /*has_json=*/false},
-      {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table, kFolderOrArchive},
-      {"check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted", command_check_table,
+      {kService, "stop", "end the service; its runs continue, unless --now", command_stop, kFolder, /*has_json=*/false},
+      {kLook, "status", "show the state of a workspace's sweeps", command_status, kFolderOrArchive},
+      {kLook, "runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs,
        kFolderOrArchive},
-      {"figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", command_figure, kFolderOrArchive,
-       /*has_json=*/false},
-      {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
+      {kLook, "explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
        command_explain, kFolderOrArchive},
-      {"diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff, kFolderOrArchive},
-      {"log", "print the output of a run's newest attempt", command_log, kFolderOrArchive, /*has_json=*/false},
-      {"sql", "query the database in SQL (read-only)", command_sql, kFolderOrArchive},
-      {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
+      {kLook, "log", "print the output of a run's newest attempt", command_log, kFolderOrArchive, /*has_json=*/false},
+      {kLook, "sql", "query the database in SQL (read-only)", command_sql, kFolderOrArchive},
+      {kResults, "table", "print a grid's table: text, markdown, latex, html, csv, json", command_table,
+       kFolderOrArchive},
+      {kResults, "check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted",
+       command_check_table, kFolderOrArchive},
+      {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", command_figure,
+       kFolderOrArchive,
+       /*has_json=*/false},
+      {kResults, "plot",
+       "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
+       command_plot, kFolderOrArchive, /*has_json=*/false},
+      {kResults, "diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff,
+       kFolderOrArchive},
+      {kKeep, "copy", "copy a workspace, also while a service works in it", command_copy, kFolderOrArchive},
+      {kKeep, "verify", "compare database, run folders and checksums; show the differences and how to repair them",
        command_verify, kFolderOrArchive},
-      {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
+      {kKeep, "verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
        command_verify_resume},
-      {"delete", "delete sweeps with their results, or the results of single runs", command_delete},
-      {"copy", "copy a workspace, also while a service works in it", command_copy, kFolderOrArchive},
-      {"clean", "delete checkpoints of finished runs, and programs that no sweep needs", command_clean},
-      {"rebuild", "rebuild a lost database from the run folders", command_rebuild, kFolder, /*has_json=*/false},
-      {"completion", "", command_completion, kFolderOrArchive, /*has_json=*/false},
-      {"manual", "", command_manual, kFolderOrArchive, /*has_json=*/false},
-      {kSupervise, "", command_supervise, kFolder, /*has_json=*/false},
+      {kKeep, "clean", "delete checkpoints of finished runs, and programs that no sweep needs", command_clean},
+      {kKeep, "delete", "delete sweeps with their results, or the results of single runs", command_delete},
+      {kKeep, "rebuild", "rebuild a lost database from the run folders", command_rebuild, kFolder, /*has_json=*/false},
+      {"", "completion", "", command_completion, kFolderOrArchive, /*has_json=*/false},
+      {"", "manual", "", command_manual, kFolderOrArchive, /*has_json=*/false},
+      {"", kSupervise, "", command_supervise, kFolder, /*has_json=*/false},
   };
   for (const RequestKind& kind : request_kinds()) {
-    if (!kind.help.empty()) commands.push_back({std::string(kind.name), std::string(kind.help), command_request});
+    if (!kind.help.empty())
+      commands.push_back({kService, std::string(kind.name), std::string(kind.help), command_request});
   }
   return commands;
 }();
@@ -102,10 +117,21 @@ std::string commands_with_json() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Words of other tools → what serves here.
+constexpr std::pair<std::string_view, std::string_view> kWordsOfOthers[] = {
+    {"help", "--help"}, {"ls", "runs"},   {"list", "runs"}, {"show", "explain"},
+    {"ps", "status"},   {"train", "run"}, {"rm", "delete"}, {"export", "table --out FILE"}};
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& commands) {
+  const auto known = std::ranges::find(kWordsOfOthers, word, &std::pair<std::string_view, std::string_view>::first);
+  return known == std::end(kWordsOfOthers) ? did_you_mean(word, commands)
+                                           : fmt::format(" (did you mean \"{}\"?)", known->second);
+}
+
 // Reports a mistyped command with what to type; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
   std::vector<std::string> names, hidden;
-  for (const Command& command : kCommands) (command.help.empty() ? hidden : names).emplace_back(command.name);
+  for (const Command& command : kCommands) (command.group.empty() ? hidden : names).emplace_back(command.name);
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
@@ -117,7 +143,7 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
     else if (has(names, words[i]) || has(hidden, words[i]))
       return;
     else
-      fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
+      fail("there is no command \"{}\"{}; tearless --help lists them", words[i], suggestion(words[i], names));
   }
 }
 
@@ -187,7 +213,7 @@ int run(int argc, char** argv) {
     // One is started for each attempt, and to define all commands takes longer than what it does first.
     if (supervises && command.name != kSupervise) continue;
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
-    if (command.help.empty()) subcommand->group("");
+    subcommand->group(command.group);
     subcommand->fallthrough();  // global options may follow the command
     std::vector<const CLI::Option*> of_all = {workspace, engine};
     if (command.has_json) of_all.push_back(json);

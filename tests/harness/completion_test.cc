@@ -41,7 +41,7 @@ class CompletionTest : public RunTest {
     std::vector<std::string> names;
     bool listed = false;
     for (std::string line; std::getline(in, line);) {
-      if (line == "Subcommands:") {
+      if (line.ends_with(':') && line != "Options:") {  // of a group
         listed = true;
       } else if (listed && line.starts_with("  ") && line[2] != ' ') {
         names.push_back(line.substr(2, line.find(' ', 2) - 2));

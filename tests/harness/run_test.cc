@@ -469,12 +469,22 @@ TEST_F(RunTest, MistypedCommandsAndGridsGetASuggestion) {
   EXPECT_EQ(mistyped.code, 2);
   EXPECT_EQ(mistyped.errors,
             "tearless: there is no command \"staus\" (did you mean \"status\"?); tearless --help lists them\n");
+  for (const auto& [word, meant] : {std::pair("help", "--help"), {"ls", "runs"}, {"export", "table --out FILE"}})
+    EXPECT_THAT(tearless({word, "x"}).errors,
+                HasSubstr(fmt::format("no command \"{}\" (did you mean \"{}\"?)", word, meant)));
   EXPECT_EQ(tearless({"run"}).code, 2);
   EXPECT_EQ(tearless({"run", "nowhere.toml"}).code, 2);
   const test::Finished help = tearless({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.output, HasSubstr("\n  plan  "));
   EXPECT_THAT(help.output, testing::Not(HasSubstr("supervise"))) << "which is not for people";
+  std::vector<std::string> groups;
+  std::istringstream lines(help.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(':')) groups.push_back(line);
+  }
+  EXPECT_THAT(groups, testing::ElementsAre("Options:", "Train a grid:", "Direct what trains:",
+                                           "Look at sweeps and runs:", "Results:", "Keep a workspace:"));
   EXPECT_THAT(tearless({"--version"}).output, HasSubstr("tearless "));
 }
 
