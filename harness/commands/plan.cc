@@ -91,15 +91,18 @@ void print_counts(const Tally& tally) {
 
 std::string sizes_text(std::span<const GridState> states) {
   std::optional<int64_t> least, most;
+  bool is_pending = false;
   for (const GridState& state : states) {
     for (const Row& row : state.results.rows) {
+      is_pending |= (row.run.data && !row.run.data->empty()) || !row.run.waiting_for.empty();
       const std::optional<int64_t> size = row.run.parameters;
       if (!size) continue;
       least = std::min(least.value_or(*size), *size);
       most = std::max(most.value_or(*size), *size);
     }
   }
-  if (!least) return "parameters: pending until the data are prepared";
+  if (!least)
+    return is_pending ? "parameters: pending until the data are prepared" : "parameters: not told by the program";
   const std::string from = short_count(*least);
   const std::string to = short_count(*most);
   return "parameters: " + (from == to ? from : from + " to " + to);

@@ -21,12 +21,15 @@ const Reservation& Resources::reserve(const std::string& run, const Needs& needs
   std::optional<Reservation> reservation = ledger_.reserve(as_learnt(needs));
   if (!reservation) throw std::logic_error("a run was started for which there is no room");
   if (!pin_) reservation->cores.clear();
-  return (runs_[run] = {.needs = needs, .reservation = *std::move(reservation)}).reservation;
+  return (runs_[run] = {.needs = needs, .reservation = *std::move(reservation), .why = memory_of(needs).why})
+      .reservation;
 }
 
 void Resources::reserve_anyway(const std::string& run, const Needs& needs, const std::string& device,
                                const std::vector<int>& cores) {
-  runs_[run] = {.needs = needs, .reservation = ledger_.reserve_anyway(as_learnt(needs), device, cores)};
+  runs_[run] = {.needs = needs,
+                .reservation = ledger_.reserve_anyway(as_learnt(needs), device, cores),
+                .why = memory_of(needs).why};
 }
 
 // With the memory that was learnt.
@@ -86,9 +89,10 @@ void Resources::observe(const std::map<std::string, std::set<int64_t>>& processe
 }
 
 std::string Resources::why_here(const std::string& id) const {
-  const auto& [needs, reservation, most_used] = runs_.at(id);
-  const std::string reserved =
-      fmt::format(", {} reserved ({})", memory_text(reservation.memory_bytes), memory_of(needs).why);
+  const auto& [needs, reservation, why, most_used] = runs_.at(id);
+  const std::string more =
+      most_used > reservation.memory_bytes ? fmt::format("; it has used {}", memory_text(most_used)) : "";
+  const std::string reserved = fmt::format(", {} reserved ({}{})", memory_text(reservation.memory_bytes), why, more);
   if (needs.device != "cuda") {
     return fmt::format("on the CPU with {}", counted(needs.threads, "thread")) +
            (reservation.memory_bytes > 0 ? reserved : "");

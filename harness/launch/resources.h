@@ -61,6 +61,7 @@ class Resources {
   struct Run {
     Needs needs;
     Reservation reservation;
+    std::string why;        // so much memory, by what was known then
     int64_t most_used = 0;  // bytes; 0: not known
   };
 

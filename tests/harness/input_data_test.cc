@@ -18,6 +18,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
 class InputDataTest : public ServedRunTest {
@@ -185,6 +186,21 @@ TEST_F(InputDataTest, WhatSweepsOfOtherFilesWaitForDoesNotKeepARunFromStarting) 
     return column("SELECT state AS it FROM runs_view ORDER BY state") ==
            std::vector<std::string>{"done", "waiting_data", "waiting_data", "waiting_data"};
   }));
+}
+
+TEST_F(InputDataTest, LeaveTheSizeOfARunPendingAndOneThatHasNoneIsOfNoKnownSize) {
+  const auto sizes = [&](const std::string& axis) {
+    test::write_text(folder_ / "sizes.toml", "[set]\nfake.shape = \"unknown\"\nfake.updates = 4\n[axis]\n" + axis);
+    const std::string plan = ok({"plan", "sizes.toml"}).output;
+    return plan.substr(plan.find("at most; ") + 9, 42);
+  };
+  EXPECT_THAT(sizes("model.kind = [\"a\", \"b\"]\n"), StartsWith("parameters: not told by the program\n"));
+  const std::string pending = "parameters: pending until the data are pre";
+  EXPECT_EQ(sizes("data.train = [\"corpus/train.en\"]\n"), pending);
+  EXPECT_EQ(sizes("[[axis.x]]\nlabel = \"a\"\nset = { model.kind = \"a\" }\n"
+                  "[[axis.x]]\nlabel = \"b\"\nset = { data.train = \"corpus/none\" }\n"),
+            pending)
+      << "one waits";
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ TEST_F(ResourcesTest, MemoryIsReservedAndTheReasonsSayHowMuch) {
             "it needs 26.0 GiB of memory, but this machine has 12.0 GiB of 64.0 GiB unreserved");
   EXPECT_EQ(cpu.why_here("r"),
             "on the CPU with 1 thread, 26.0 GiB reserved (20.0 GiB estimated, with a margin of 30 %)");
+  cpu.note_use("r", 20 * kGiB);
+  EXPECT_EQ(cpu.why_here("r"),
+            "on the CPU with 1 thread, 26.0 GiB reserved (20.0 GiB estimated, with a margin of 30 %)")
+      << "why so much was reserved, not what would be now";
+  cpu.note_use("r", 40 * kGiB);
+  EXPECT_EQ(cpu.why_here("r"),
+            "on the CPU with 1 thread, 26.0 GiB reserved (20.0 GiB estimated, with a margin of 30 %; it has used 40.0 "
+            "GiB)");
+  Resources later = machine(0);
+  later.reserve_anyway("r", needs("cpu", 10), "", {});
+  later.note_use("r", 16 * kGiB);
+  EXPECT_EQ(later.why_here("r"),
+            "on the CPU with 1 thread, 13.0 GiB reserved (10.0 GiB estimated, with a margin of 30 %; it has used 16.0 "
+            "GiB)");
   Needs declared = needs("cpu", 16);
   declared.declared = true;
   Resources other = machine(0);
