@@ -127,7 +127,7 @@ void add_caveats(const std::vector<const Check*>& checks, std::vector<std::strin
 
 /// The claims whose places are on the same axes.
 Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, const std::vector<const Check*>& checks) {
-  Sheet sheet{.title = title_of(grid, axes), .label_columns = 1};
+  Sheet sheet{.title = title_of(grid, axes), .label_columns = 1, .wraps = true};
   using Line = std::pair<size_t, std::string>;  // a claim and its limit, in whose unit columns differ
   std::vector<std::pair<size_t, Place>> places;
   std::set<Place> seen_places;
@@ -178,7 +178,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
 
 /// A sheet of plain texts.
 Sheet sheet_of(std::string title, const std::vector<std::string>& header) {
-  Sheet sheet{.title = std::move(title), .label_columns = 1};
+  Sheet sheet{.title = std::move(title), .label_columns = 1, .wraps = true};
   HeaderCells line;
   for (const std::string& text : header) line.push_back({Name{text}});
   sheet.header.push_back({HeaderLine::Kind::kLabels, line});

@@ -71,10 +71,12 @@ std::string render(const std::vector<Table>& tables, TableFormat format, Formula
 }
 
 std::string render(const std::vector<Sheet>& sheets, TableFormat format, size_t width) {
+  const Form& form = kForms[static_cast<size_t>(format)];
+  if (!form.of_sheet) fail("--format {} has no sheets; choose text, markdown, latex or html", form.name);
   std::string text;
   for (const Sheet& sheet : sheets) {
     if (!text.empty()) text += '\n';
-    text += kForms[static_cast<size_t>(format)].of_sheet(sheet, width);
+    text += form.of_sheet(sheet, width);
   }
   return text;
 }

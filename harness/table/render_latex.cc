@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <regex>
 
+#include "base/print.h"
 #include "base/utf8.h"
 #include "harness/table/formats.h"
 #include "harness/table/latex.h"
@@ -72,10 +75,14 @@ struct Fit {
   bool is_page_wide = false;
   Size size = kSizes[0];
   bool is_stacked = false;
-  double too_wide = 0;  // by how many points
+  double too_wide = 0;                // by how many points
+  std::optional<double> widest = {};  // in points: texts of a column break there
+
+  double room() const { return is_page_wide ? kPage : kColumn; }
 };
 
-double width_of(const Sheet& sheet, const Size& size, bool is_stacked) {
+/// In em.
+std::vector<double> widths_of(const Sheet& sheet, bool is_stacked) {
   std::vector<double> widths(sheet.label_columns + sheet.columns());
   const auto add = [&](size_t column, const std::string& text) {
     widths[column] = std::max(widths[column], width_of_text(text));
@@ -94,12 +101,36 @@ double width_of(const Sheet& sheet, const Size& size, bool is_stacked) {
       if (is_stacked) add(sheet.label_columns + i, row.published[i]);
     }
   }
+  return widths;
+}
+
+double width_of(const std::vector<double>& widths, const Size& size) {
   return size.em * std::accumulate(widths.begin(), widths.end(), 0.0) +
          2 * size.gap * static_cast<double>(widths.size() - 1);
 }
 
+/// What the wider columns may have each, if all are to have `room` together.
+double share_of_wide(std::vector<double> widths, double room) {
+  std::ranges::sort(widths, std::greater());
+  while (widths.size() > 1 && widths.back() * static_cast<double>(widths.size()) < room) {
+    room -= widths.back();
+    widths.pop_back();
+  }
+  return room / static_cast<double>(widths.size());
+}
+
+/// Breaks texts, so that the sheet fits. False: the columns would be too narrow.
+bool breaks(const Sheet& sheet, Fit& fit) {
+  constexpr double kLeast = 40;
+  std::vector<double> widths = widths_of(sheet, fit.is_stacked);
+  for (double& width : widths) width *= fit.size.em;
+  fit.widest = share_of_wide(widths, fit.room() - 2 * fit.size.gap * static_cast<double>(widths.size() - 1));
+  return *fit.widest >= kLeast;
+}
+
 /// The first of these that fits: a column in one of the two larger sizes, a page in them, and with published numbers
-/// below measured ones a page in any. A width that the grid file asks for is taken.
+/// below measured ones a page in any. A width that the grid file asks for is taken. What none fits breaks its lines, if
+/// it may.
 Fit fit_of(const Sheet& sheet) {
   std::vector<Fit> choices;
   using Width = TableSpec::Width;
@@ -113,15 +144,28 @@ Fit fit_of(const Sheet& sheet) {
   add(true, false);
   add(true, true);
   for (Fit& fit : choices) {
-    fit.too_wide = std::max(0.0, width_of(sheet, fit.size, fit.is_stacked) - (fit.is_page_wide ? kPage : kColumn));
+    const double width = width_of(widths_of(sheet, fit.is_stacked), fit.size);
+    fit.too_wide = std::max(0.0, width - fit.room());
     if (fit.too_wide > 0) continue;
     // What room is left goes between the columns, up to LaTeX's own distance.
-    const double room = (fit.is_page_wide ? kPage : kColumn) - width_of(sheet, fit.size, fit.is_stacked);
+    const double room = fit.room() - width;
     const auto gaps = static_cast<double>(2 * std::max<size_t>(sheet.label_columns + sheet.columns(), 2) - 2);
     fit.size.gap = std::floor(std::min(kDefaultGap, fit.size.gap + room / gaps));
     return fit;
   }
-  return choices.back();
+  Fit broken = {sheet.width != Width::kColumn, kSizes[1]};
+  return sheet.wraps && breaks(sheet, broken) ? broken : choices.back();
+}
+
+/// "l", or of texts that break a paragraph.
+std::string column_types(const Sheet& sheet, const Fit& fit) {
+  std::string types;
+  for (const double width : widths_of(sheet, fit.is_stacked)) {
+    types += fit.widest && width * fit.size.em > *fit.widest
+                 ? fmt::format(">{{\\raggedright\\arraybackslash}}p{{{:.0f}pt}}", std::floor(*fit.widest))
+                 : "l";
+  }
+  return types;
 }
 
 // --- lines -----------------------------------------------------------------------------------------------------------
@@ -171,17 +215,19 @@ std::string body_lines(const Sheet::Row& row, const std::vector<size_t>& widest,
 std::string render_latex(const Sheet& sheet) {
   const Fit fit = fit_of(sheet);
   const char* environment = fit.is_page_wide ? "table*" : "table";
-  std::string text = "% needs \\usepackage{booktabs}\n";
+  std::string text = fmt::format("% needs \\usepackage{{{}booktabs}}\n", fit.widest ? "array," : "");
   if (fit.too_wide > 0) {
-    text += fmt::format("% about {:.0f} points wider than a {}: show fewer columns, or rows as columns\n", fit.too_wide,
-                        fit.is_page_wide ? "page" : "column");
+    const char* advice = sheet.wraps ? "choose fewer places" : "show fewer columns, or rows as columns";
+    const std::string why = fmt::format("about {:.0f} points wider than a {}: {}", fit.too_wide,
+                                        fit.is_page_wide ? "page" : "column", advice);
+    text += "% " + why + "\n";
+    notice(fmt::format("in LaTeX the table \"{}\" is {}", sheet.title, why));
   }
   text += fmt::format("\\begin{{{}}}\n\\centering\n\\caption{{{}}}\n", environment, escape_latex(sheet.title));
   if (!sheet.label.empty()) text += fmt::format("\\label{{{}}}\n", sheet.label);
   text += "\\vspace{3pt}\n";  // article's own style has none below a caption
   text += fmt::format("{}\n\\setlength{{\\tabcolsep}}{{{:.0f}pt}}\n", fit.size.command, fit.size.gap);
-  text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n",
-                      std::string(sheet.label_columns + sheet.columns(), 'l'));
+  text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n", column_types(sheet, fit));
   for (const HeaderLine& line : sheet.header) text += latex_header_line(line.cells);
   text += "\\midrule\n";
   const std::vector<size_t> widest = widest_digits(sheet);

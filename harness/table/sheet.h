@@ -43,6 +43,7 @@ struct Sheet {
   std::string label = {};  // in LaTeX
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   size_t label_columns = 0;  // the first columns, which have the labels of the rows
+  bool wraps = false;        // in LaTeX texts break where the sheet is wider than the page
   // One line for each column axis, those that the grid file adds, then one with the scores if there are several. The
   // first cells of a line hold the names of the row axes (on the last line) and the name of the line (before its
   // labels, or above them where the names of the row axes stand there). Columns with the same label, under one cell of

@@ -687,6 +687,33 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
   EXPECT_EQ(counts_of({checks}).claims[0], static_cast<size_t>(kRows - 1) * (kColumns - 1)) << "not in row 0";
 }
 
+TEST_F(Checks, InLatexBreakWhereTheyAreWiderThanAPage) {
+  const std::string better = "better = [\"a\", \"b\"]\nwhere = { task = \"p\", depth = 2 }\n";
+  const std::string brief = text(check(claim(better)), TableFormat::kLatex);
+  EXPECT_THAT(
+      brief, testing::AllOf(HasSubstr("{booktabs}"), HasSubstr("\\begin{tabular}{@{}ll@{}}"), Not(HasSubstr("wider"))));
+  std::string sentence = "the norm before each sublayer";
+  for (int i = 0; i < 5; ++i) sentence += " is better than the one behind it";
+  testing::internal::CaptureStderr();
+  const std::string broken = text(check(claim(better, sentence)), TableFormat::kLatex);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(broken, testing::ContainsRegex("\\{array,booktabs\\}(.|\n)*"
+                                             "@\\{\\}>\\{.raggedright.arraybackslash\\}p\\{[1-4][0-9][0-9]pt\\}l@"));
+  EXPECT_THAT(broken, Not(HasSubstr("wider than")));
+  const std::string everywhere = "better = [\"a\", \"b\"]\n";
+  const std::string at_nine = text(check(claim(everywhere)), TableFormat::kLatex);
+  EXPECT_THAT(at_nine, testing::ContainsRegex("(>\\{.raggedright.arraybackslash\\}p\\{40pt\\}){10}@")) << "verdicts";
+  std::string grid = kGrid;
+  const std::string depths = "[1, 2, 4]";
+  grid.replace(grid.find(depths), depths.size(), "[1, 2, 4, 8, 16, 32]");
+  testing::internal::CaptureStderr();
+  const GridChecks checks = check(
+      claim(everywhere), [](const Coordinates&, Row&) {}, grid);
+  EXPECT_THAT(text(checks, TableFormat::kLatex), Not(HasSubstr("raggedright\\arraybackslash"))) << "no word fits";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("in LaTeX the table \"Claims: T, by depth, task\" is about"));
+}
+
 TEST_F(Checks, OfAFrozenGridAreThoseOfItsFile) {
   test::write_text(folder_ / "grid.toml",
                    kGrid + claim("better = [\"Alpha\", \"b\"]\nnot_claimed = { task = \"q\" }\nsource = \"§ 3\"\n"));

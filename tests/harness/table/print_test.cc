@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/table/sheet.h"
 #include "harness/table/table.h"
 #include "tests/harness/table/example_table.h"
 
@@ -618,13 +619,34 @@ TEST(Latex, IsAFloatWithCaptionAndLabelAsWideAsItsContent) {
   EXPECT_THAT(latex(""), Not(HasSubstr("\\label")));
   EXPECT_THAT(latex("width = \"page\"\n"), HasSubstr("\\begin{table*}"));
   EXPECT_THAT(latex("width = \"column\"\n"), HasSubstr("\\begin{table}"));
-  const std::string wide = render(wide_table(), TableFormat::kLatex);
-  EXPECT_THAT(wide, HasSubstr("\\begin{table*}"));
-  EXPECT_THAT(wide, HasSubstr("points wider than a page"));
-  Table narrow = wide_table();
-  narrow.width = TableSpec::Width::kColumn;
-  EXPECT_THAT(render(narrow, TableFormat::kLatex),
-              testing::AllOf(HasSubstr("\\begin{table}\n"), HasSubstr("points wider than a column")));
+}
+
+TEST(Latex, ThatIsTooWideSaysSoInItsTextAndOnStandardError) {
+  const auto said = [](const Table& table, TableFormat format, std::string& text) {
+    testing::internal::CaptureStderr();
+    text = render(table, format);
+    return testing::internal::GetCapturedStderr();
+  };
+  std::string text;
+  Table table = wide_table();
+  EXPECT_THAT(
+      said(table, TableFormat::kLatex, text),
+      testing::ContainsRegex("^in LaTeX the table \"grid\" is about [0-9]+ points wider than a page: show fewer "
+                             "columns, or rows as columns\n$"));
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("\\begin{table*}"), HasSubstr("points wider than a page: show fewer"),
+                                   HasSubstr("{booktabs}"), Not(HasSubstr("raggedright\\arraybackslash"))));
+  table.width = TableSpec::Width::kColumn;
+  EXPECT_THAT(said(table, TableFormat::kLatex, text), HasSubstr("points wider than a column"));
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("\\begin{table}\n"), HasSubstr("points wider than a column")));
+  EXPECT_EQ(said(table, TableFormat::kMarkdown, text), "");
+  table.columns.resize(1);
+  for (Table::Row& row : table.rows) row.cells.resize(1);
+  EXPECT_EQ(said(table, TableFormat::kLatex, text), "") << "it fits";
+}
+
+TEST(Formats, ThatHaveNoSheetsAreRefusedForThem) {
+  for (const TableFormat format : {TableFormat::kCsv, TableFormat::kJson})
+    EXPECT_THROW(render(std::vector<Sheet>(1), format, 0), UserError);
 }
 
 TEST(Final, HasNoNoteOfWhatRemainsToBeDoneAndKeepsWhatCellsMean) {
