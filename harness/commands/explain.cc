@@ -142,7 +142,7 @@ json run_json(const Explained& run) {
           {"waiting_for", run.row.run.waiting_for},
           {"why", run.why},
           {"stale", run.row.result.stale},
-          {"mixed", kinds_in(run.row.result.trained_on) > 1 || run.row.result.trained_by.size() > 1},
+          {"mixed", run.row.result.is_mixed()},
           {"scores", run.row.result.scores},
           {"measured", run.row.result.measured},
           {"no_numbers", run.row.result.no_numbers},

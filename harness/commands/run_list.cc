@@ -77,6 +77,8 @@ Columns fields(const std::shared_ptr<const Steps>& steps, const std::shared_ptr<
           field("step", [steps](const Row& row) { return json(steps->at(row.run.id)); }),
           field("updates", [](const Row& row) { return json(row.run.updates); }),
           field("resume", [](const Row& row) { return row.result.resume ? json(row.result.resume->outcome) : json(); }),
+          field("stale", [](const Row& row) { return json(row.result.stale); }),
+          field("mixed", [](const Row& row) { return json(row.result.is_mixed()); }),
           field("progress", [steps](const Row& row) {
             return row.run.updates == 0 ? json() : json(fmt::format("{}/{}", steps->at(row.run.id), row.run.updates));
           })};

@@ -36,8 +36,8 @@ using nlohmann::json;
 
 // The fields that people see, and those of CSV.
 constexpr std::string_view kFieldsForPeople[] = {"run", "place", "seed", "state", "progress"};
-constexpr std::string_view kFieldsOfCsv[] = {"run",   "sweep",  "place", "seed",    "state",
-                                             "class", "reason", "step",  "updates", "resume"};
+constexpr std::string_view kFieldsOfCsv[] = {"run",    "sweep", "place",   "seed",   "state", "class",
+                                             "reason", "step",  "updates", "resume", "stale", "mixed"};
 
 struct RunsOptions {
   std::vector<std::string> words;
@@ -186,6 +186,8 @@ json run_as_json(const RunList& list, const Row& row, const Columns& scores) {
           {"step", list.step(row)},
           {"updates", row.run.updates},
           {"resume", result.resume ? json(*result.resume) : json()},
+          {"stale", result.stale},
+          {"mixed", result.is_mixed()},
           {"scores", std::move(shown)}};
 }
 

@@ -38,6 +38,8 @@ struct RunResult {
   std::set<std::string> trained_by = {};   // program_of() them; empty for tearless-engine's; mixed if more than one
   bool lacks_records = false;              // missing_attempt_record() of one of its attempts
   std::optional<ResumeCheck> resume = {};  // the newest outcome of `tearless verify-resume`
+
+  bool is_mixed() const { return kinds_in(trained_on) > 1 || trained_by.size() > 1; }
 };
 
 }  // namespace tearless::harness

@@ -138,6 +138,12 @@ TEST_F(ProgramIdentity, AnEditedProgramMarksItsEarlierResultsEverywhere) {
                                HasSubstr("next: tearless run grid.toml --engine " + mine + " --retrain-stale\n")));
   EXPECT_EQ(
       json::parse(ok({"table", "last", "--format", "json"}).output).at("rows").at(0).at("cells").at(0).at("stale"), 2);
+  const json run = json::parse(ok({"runs", "--json"}).output).at(0);
+  EXPECT_EQ("stale: " + run.at("stale").get<std::string>(), why);
+  EXPECT_EQ(run.at("mixed"), false);
+  EXPECT_THAT(ok({"runs", "--csv", "--columns", "stale,mixed"}).output,
+              StartsWith("stale,mixed\n\"" + why.substr(std::string("stale: ").size()) + "\",false\n"));
+  EXPECT_THAT(ok({"runs"}).output, AllOf(Not(HasSubstr("stale")), Not(HasSubstr("mixed"))));
 }
 
 TEST_F(ProgramIdentity, RunsOfTwoFilesInOneCellAreMixedUntilTheStaleOnesAreTrainedAgain) {

@@ -192,7 +192,7 @@ TEST_F(ReportedNumbersTest, AFactorIsPartOfASweepAsItWasSubmitted) {
 
 TEST_F(ReportedNumbersTest, AxesAreListedInTheGridsOrder) {
   run_grid("[set]\nscores = '{\"s\": 1}'\n[axis]\nz = [1]\na = [2]\n\"m.n\" = [3]\n");
-  EXPECT_THAT(output({"runs", "--csv"}), HasSubstr(",resume,z,a,m.n,s\n"));
+  EXPECT_THAT(output({"runs", "--csv"}), HasSubstr(",resume,stale,mixed,z,a,m.n,s\n"));
   EXPECT_THAT(output({"runs"}), ContainsRegex("^run +place +z +a +m.n +seed"));
 }
 

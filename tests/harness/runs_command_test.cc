@@ -104,11 +104,12 @@ TEST_F(RunsCommand, AreCsvWithEveryScoreQuotedCellsAndUniqueColumns) {
   const std::vector<std::string> lines = lines_of(made_->tearless({"runs", "--csv"}).output);
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0],
-            "run,sweep,place,seed,state,class,reason,step,updates,resume,model.norm,place:2,test.score,updates:2");
+            "run,sweep,place,seed,state,class,reason,step,updates,resume,stale,mixed,model.norm,place:2,test.score,"
+            "updates:2");
   const std::string sweep = runs[0].at("sweep"), first = runs[0].at("run"), last = runs[3].at("run");
   EXPECT_EQ(lines[1],
-            first + "," + sweep + ",1,3,diverged,,the loss is not finite,2,4,,layer,\"post, \"\"late\"\"\",,");
-  EXPECT_EQ(lines[4], fmt::format("{},{},4,3,done,,max_updates,4,4,,scale,pre,{},4", last, sweep,
+            first + "," + sweep + ",1,3,diverged,,the loss is not finite,2,4,,,false,layer,\"post, \"\"late\"\"\",,");
+  EXPECT_EQ(lines[4], fmt::format("{},{},4,3,done,,max_updates,4,4,,,false,scale,pre,{},4", last, sweep,
                                   scores_in_folder(last).at("test.score").get<double>()));
 }
 
@@ -236,7 +237,8 @@ TEST_F(RunsCommand, AConditionOrANameThatMeansNothingIsRefused) {
     return finished.errors;
   };
   const std::string have =
-      "; they have run, sweep, name, tag, note, place, seed, state, class, reason, step, updates, resume, progress, "
+      "; they have run, sweep, name, tag, note, place, seed, state, class, reason, step, updates, resume, stale, "
+      "mixed, progress, "
       "model.norm, "
       "place:2, "
       "test.score, updates:2, and their settings (tearless diff RUN RUN)\n";
