@@ -35,11 +35,12 @@ inline std::string grid_of(const std::string& behaviours, int sleep_ms) {
 }
 
 // A file of an attempt, as if the program had written it: exit.json has its checksum.
-inline void write_before_exit(const RunDirectory& run, const std::string& name, const std::string& text) {
-  test::write_text(run.attempt(1) / name, text);
-  nlohmann::json exit = read_sealed(run.attempt(1) / "exit.json").value();
-  exit["files"] = checksums_for_exit(run, 1);
-  test::write_text(run.attempt(1) / "exit.json", sealed(exit));
+inline void write_before_exit(const RunDirectory& run, const std::string& name, const std::string& text,
+                              int attempt = 1) {
+  test::write_text(run.attempt(attempt) / name, text);
+  nlohmann::json exit = read_sealed(run.attempt(attempt) / "exit.json").value();
+  exit["files"] = checksums_for_exit(run, attempt);
+  test::write_text(run.attempt(attempt) / "exit.json", sealed(exit));
 }
 
 class RunTest : public testing::Test {

@@ -113,6 +113,22 @@ TEST_F(RunsCommand, AreCsvWithEveryScoreQuotedCellsAndUniqueColumns) {
                                   scores_in_folder(last).at("test.score").get<double>()));
 }
 
+TEST(RunsOfTwoMachines, AreMixedInCsvAndJsonAndWhereThatIsAskedFor) {
+  RunTest made;
+  made.write_grid("\"crash_once\", \"succeed\"", 0);
+  ASSERT_EQ(made.tearless({"run", "grid.toml", "--only", "model.kind=a"}).code, 0);
+  for (const RunDirectory& run : made.runs()) {
+    write_before_exit(run, "arithmetic", "OpenBLAS 1\n");
+    if (fs::exists(run.attempt(2))) write_before_exit(run, "arithmetic", "MKL 1\n", 2);
+  }
+  ASSERT_EQ(made.tearless({"rebuild"}).code, 0);
+  const std::string crashed = "fake.behaviour = crash_once";
+  for (const json& run : json::parse(made.tearless({"--json", "runs"}).output))
+    EXPECT_EQ(run.at("mixed"), run.at("coordinates").at("fake.behaviour") == "crash_once") << run;
+  EXPECT_EQ(made.tearless({"runs", "--csv", "--where", "mixed = true"}).output,
+            made.tearless({"runs", "--csv", "--where", crashed}).output);
+}
+
 TEST_F(RunsCommand, AreNarrowedByTheWordsOfTheOtherCommands) {
   const json all = listed({});
   const auto places = [](const json& runs) {
