@@ -40,7 +40,7 @@ struct Check {
   size_t rank = 0;       // of the place among those of the table
   Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides
   bool is_paired = true;
-  std::vector<Caveat> caveats = {};  // of the cells
+  std::vector<Caveat> caveats = {};           // of the cells
   std::string shown = {};                     // estimate and interval, with the digits of the table
   std::string meaning = {};                   // of the kind
   std::string measured = {}, published = {};  // of a cell
