@@ -115,7 +115,7 @@ TEST_F(WordsTest, AnEmptySelectionIsAnEmptyAnswer) {
       return ok(command).output;
     };
     for (const char* command : {"runs", "explain", "wait"}) EXPECT_EQ(with({command}), "") << command;
-    EXPECT_THAT(with({"runs", "--csv"}), AllOf(testing::StartsWith("run,"), EndsWith(",resume\n")));
+    EXPECT_THAT(with({"runs", "--csv"}), AllOf(testing::StartsWith("run,"), EndsWith(",resume,stale,mixed\n")));
     for (const char* command : {"runs", "explain", "verify-resume"}) EXPECT_EQ(with({command, "--json"}), "[]\n");
     for (const char* command : {"pause", "resume", "cancel", "retry"}) EXPECT_EQ(with({command}), "Nothing to do.\n");
     EXPECT_THAT(with({"verify-resume"}), testing::StartsWith("Nothing to do"));
