@@ -1,5 +1,6 @@
 #include "base/sealed_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -28,9 +29,11 @@ std::string sealed(json record) {
 
 std::optional<json> unsealed(std::string_view text) {
   // nlohmann::json copies and prints recursively. Dropping values nested deeper than 32 levels, which no sealed JSON of
-  // this project has, bounds the stack.
-  const auto shallow = [](int depth, json::parse_event_t, const json&) { return depth <= 32; };
-  json record = json::parse(text, shallow, /*allow_exceptions=*/false);
+  // this project has, bounds the stack. It takes time, and few texts have as many brackets.
+  constexpr int kDepth = 32;
+  const auto shallow = [](int depth, json::parse_event_t, const json&) { return depth <= kDepth; };
+  const bool may_be_deep = std::ranges::count_if(text, [](char c) { return c == '{' || c == '['; }) > kDepth;
+  json record = json::parse(text, may_be_deep ? json::parser_callback_t(shallow) : nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return std::nullopt;
   if (!record.contains(kChecksum) && !record.contains(kSealed)) return record;
   const json checksum = record.value(kChecksum, json());

@@ -167,6 +167,7 @@ std::string changed_attempt_file(const RunDirectory& run, int64_t attempt) {
 
 std::string missing_attempt_record(const RunDirectory& run, int64_t attempt) {
   const auto has = [&](const char* name) { return fs::exists(run.attempt(attempt) / name); };
+  if (has("start.json") && has("exit.json")) return "";
   const bool is_last = fs::exists(run.done()) && attempt == run.newest_attempt();  // the one that left the result
   const bool has_more = is_last || has("exit.json") || has("measured.json") || has("arithmetic");
   const char* missing = !has("start.json") && has_more                           ? "start"
