@@ -535,6 +535,50 @@ def diff_of(case):
     return json.loads(case.ok("tearless --json diff a.toml b.toml --workspace w"))
 
 
+@report("equal_gains")
+def seeds_that_differ_by_the_same_amount_decide_nothing(case):
+    case.ok("tearless run grid.toml --workspace w")
+    cells = case.table("grid.toml")
+    case.expect(cells["b", "test.accuracy"]["p"] is None, "b has a p")
+    case.expect(abs(cells["c", "test.accuracy"]["p"] - 0.5) < 1e-6, "c's p is not 0.5")
+    claims = json.loads(case.ok("tearless --json check-table grid.toml --workspace w"))["claims"]
+    case.expect([claim["verdict"] for claim in claims] == ["cannot tell"], "the claim is decided")
+
+
+@report("claim_beside_an_exclusion")
+def a_cell_that_is_excluded_makes_no_place_of_a_claim(case):
+    case.ok("tearless run grid.toml --workspace w")
+    claims = json.loads(case.ok("tearless --json check-table grid.toml --strict --workspace w"))["claims"]
+    case.expect([(claim["place"], claim["verdict"]) for claim in claims] == [({"lang": "x"}, "held")], "it is not held at x alone")
+
+
+@report("two_layernorms")
+def two_rows_of_one_name_are_noted(case):
+    case.ok("tearless run grid.toml --workspace w")
+    case.expect_match(r'2 rows are called "LayerNorm": layer_norm; ln_simple', case.ok("tearless table grid.toml --workspace w"))
+
+
+@report("seeds_that_end_early")
+def a_line_ends_where_its_first_seed_does(case):
+    case.ok("tearless run grid.toml --workspace w")
+    rows = list(csv.DictReader(io.StringIO(case.ok("tearless figure grid.toml --format csv --workspace w"))))
+    case.expect(max(float(row["x"]) for row in rows) == 12 and {row["runs"] for row in rows} == {"3"}, "it does not end at 12")
+    case.expect_match("the mean of 3 seeds to update 12, then of 2", case.ok("tearless figure grid.toml --workspace w"))
+
+
+@report("no_momentum")
+def a_label_without_a_place_on_the_axis_is_in_no_legend(case):
+    case.ok("tearless run grid.toml --workspace w")
+    drawn = case.ok("tearless figure grid.toml --workspace w")
+    case.expect("adam" not in drawn and "yet" not in drawn, "adam is drawn, or to come")
+
+
+@report("small_archive_table", engine=True)
+def a_small_archive_prints_a_table_without_its_marks(case):
+    case.ok("./gen.py && tearless run grid.toml --workspace w && tearless copy s.tar.gz --small --workspace w")
+    case.expect_match("no statistics of sentences", case.ok("tearless table last --workspace s.tar.gz"))
+
+
 @report("diff_of_a_failed_seed")
 def a_seed_that_failed_is_in_no_mean_of_the_other_sweep(case):
     found = diff_of(case)

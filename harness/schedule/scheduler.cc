@@ -312,14 +312,18 @@ std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>
   return reasons;
 }
 
-std::string Scheduler::why_idle(const std::string& sweep) const {
-  const Job* next = nullptr;
+std::map<std::string, std::string> Scheduler::why_idle() const {
+  std::map<std::string, const Job*> next;
   jobs_.each_queued([&](const std::string& id) {
     const Job* job = jobs_.find(id);
-    if (!next && job->first_active()->record.id == sweep) next = job;
+    next.emplace(job->first_active()->record.id, job);
   });
-  const auto refusal = next ? refusal_of(next->needs()) : std::nullopt;
-  return refusal ? refusal->why : "";
+  std::map<std::string, std::string> reasons;
+  for (const auto& [sweep, job] : next) {
+    const auto refusal = refusal_of(job->needs());
+    reasons[sweep] = refusal ? refusal->why : "";
+  }
+  return reasons;
 }
 
 std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int64_t>& before) const {

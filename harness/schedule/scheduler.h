@@ -167,8 +167,8 @@ class Scheduler {
   /// Why queued runs are not running, and what goes before them, or where running ones run and why there, one phrase
   /// each; "" for any other run.
   std::map<std::string, std::string> why(const std::vector<std::string>& ids) const;
-  /// Why the next run of a sweep of which nothing runs does not start, one phrase; "" if it may.
-  std::string why_idle(const std::string& sweep) const;
+  /// Of each sweep with queued runs, why the next of them does not start, one phrase; "" if it may.
+  std::map<std::string, std::string> why_idle() const;
 
  private:
   struct RequestedEnd {

@@ -244,15 +244,17 @@ ServiceFacts Service::facts() const {
                      .devices = launcher_.devices(),
                      .notes = launcher_.notes(),
                      .sweeps = {}};
+  std::optional<std::map<std::string, std::string>> why_idle;  // one pass over all that is queued
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);
     const std::string paused = scheduler_.paused(id);
     const Scheduler::TimeLeft left = scheduler_.time_left(id);
     const bool is_idle = paused.empty() && counts.running == 0 && counts.waiting > 0;
+    if (is_idle && !why_idle) why_idle = scheduler_.why_idle();
     facts.sweeps.push_back({.id = id,
                             .title = title,
                             .state = paused.empty() ? "active" : "paused",
-                            .reason = is_idle ? scheduler_.why_idle(id) : paused,
+                            .reason = is_idle ? (*why_idle)[id] : paused,
                             .priority = scheduler_.priority(id),
                             .total = counts.total,
                             .waiting = counts.waiting,
