@@ -565,8 +565,13 @@ std::string place_text(const FigureSpec& spec, const Figure& figure, double x) {
   return spec.x == X::kUpdates ? fmt::format("update {:.0f}", x) : fmt::format("{} = {:.4g}", figure.x.text, x);
 }
 
+/// A line of which a run is still under way does not end where that run is now.
+bool ends_at_fewer(const FigureSpec& spec, const Reading& reading, size_t line) {
+  return spec.ends_at_fewer && !reading.waited_for.contains(line);
+}
+
 /// "the mean of 3 seeds to update 12, then of 2 (not drawn)"; "" if it is of all of them everywhere.
-std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Figure::Line& line) {
+std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Figure::Line& line, bool ends) {
   const BandPoint *first = nullptr, *last = nullptr;  // of those of all
   int most = 0, next = 0, least = 0;
   bool has_before = false, has_after = false;
@@ -589,15 +594,15 @@ std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Fi
   return fmt::format("the mean of {}{}{}, {} of {}{} ({})", counted(most, "seed"),
                      has_before ? " from " + place_text(spec, figure, first->x) : "",
                      has_after ? " to " + place_text(spec, figure, last->x) : "", has_before ? "elsewhere" : "then",
-                     next, least < next ? " or fewer" : "", spec.ends_at_fewer ? "not drawn" : "dashed");
+                     next, least < next ? " or fewer" : "", ends ? "not drawn" : "dashed");
 }
 
 /// A sentence for all lines, of which it is as true.
-void add_fewer(const FigureSpec& spec, Figure& figure) {
+void add_fewer(const FigureSpec& spec, const Reading& reading, Figure& figure) {
   std::map<std::string, std::vector<std::string>> lines;
   for (const Figure::Panel& panel : figure.panels) {
     for (size_t i = 0; i < panel.lines.size(); ++i) {
-      const std::string text = text_of_fewer(spec, figure, panel.lines[i]);
+      const std::string text = text_of_fewer(spec, figure, panel.lines[i], ends_at_fewer(spec, reading, i));
       if (!text.empty())
         lines[text].push_back(joined({}, {panel.title, joined(figure.heading, figure.legend[i])}).text);
     }
@@ -661,7 +666,7 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
   if (!sources.empty()) notes.push_back(fmt::format("Published: {}.", fmt::join(sources, "; ")));
   if (reading.lacks_metric) notes.emplace_back("Gradient norms are not here: this is a copy of results alone.");
   for (const std::string& why : reading.stale) notes.push_back(fmt::format("Some runs are stale: {}.", why));
-  add_fewer(spec, figure);
+  add_fewer(spec, reading, figure);
   add_incomplete(grid, spec, reader, figure);
 }
 
@@ -787,9 +792,10 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   add_published(grid, spec, places, figure);
   add_notes(grid, spec, reader, figure);
   for (Figure::Panel& panel : figure.panels) {
-    for (Figure::Line& line : panel.lines) {
-      for (BandPoint& point : line.points) {
-        if (spec.ends_at_fewer && point.is_of_fewer) point = {point.x, 0, kNaN, kNaN, kNaN};
+    for (size_t i = 0; i < panel.lines.size(); ++i) {
+      const bool ends = i < places.lines.size() && ends_at_fewer(spec, reader.reading, i);
+      for (BandPoint& point : panel.lines[i].points) {
+        if (ends && point.is_of_fewer) point = {point.x, 0, kNaN, kNaN, kNaN};
       }
     }
   }

@@ -377,6 +377,17 @@ TEST_F(Draw, ALineEndsWhereTheFirstOfItsSeedsDoesAndANoteCounts) {
   EXPECT_THAT(drawn(kOneLine).notes, Not(Contains(HasSubstr("then of"))));
 }
 
+TEST_F(Draw, ALineIsDashedNotEndedWhereASeedIsStillUnderWay) {
+  const Figure figure = drawn(kOneLine, [](const Coordinates& at) {
+    Given run = one_ends_early(at);
+    if (at.at("seed") == "2") run.state = RunState::kRunning;
+    return run;
+  });
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=2"));
+  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
+}
+
 TEST_F(Draw, WithFewerSeedsDashedTheLineGoesOnMarkedAsTheMeanOfThoseThatAreLeft) {
   const Figure figure = drawn(std::string(kOneLine) + "fewer_seeds = \"dashed\"\n", one_ends_early);
   const std::vector<BandPoint>& points = figure.panels[0].lines[0].points;
