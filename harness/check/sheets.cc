@@ -51,10 +51,20 @@ std::string place_text(const GridChecks& grid, const Place& place) {
   return fmt::format("{}", fmt::join(labels, ", "));
 }
 
+/// "5", or "5 and 4" of two cells; "": of no values.
+std::string count_text(const Finding& finding) {
+  const std::set<size_t> counts(finding.n.begin(), finding.n.end());
+  return fmt::format("{}",
+                     fmt::join(counts.size() > 1 ? finding.n : std::vector(counts.begin(), counts.end()), " and "));
+}
+
 /// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
-std::string cell_text(const Check& check, bool has_unit) {
+std::string cell_text(const Check& check, bool has_unit, bool has_count) {
   std::vector<std::string> parts;
-  if (!check.shown.empty()) parts.push_back(check.shown + (has_unit ? " " + check.unit : ""));
+  if (!check.shown.empty()) {
+    parts.push_back(check.shown + (has_unit ? " " + check.unit : "") +
+                    (has_count ? ", n = " + count_text(check.finding) : ""));
+  }
   if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
   for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
   return std::string(name_of(check.finding.verdict)) +
@@ -133,6 +143,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   std::set<Place> seen_places;
   std::map<std::pair<Line, Place>, const Check*> at;
   std::vector<const Check*> lines;  // the first of each
+  std::set<std::string> counts;     // of seeds; where they differ each cell has its own
   std::map<Line, std::vector<const Check*>> of_line;
   for (const Check* check : checks) {
     const Line line(check->claim, check->limit);
@@ -140,6 +151,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
     at.emplace(std::pair(line, check->place), check);
     std::vector<const Check*>& same = of_line[line];
     if (same.empty()) lines.push_back(check);
+    if (const std::string count = count_text(check->finding); !count.empty()) counts.insert(count);
     same.push_back(check);
   }
   std::ranges::stable_sort(places, {}, &std::pair<size_t, Place>::first);
@@ -160,7 +172,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
       const Check* check = found == at.end() ? nullptr : found->second;
       const bool has_unit =
           check && check->limit.empty() && !check->unit.empty() && common_unit(of_line.at(own)).empty();
-      row.cells.push_back(check ? cell_text(*check, has_unit) : "");
+      row.cells.push_back(check ? cell_text(*check, has_unit, counts.size() > 1) : "");
       row.bold.push_back(check && is_decided(*check) ? std::string(name_of(check->finding.verdict)).size() : 0);
     }
     row.measured = row.cells;
@@ -169,6 +181,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   add_meanings(checks, sheet.notes);
   add_pairing(grid, checks, sheet.notes);
+  if (counts.size() == 1) sheet.notes.push_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
   if (places.size() > 1)
     sheet.notes.push_back("each place is decided by itself: nothing is corrected for their number");
   add_caveats(checks, sheet.notes);

@@ -326,6 +326,7 @@ a is worse (bleu): held at 1 of 2                                  held: +3.0 (+
 better: by how much it is better, with its 95 % interval
 worse: by how much it is worse, with its 95 % interval
 intervals are of the differences within seeds
+n = 5: the seeds of each verdict
 each place is decided by itself: nothing is corrected for their number
 sources: K1: paper, 2
 
@@ -337,6 +338,7 @@ a_b *same* (within 0.5 bleu)   contradicted: +3.0 (+1.5 … +4.5)
 ───────────────────────────────────────────────────────────────
 equivalent: the difference with its 90 % interval, which must be inside the claim's limits
 intervals are of the differences within seeds
+n = 5: the seeds of each verdict
 
 Verdicts
 
@@ -345,6 +347,16 @@ Verdicts
 claims   2      2              2             0            0
 ─────────────────────────────────────────────────────────────────────
 )");
+}
+
+TEST_F(Checks, SayOfHowManySeedsTheyAreWhereThatIsNotTheSame) {
+  const GridChecks checks = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"), [](const Coordinates& at, Row& row) {
+    if (at.at("task") == "p" && at.at("norm") == "b" && at.at("seed") == "5") row.result.state = RunState::kDiverged;
+    if (at.at("task") == "p" && at.at("norm") == "a" && at.at("seed") == "4") row.result.state = RunState::kDiverged;
+  });
+  const std::string text = this->text(checks, TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr(", n = 3   contradicted: −3.0 (−5.0 … −1.0), n = 5   "));
+  EXPECT_THAT(text, Not(HasSubstr("the seeds of each verdict")));
 }
 
 TEST_F(Checks, HaveBoldVerdictsWhereTheFormatHasBoldText) {

@@ -237,6 +237,10 @@ TEST(Claims, OfTheBestCorrectForTheNumberOfOthers) {
   EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow, kLow}).verdict, ClaimVerdict::kCannotTell);
   EXPECT_EQ(find("best", {kHigh, sample("five", {}, 5)}).verdict, ClaimVerdict::kHeld);
   EXPECT_EQ(find("best", {kHigh, sample("one", {1, 2, 3, 4}, 1)}).verdict, ClaimVerdict::kCannotTell);
+  // p of none of five against five of five is 1/126 by Fisher's test: of seven such it is above 0.05.
+  const CellSample five = sample("five", {}, 5);
+  EXPECT_EQ(find("best", {kHigh, five, five, five, five, five, five}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {kHigh, five, five, five, five, five, five, five}).verdict, ClaimVerdict::kCannotTell);
 }
 
 TEST(Claims, OfARatioCompareLogarithms) {

@@ -25,6 +25,8 @@ TEST(CurveMeasures, FirstXAtWhichItReachesAValue) {
   EXPECT_EQ(taken("first_at_least", kRise, {.value = 2}), 200);
   EXPECT_EQ(taken("first_at_least", kRise, {.value = 3}), 200) << "equal counts";
   EXPECT_EQ(taken("first_at_least", kRise, {.value = 6.5}), std::nullopt);
+  EXPECT_EQ(taken("first_at_least", {{5, 0.7 + 0.1}}, {.value = 0.8}), 5) << "but for a rounding error";
+  EXPECT_EQ(taken("first_at_most", {{5, 0.1 + 0.2}}, {.value = 0.3}), 5);
   EXPECT_EQ(taken("first_at_most", kRise, {.value = 2}), 100);
   EXPECT_EQ(taken("first_at_most", kRise, {.from = 150, .value = 2}), 300);
 }

@@ -440,6 +440,7 @@ TEST(Cell, IsTimesTheFactorOfItsScoreWithSpreadAndDifference) {
   EXPECT_THAT(cells_of({{0.912, 0.914}}, keys + "factor = { \"s*\" = 1000 }"), ElementsAre("913.0 ± 1.4 [90, +823.0]"));
   EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = { \"t*\" = 100 }"), ElementsAre("0.9130 ± 0.0014"));
   EXPECT_THAT(cells_of({{0.07, 0.07}, {0.5, 0.6}}, "factor = 100"), ElementsAre("7.0 ± 0.0", "55.0 ± 7.1"));
+  EXPECT_THAT(cells_of({{0.7 + 0.1, 0.9}}, "fail_below = 0.8"), ElementsAre("0.850 ± 0.071")) << "0.8 but for rounding";
   EXPECT_THAT(cells_of({{0.912, 0.914}}, "factor = 100\nfail_below = 0.913"), ElementsAre("91.40, 1/2 fail"))
       << "the limit is compared with what the runs report";
 }
