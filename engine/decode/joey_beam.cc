@@ -62,7 +62,8 @@ class JoeyBeam final : public Beam {
 
 std::unique_ptr<SearchKind> joey_search() {
   return std::make_unique<SearchKind>(SearchKind{
-      .meaning = "they are recorded, keep their places and are extended further (JoeyNMT 1.5.1), and an output may be empty",
+      .meaning =
+          "they are recorded, keep their places and are extended further (JoeyNMT 1.5.1), and an output may be empty",
       .make = beam_of<JoeyBeam>});
 }
 
