@@ -43,13 +43,14 @@ void replace_all(std::string& text, const std::string& old, const std::string& b
 using Key = std::tuple<std::string, std::string, std::string, double>;
 using Points = std::map<Key, double>;
 
-/// Of CSV with the columns figure, one axis, y, x, mean, low, high, runs, source.
+/// Of CSV with the columns figure, one axis, y, x, mean, low, high, runs, source, diverged.
 Points points_of(const std::string& csv) {
   Points points;
   std::vector<std::vector<std::string>> lines = test::csv_cells(csv);
   lines.erase(lines.begin());  // the header
   for (const std::vector<std::string>& cells : lines) {
-    EXPECT_THAT(cells, SizeIs(9));
+    EXPECT_THAT(cells, SizeIs(10));
+    EXPECT_EQ(cells.at(9), "") << "none diverged";
     points[{cells.at(0), cells.at(1), cells.at(2), std::stod(cells.at(3))}] = std::stod(cells.at(4));
   }
   return points;
