@@ -254,7 +254,7 @@ class Bench:
             return
         place = self.place("engine")
         runs = self.runs(100_000)
-        axis = ", ".join(f"{1e-4 * (1 + i):.4g}" for i in range(runs // 200))
+        axis = ",\n".join(f"{1e-4 * (1 + i):.4g}" for i in range(runs // 200))  # a line of TOML has at most 100 dots
         corpus = pathlib.Path("grids/base").resolve()
         (place / "grid.toml").write_text(
             f'title = "plan"\nseeds = 100\nbase = "{corpus}/demo.toml"\n[axis]\n"train.schedule.peak_lr" = [{axis}]\n'
