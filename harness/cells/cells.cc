@@ -75,9 +75,9 @@ std::set<int64_t> seeds_added_later(const std::vector<Replicate>& runs) {
       const bool is_later = std::ranges::any_of(rows, [&](const Row* other) {
         if (other->result.attempts.empty() || !other->result.state || !has_result(*other->result.state)) return false;
         const std::string& end = other->result.attempts.back().ended_at;
+        if (end.empty() || end >= row->known_since || other->known_since >= row->known_since) return false;
         // A sweep that lacks the seed: runs of one sweep that were made again are not added.
-        const bool was_without = !std::ranges::includes(row->sweeps, other->sweeps);
-        return was_without && !end.empty() && end < row->known_since && other->known_since < row->known_since;
+        return !std::ranges::includes(row->sweeps, other->sweeps);
       });
       if (is_later) later.insert(row->run.seed);
     }

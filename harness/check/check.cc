@@ -92,6 +92,13 @@ bool share_runs(const std::vector<ClaimCell>& cells) {
   return false;
 }
 
+/// All that is compared, and no curve.
+bool are_known_before_training(const std::vector<ClaimCell>& cells, const ClaimSpec& claim) {
+  return claim.curve.empty() && std::ranges::all_of(cells, [](const ClaimCell& one) {
+           return !one.column || is_known_before_training(one.column->score);
+         });
+}
+
 // --- caveats ---------------------------------------------------------------------------------------------------------
 
 /// What a table says of such cells in its marks and notes.
@@ -238,7 +245,7 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
                                   {.limits = claim.limits,
                                    .is_paired = check.is_paired,
                                    .highest_is_best = is_highest_best(cells, claim, view.title),
-                                   .is_exact = is_known_before_training(first->column->score)});
+                                   .is_exact = are_known_before_training(cells, claim)});
       for (const ClaimCell& one : cells) {
         if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
       }

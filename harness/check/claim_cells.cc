@@ -101,8 +101,11 @@ Place ClaimCells::open_part(const Lines& of, const Lines::Line& line) const {
 std::vector<CellLabels> ClaimCells::wanted() const {
   if (claim_.over.empty() && !claim_.among_all) return claim_.cells;
   Once<CellLabels> wanted;
-  for (const CellLabels& cell : claim_.over.empty() ? claim_.cells : std::vector<CellLabels>()) wanted.add(cell);
-  const std::set<std::string> along = claim_.over.empty() ? fixed_ : std::set{claim_.over};
+  std::set<std::string> along = {claim_.over};
+  if (claim_.over.empty()) {
+    for (const CellLabels& cell : claim_.cells) wanted.add(cell);
+    along = fixed_;
+  }
   const auto has_axis = [&](const Lines& of) {
     return std::ranges::any_of(of.axes, [&](const std::string& axis) { return along.contains(axis); });
   };

@@ -190,13 +190,6 @@ bool Only::admits(const std::vector<std::pair<std::string, std::string>>& labels
   return admits_seed(seed) && where_.has(labels);
 }
 
-bool Where::has_point(const Grid& grid, const std::vector<uint32_t>& index) const {
-  for (size_t axis = 0; !labels.empty() && axis < index.size(); ++axis) {
-    if (!has(grid.axes[axis].name, grid.axes[axis].points[index[axis]].label)) return false;
-  }
-  return true;
-}
-
 RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation) {
   RunSpec spec{.folder = grid.folder.string()};
   const auto add = [&spec](const Settings& settings) {

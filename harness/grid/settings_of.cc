@@ -133,24 +133,12 @@ nlohmann::json option_value(const std::string& key, const std::string& text, con
 
 }  // namespace
 
-std::string label_of(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>() : toml_value(value);
-}
-
 void add_names(const toml::table* table, const std::string& file, Names& names) {
   if (!table) return;
   for (const auto& [word, node] : *table) {
     const std::string key(word.str());
     names[key] = read_name(node, fmt::format("names.{}", key), TableReader(*table, "", file).location(node));
   }
-}
-
-std::vector<std::string> labels_in(const toml::node& node, const std::string& key, const std::string& file) {
-  const nlohmann::json value = toml_to_json(node, key, file);
-  std::vector<std::string> labels;
-  for (const nlohmann::json& one : value.is_array() ? value : nlohmann::json::array({value}))
-    labels.push_back(label_of(one));
-  return labels;
 }
 
 void read_settings(TableReader& reader, Grid& grid, const Settings* below, Settings& settings,

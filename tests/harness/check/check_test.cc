@@ -349,6 +349,20 @@ claims   2      2              2             0            0
 )");
 }
 
+TEST_F(Checks, OfANumberOfParametersAreExactOnlyAmongSuchNumbers) {
+  const auto grid = [](const std::string& scores) {
+    return "title = \"T\"\nseeds = 2\n[axis]\nnorm = [\"a\", \"b\"]\ntask = [\"p\"]\ndepth = [1]\n[table]\nrows = "
+           "\"norm\"\n"
+           "scores = [\"parameters\", \"bleu\"]\n" +
+           claim("better = [\"a\", \"b\"]\nscores = " + scores + "\n");
+  };
+  const auto constant = [](const Coordinates& at, Row& row) {
+    row.result.scores = {{"parameters", at.at("norm") == "a" ? 200 : 100}, {"bleu", 50}};
+  };
+  EXPECT_THAT(verdicts(check("", constant, grid("[\"parameters\", \"parameters\"]"))), ElementsAre("p, 1: held"));
+  EXPECT_THAT(verdicts(check("", constant, grid("[\"parameters\", \"bleu\"]"))), ElementsAre("p, 1: cannot tell"));
+}
+
 TEST_F(Checks, SayOfHowManySeedsTheyAreWhereThatIsNotTheSame) {
   const GridChecks checks = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"), [](const Coordinates& at, Row& row) {
     if (at.at("task") == "p" && at.at("norm") == "b" && at.at("seed") == "5") row.result.state = RunState::kDiverged;
