@@ -41,6 +41,8 @@ int allow_reading(void* reads_metrics, int action, const char* name, const char*
 
 using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
+[[noreturn]] void refuse_writing() { fail("`tearless sql` only reads; write the query as a SELECT"); }
+
 [[noreturn]] void refuse(const SQLite::Database& database) {
   const SQLite::Exception error(database.getHandle());
   switch (error.getErrorCode()) {
@@ -52,7 +54,7 @@ using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
            error.what());
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      fail("`tearless sql` only reads; write the query as a SELECT");
+      refuse_writing();
     default:
       refuse_unusable(database.getFilename(), error);
   }
@@ -107,6 +109,7 @@ QueryResult ask(const SQLite::Database& database, const std::string& sql, const 
     if (prepare(database, rest)) fail("the query is several statements; send them one at a time");
     if (rest.size() == before) break;
   }
+  if (sqlite3_stmt_readonly(statement.get()) == 0) refuse_writing();  // VACUUM, of which no authorizer is asked
   if (reads_metrics) before_metrics();
   QueryResult result;
   const int columns = sqlite3_column_count(statement.get());

@@ -503,22 +503,24 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
 }
 
 void Store::read_metrics(const std::string& id, const std::function<void(const MetricLine&)>& read) const {
-  std::map<int64_t, std::string> names;
-  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();)
-    names[row[0]] = row[1].getString();
-  Statement row(*statements_,
-                "SELECT position, metrics.step, name, value, metrics_seal FROM runs "
-                "LEFT JOIN metrics ON metrics.run = runs.number WHERE runs.id = ? ORDER BY position",
-                id);
-  int64_t seal = 0, recorded = 0;
-  while (row.step()) {
-    recorded = row[4].getInt64();
-    if (row[0].isNull()) break;  // of a run without metrics
-    const MetricLine line{row[0], row[1], names[row[2].getInt64()], row[3]};
-    read(line);
-    seal = sealed_with(seal, line);
-  }
-  if (seal != recorded) fail_changed(*database_, fmt::format("the metrics of run {}", id));
+  in_snapshot([&] {  // a running run may get metrics of a new name meanwhile
+    std::map<int64_t, std::string> names;
+    for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();)
+      names[row[0]] = row[1].getString();
+    Statement row(*statements_,
+                  "SELECT position, metrics.step, name, value, metrics_seal FROM runs "
+                  "LEFT JOIN metrics ON metrics.run = runs.number WHERE runs.id = ? ORDER BY position",
+                  id);
+    int64_t seal = 0, recorded = 0;
+    while (row.step()) {
+      recorded = row[4].getInt64();
+      if (row[0].isNull()) break;  // of a run without metrics
+      const MetricLine line{row[0], row[1], names[row[2].getInt64()], row[3]};
+      read(line);
+      seal = sealed_with(seal, line);
+    }
+    if (seal != recorded) fail_changed(*database_, fmt::format("the metrics of run {}", id));
+  });
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
@@ -558,10 +560,14 @@ int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
 }
 
 QueryResult Store::query(const std::string& sql) const {
-  return ask(*database_, sql, [&] {
-    Statement row(*statements_, "SELECT id FROM runs");
-    for (const std::string& id : text_column(row)) read_metrics(id, [](const MetricLine&) {});
+  QueryResult result;
+  in_snapshot([&] {  // the metrics that were compared with their seals are those that the query reads
+    result = ask(*database_, sql, [&] {
+      Statement row(*statements_, "SELECT id FROM runs");
+      for (const std::string& id : text_column(row)) read_metrics(id, [](const MetricLine&) {});
+    });
   });
+  return result;
 }
 
 void Store::in_snapshot(const std::function<void()>& reads) const {

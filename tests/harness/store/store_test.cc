@@ -1,6 +1,7 @@
 #include "harness/store/store.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -13,6 +14,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "base/error.h"
 #include "harness/store/database.h"
@@ -139,6 +141,23 @@ TEST_F(StoreTest, ReadsOfASnapshotSeeOneStateWhateverIsWrittenMeanwhile) {
   EXPECT_THROW(reader->in_snapshot([] { throw std::runtime_error("of the caller"); }), std::runtime_error);
   store_->move("a", RunState::kRunning, RunState::kQueued);
   EXPECT_EQ(reader->run("a")->state, RunState::kQueued) << "the snapshot has ended";
+}
+
+TEST_F(StoreTest, MetricsAreReadWholeWhileTheirRunGetsMetricsOfNewNames) {
+  store_->put_run(request("a"));
+  const std::unique_ptr<const Store> reader = Store::open_reader(workspace_);
+  std::jthread training([&](const std::stop_token& ends) {
+    for (int64_t at = 0; !ends.stop_requested() && at < 5000; ++at) {
+      store_->in_transaction([&] {
+        store_->put_metrics("a", at, {{at, at, fmt::format("metric{}", at), 1.0}}, at + 1);
+      });
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const std::vector<MetricLine> lines = reader->metrics_of("a");
+    EXPECT_FALSE(reader->newest_metrics("a").contains(""));
+    if (!lines.empty()) EXPECT_EQ(lines.back().name, fmt::format("metric{}", lines.back().position));
+  }
 }
 
 TEST_F(StoreTest, ARunThatWasForgottenSinceItWasSelectedIsRefused) {
