@@ -26,6 +26,7 @@
 #include "harness/archive/archive.h"
 #include "harness/archive/open_archive.h"
 #include "harness/commands/commands.h"
+#include "harness/folders/rebuild.h"
 #include "harness/runs/workspace.h"
 #include "harness/service/protocol.h"
 #include "harness/store/writer.h"
@@ -249,6 +250,7 @@ int run(int argc, char** argv) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());
   }
+  if (!supervises && chosen.command->name != "rebuild") rebuild_if_earlier(Workspace(globals.workspace));
   return chosen.act();
 }
 

@@ -562,8 +562,21 @@ def two_rows_of_one_name_are_noted(case):
 def a_line_ends_where_its_first_seed_does(case):
     case.ok("tearless run grid.toml --workspace w")
     rows = list(csv.DictReader(io.StringIO(case.ok("tearless figure grid.toml --format csv --workspace w"))))
-    case.expect(max(float(row["x"]) for row in rows) == 12 and {row["runs"] for row in rows} == {"3"}, "it does not end at 12")
+    case.expect({row["runs"] for row in rows if float(row["x"]) <= 12} == {"3"}, "it ends before 12")
+    case.expect({row["runs"] for row in rows if float(row["x"]) > 12} == {"2"}, "it does not end at 12")
     case.expect_match("the mean of 3 seeds to update 12, then of 2", case.ok("tearless figure grid.toml --workspace w"))
+
+
+@report("nan_in_the_middle")
+def where_a_value_is_no_number_the_run_does_not_count(case):
+    for value in ("null", "NaN", "Infinity"):
+        case.ok(f"sed 's/None if y != y/{value} if y != y/; s/^import hashlib/null = NaN = float(\"nan\"); "
+                "Infinity = float(\"inf\"); import hashlib/' ../toy.py > t.py && chmod +x t.py && rm -rf w")
+        case.ok("tearless run grid.toml --workspace w")
+        rows = list(csv.DictReader(io.StringIO(case.ok("tearless figure grid.toml --format csv --workspace w"))))
+        runs = {float(row["x"]): row["runs"] for row in rows}
+        case.expect(runs == {u: "1" if 3 <= u <= 6 else "2" for u in range(1, 9)}, f"{value}: it has {runs}")
+        case.expect_match("the mean of 2 seeds, of 1 at 4 points from update 3 to update 6", case.ok("tearless figure grid.toml --workspace w"))
 
 
 @report("no_momentum")

@@ -10,6 +10,7 @@
 #include "harness/archive/archive.h"
 #include "harness/folders/rebuild.h"
 #include "harness/runs/workspace.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -38,7 +39,7 @@ fs::path open_archive(const fs::path& archive) {
   const fs::path name = folder / kArchiveName;
   make_folders(cache);
   const LockFile alone = LockFile::acquire(cache / "lock");
-  if (!fs::exists(name)) {  // written last
+  if (!fs::exists(name) || has_earlier_database(Workspace(folder))) {  // the name is written last
     remove_recursively(folder);
     try {
       make_workspace(archive, folder);

@@ -81,9 +81,7 @@ std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store,
 // Else finished runs would be trained again, and running attempts would not be found.
 void rebuild_if_lost(const Workspace& workspace) {
   if (fs::exists(workspace.database()) || entries_of(workspace.runs()).empty()) return;
-  const RebuildReport report = rebuild(workspace);
-  notice(fmt::format("{} was missing: rebuilt from {} run folders", workspace.database().string(), report.runs));
-  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
+  rebuild_because(workspace, "was missing");
 }
 
 // Null if another service answers. Waits for one that is starting or ending.

@@ -269,6 +269,7 @@ class Reader {
     std::map<std::pair<Place, int64_t>, Curve> found;
     std::vector<std::pair<std::pair<Place, int64_t>, double>> behind;  // the value stands behind the last layer
     double last_layer = 0;
+    std::map<Place, std::set<double>> asked;  // of an axis: a line is interrupted where no run has a value
     std::vector<Replicate> runs;
     for (const Group& one : group(results_.rows, [](const Row& row) {
            return RowKey{row.sweep_id(), row.trained, std::to_string(row.run.seed)};
@@ -281,6 +282,7 @@ class Reader {
       for (size_t y = 0; y < spec_.y.size(); ++y) {
         const auto place = places_.place_of(trained, y);
         if (!place || std::isnan(x)) continue;
+        if (spec_.x == X::kAxis) asked[*place].insert(x);
         const Row& row = replicate.row_of(spec_.y[y]);
         if (!has_ended(row)) reading.waited_for.insert(place->second);
         if (is_diverged(trained) && spec_.x == X::kAxis) diverged_at[*place].push_back({x, kNaN});
@@ -308,6 +310,9 @@ class Reader {
     }
     for (const auto& [key, value] : behind) found[key].push_back({last_layer + 1, value});
     for (auto& [key, curve] : found) {
+      for (const double x : asked[key.first]) {
+        if (std::ranges::find(curve, x, &CurvePoint::x) == curve.end()) curve.push_back({x, kNaN});
+      }
       put_in_order(curve);
       curves[key.first].push_back({key.second, {std::move(curve), /*has_diverged=*/false, {}}});
     }
@@ -570,31 +575,32 @@ bool ends_at_fewer(const FigureSpec& spec, const Reading& reading, size_t line) 
   return spec.ends_at_fewer && !reading.waited_for.contains(line);
 }
 
-/// "the mean of 3 seeds to update 12, then of 2 (not drawn)"; "" if it is of all of them everywhere.
+/// "the mean of 3 seeds to update 12, then of 2 (not drawn)", "the mean of 2 seeds, of 1 at 4 points from update 3 to
+/// update 6 (dashed)"; "" if it is of all of them everywhere.
 std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Figure::Line& line, bool ends) {
-  const BandPoint *first = nullptr, *last = nullptr;  // of those of all
-  int most = 0, next = 0, least = 0;
-  bool has_before = false, has_after = false;
+  std::vector<BandPoint> whole, fewer;
   for (const BandPoint& point : line.points) {
-    if (point.runs == 0) continue;
-    if (!point.is_of_fewer) {
-      if (!first) first = &point;
-      last = &point;
-      most = std::max(most, point.runs);
-      continue;
-    }
-    least = next == 0 ? point.runs : std::min(least, point.runs);
-    next = std::max(next, point.runs);
-    (first ? has_after : has_before) = true;
+    if (point.runs > 0) (point.is_of_fewer ? fewer : whole).push_back(point);
   }
-  if (!first || next == 0) return "";
+  if (whole.empty() || fewer.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(fewer, {}, &BandPoint::runs);
+  const double first = whole.front().x, last = whole.back().x;
+  const bool has_before = fewer.front().x<first, has_after = fewer.back().x> last;
+  const bool is_within =
+      std::ranges::any_of(fewer, [&](const auto& point) { return first < point.x && point.x < last; });
   constexpr double kSaid = 0.95;  // the hours and epochs of seeds differ a little in any case
-  const double whole = line.points.back().x - line.points.front().x;
-  if (spec.x != X::kUpdates && last->x - first->x > kSaid * whole) return "";
-  return fmt::format("the mean of {}{}{}, {} of {}{} ({})", counted(most, "seed"),
-                     has_before ? " from " + place_text(spec, figure, first->x) : "",
-                     has_after ? " to " + place_text(spec, figure, last->x) : "", has_before ? "elsewhere" : "then",
-                     next, least < next ? " or fewer" : "", ends ? "not drawn" : "dashed");
+  const double length = line.points.back().x - line.points.front().x;
+  if (spec.x != X::kUpdates && !is_within && last - first > kSaid * length) return "";
+  const auto place = [&](const BandPoint& point) { return place_text(spec, figure, point.x); };
+  const std::string of_fewer = fmt::format("of {}{}", most.runs, least.runs < most.runs ? " or fewer" : "");
+  const std::string where =
+      is_within
+          ? fmt::format(", {} at {} from {} to {}", of_fewer, counted(std::ssize(fewer), "point"), place(fewer.front()),
+                        place(fewer.back()))
+          : fmt::format("{}{}, {} {}", has_before ? " from " + place(whole.front()) : "",
+                        has_after ? " to " + place(whole.back()) : "", has_before ? "elsewhere" : "then", of_fewer);
+  return fmt::format("the mean of {}{} ({})", counted(whole.front().runs, "seed"), where,
+                     ends ? "not drawn" : "dashed");
 }
 
 /// A sentence for all lines, of which it is as true.
@@ -727,16 +733,9 @@ Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, b
     if (run.has_diverged && run.end) line.diverged.push_back(*run.end);
   }
   line.points = band_of(curves, band, joins);
-  std::erase_if(curves, [](Curve& curve) {
-    return std::erase_if(curve, [](const CurvePoint& point) { return !std::isfinite(point.y); }), curve.empty();
-  });
-  const auto runs_at = [&](const BandPoint& point) {
-    return std::ranges::count_if(
-        curves, [&](const Curve& curve) { return curve.front().x <= point.x && point.x <= curve.back().x; });
-  };
-  ptrdiff_t most = 0;
-  for (const BandPoint& point : line.points) most = std::max(most, runs_at(point));
-  for (BandPoint& point : line.points) point.is_of_fewer = joins && runs_at(point) < most;
+  int most = 0;
+  for (const BandPoint& point : line.points) most = std::max(most, point.runs);
+  for (BandPoint& point : line.points) point.is_of_fewer = joins && 0 < point.runs && point.runs < most;
   return line;
 }
 
@@ -795,7 +794,9 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
     for (size_t i = 0; i < panel.lines.size(); ++i) {
       const bool ends = i < places.lines.size() && ends_at_fewer(spec, reader.reading, i);
       for (BandPoint& point : panel.lines[i].points) {
-        if (ends && point.is_of_fewer) point = {point.x, 0, kNaN, kNaN, kNaN};
+        if (!ends || !point.is_of_fewer) continue;
+        panel.lines[i].not_drawn.push_back(point);
+        point = {point.x, 0, kNaN, kNaN, kNaN};
       }
     }
   }

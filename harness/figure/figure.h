@@ -29,11 +29,12 @@ struct BandPoint {
 struct Figure {
   struct Line {
     std::vector<BandPoint> points = {};
-    Curve diverged = {};                   // the last values of runs that have diverged: each is drawn as ×
-    bool sets_scale = true;                // false: it may leave the picture, unless no line sets the scale
-    std::vector<std::string> labels = {};  // for CSV: one for each of Figure::axes
-    std::string y = {};                    // what it is of
-    std::string source = {};               // of a published line; "": measured
+    std::vector<BandPoint> not_drawn = {};  // those of fewer runs, where the line ends at them; in CSV
+    Curve diverged = {};                    // the last values of runs that have diverged: each is drawn as ×
+    bool sets_scale = true;                 // false: it may leave the picture, unless no line sets the scale
+    std::vector<std::string> labels = {};   // for CSV: one for each of Figure::axes
+    std::string y = {};                     // what it is of
+    std::string source = {};                // of a published line; "": measured
   };
   struct Panel {
     Name title = {};               // "": the figure has one panel

@@ -41,7 +41,9 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
     cells.insert(cells.end(), {line.source, diverged});
     text += csv_line(cells, formulas);
   };
-  for (const BandPoint& point : line.points) {
+  std::vector<BandPoint> points;
+  std::ranges::merge(line.points, line.not_drawn, std::back_inserter(points), {}, &BandPoint::x, &BandPoint::x);
+  for (const BandPoint& point : points) {
     if (point.runs == 0) continue;
     add(point.x,
         {fmt::format("{}", point.mean), fmt::format("{}", point.low), fmt::format("{}", point.high),

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/lock_file.h"
+#include "base/print.h"
 #include "base/sealed_json.h"
+#include "base/words.h"
 #include "harness/folders/sweep_directory.h"
 #include "harness/runs/launcher.h"
 #include "harness/runs/policy.h"
@@ -164,6 +166,16 @@ RebuildReport rebuild(const Workspace& workspace) {
   rename_file(fresh, workspace.database());
   sync_folder(workspace.index());
   return report;
+}
+
+void rebuild_because(const Workspace& workspace, const char* why) {
+  const RebuildReport report = rebuild(workspace);
+  notice(fmt::format("{} {}: rebuilt from {}", workspace.database().string(), why, counted(report.runs, "run folder")));
+  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
+}
+
+void rebuild_if_earlier(const Workspace& workspace) {
+  if (has_earlier_database(workspace)) rebuild_because(workspace, "is of an earlier build");
 }
 
 }  // namespace tearless::harness

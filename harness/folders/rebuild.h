@@ -25,5 +25,9 @@ RebuildReport restore(Store& store, const Workspace& workspace);
 ///   3. renames the old one to tearless.db.before-rebuild (-2, -3 … if that name is taken);
 ///   4. moves the new one into its place.
 RebuildReport rebuild(const Workspace& workspace);
+/// And says that it did: "results/tearless.db was missing: rebuilt from 12 run folders". `why`: "was missing".
+void rebuild_because(const Workspace& workspace, const char* why);
+/// If has_earlier_database().
+void rebuild_if_earlier(const Workspace& workspace);
 
 }  // namespace tearless::harness

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -342,7 +343,8 @@ class Verification {
 
   bool has_metrics_of(const RunDirectory& run) const {
     const auto equal = [](const MetricLine& a, const MetricLine& b) {
-      return std::tie(a.position, a.step, a.name, a.value) == std::tie(b.position, b.step, b.name, b.value);
+      const bool is_one_value = a.value == b.value || (std::isnan(a.value) && std::isnan(b.value));
+      return is_one_value && std::tie(a.position, a.step, a.name) == std::tie(b.position, b.step, b.name);
     };
     try {
       const RunDirectory folder = folder_of(run, run.newest_begun_attempt());

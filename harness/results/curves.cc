@@ -1,5 +1,7 @@
 #include "harness/results/curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,6 +62,8 @@ const char* reason_of(const DefinedScore& score, const Curve& curve, const Resul
   if (curve.empty()) return "no curve";
   return score.measure->keys & CurveMeasure::kValue ? "not reached" : "too few points";
 }
+
+std::string name_of_no_number(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity"; }
 
 /// UserError if the norms of a run that has ended are not those that it ended with.
 void require_as_done(const RunDirectory& run) {
@@ -182,10 +186,12 @@ void add_defined_scores(const Grid& grid, ResultSet& results) {
       Curve curve;
       if (score.is_over_layers()) curve = layers_of(replicate.row_of(score.of), score.of);
       if (score.is_over_updates()) curve = curves[index_in(metrics, score.of)];
-      const std::optional<double> number =
-          score.is_of_curve() ? measure(*score.measure, curve, score.limits) : mean_of(replicate, score.mean_of);
-      if (number) {
-        found.emplace(score.name, *number);
+      const Measured measured = score.is_of_curve() ? measure(*score.measure, curve, score.limits)
+                                                    : Measured{mean_of(replicate, score.mean_of), {}};
+      if (measured.number) {
+        found.emplace(score.name, *measured.number);
+      } else if (const auto& at = measured.not_finite) {
+        row.result.no_numbers[score.name] = fmt::format("{} at update {:.0f}", name_of_no_number(at->y), at->x);
       } else {
         row.result.no_numbers[score.name] = reason_of(score, curve, results, row);
       }

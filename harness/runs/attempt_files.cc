@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -322,16 +323,27 @@ Scores read_scores(const RunDirectory& run) {
 
 namespace {
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// NaN for null: tearless-engine and others write it in place of NaN and of Infinity. nullopt: it stands for no number.
+std::optional<double> value_of_metric(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  const bool is_word = value.is_string() && stands_for_no_number(value.get<std::string>());
+  if (!is_word && !value.is_null()) return std::nullopt;
+  const double number = is_word ? std::strtod(value.get<std::string>().c_str(), nullptr) : kNaN;
+  return std::isnan(number) ? kNaN : number;  // one NaN for all
+}
+
 // What is wrong with a line of metrics.jsonl that is not read; "" for a metric.
-std::string fault_of_metric(const json& line, std::string_view text) {
-  if (line.is_discarded()) return json::accept(scores_as_json(text)) ? "NaN or Infinity, which are no JSON" : "no JSON";
+std::string fault_of_metric(const json& line) {
+  if (line.is_discarded()) return "no JSON";
   if (!line.is_object()) return "no JSON object";
   for (const char* key : {"step", "name", "value"}) {
     if (!line.contains(key)) return fmt::format("no \"{}\"", key);
   }
   if (!updates_in(line["step"])) return "a \"step\" that is no whole number from 0 to 2^53";
   if (!line["name"].is_string()) return "a \"name\" that is no text";
-  return line["value"].is_number() ? "" : "a \"value\" that is no number";
+  return value_of_metric(line["value"]) ? "" : "a \"value\" that is no number";
 }
 
 // What a metric has beside the keys that are read; "" for nothing.
@@ -377,10 +389,12 @@ MetricsRead read_metrics(const RunDirectory& run, int64_t from) {
   for (size_t end; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1) {
     ++number;
     const std::string_view text = std::string_view(bytes).substr(begin, end - begin);
-    const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    const std::string fault = fault_of_metric(line, text);
+    json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (line.is_discarded()) line = json::parse(scores_as_json(text), nullptr, /*allow_exceptions=*/false);
+    const std::string fault = fault_of_metric(line);
     if (fault.empty()) {
-      read.lines.push_back({read.from + static_cast<int64_t>(begin), line["step"], line["name"], line["value"]});
+      read.lines.push_back(
+          {read.from + static_cast<int64_t>(begin), line["step"], line["name"], *value_of_metric(line["value"])});
     }
     const std::string what = fault.empty() ? key_beside_metric(line) : fault;
     if (what.empty()) continue;

@@ -46,7 +46,7 @@ struct MetricLine {
   int64_t position = 0;  // byte offset of the line
   int64_t step = 0;      // updates made
   std::string name;
-  double value = 0;
+  double value = 0;  // NaN where the line has null
 };
 
 /// Files of an attempt that was granted to a machine (docs/run_directory.md): the harness's own.

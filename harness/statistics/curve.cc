@@ -127,7 +127,7 @@ std::optional<double> r2(Points curve, const CurveLimits&) {
 constexpr CurveMeasure kMeasures[] = {
     {"first_at_least", CurveMeasure::kValue | CurveMeasure::kLowestIsBest, first_at_least},
     {"first_at_most", CurveMeasure::kValue | CurveMeasure::kLowestIsBest, first_at_most},
-    {"final", 0, final_value},
+    {"final", CurveMeasure::kOfEnd, final_value},
     {"mean", 0, mean_value},
     {"area", 0, area},
     {"variance", 0, variance},
@@ -154,17 +154,21 @@ StraightLine straight_line(std::span<const CurvePoint> points) {
 
 std::span<const CurveMeasure> curve_measures() { return kMeasures; }
 
-std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits) {
+Measured measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits) {
   Curve inside;
-  std::ranges::copy_if(curve, std::back_inserter(inside), [&](const CurvePoint& point) {
-    return point.x >= limits.from && point.x <= limits.to && std::isfinite(point.y);
-  });
+  std::ranges::copy_if(curve, std::back_inserter(inside),
+                       [&](const CurvePoint& point) { return point.x >= limits.from && point.x <= limits.to; });
   if (limits.last < 1 && !inside.empty()) {
     const double begin = inside.back().x * (1 - limits.last);
     std::erase_if(inside, [&](const CurvePoint& point) { return point.x <= begin; });
   }
-  const std::optional<double> number = measure.of(inside, limits);
-  return number && std::isfinite(*number) ? number : std::nullopt;
+  if (measure.keys & CurveMeasure::kOfEnd && !inside.empty()) inside.erase(inside.begin(), inside.end() - 1);
+  const auto broken = std::ranges::find_if_not(inside, [](const CurvePoint& point) { return std::isfinite(point.y); });
+  const bool is_whole = broken == inside.end();
+  std::optional<double> number;
+  if (is_whole || measure.keys & CurveMeasure::kValue) number = measure.of({inside.begin(), broken}, limits);
+  if (number && !std::isfinite(*number)) number.reset();
+  return {number, number || is_whole ? std::nullopt : std::optional(*broken)};
 }
 
 }  // namespace tearless::harness

@@ -35,8 +35,9 @@ struct CurveLimits {
 };
 
 struct CurveMeasure {
-  /// kLowestIsBest is no key: of two such numbers the lower is better, unless the table says otherwise.
-  enum Key : unsigned { kValue = 1, kWindow = 2, kLowestIsBest = 4 };
+  /// The last two are no keys. kLowestIsBest: of two such numbers the lower is better, unless the table says otherwise.
+  /// kOfEnd: only the last point counts.
+  enum Key : unsigned { kValue = 1, kWindow = 2, kLowestIsBest = 4, kOfEnd = 8 };
 
   std::string_view name;  // in a grid file: take = "…"
   unsigned keys;          // of CurveLimits, besides from and to; kValue is needed
@@ -46,7 +47,13 @@ struct CurveMeasure {
 
 std::span<const CurveMeasure> curve_measures();
 
-/// The measure of the curve between the limits. Points that are not finite are left out.
-std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits);
+struct Measured {
+  std::optional<double> number;
+  std::optional<CurvePoint> not_finite;  // the point that keeps the number from being one
+};
+
+/// The measure of the curve between the limits. A point that is not finite makes it no number, unless the value was
+/// reached before, and but for the last point it does not count where only that does.
+Measured measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits);
 
 }  // namespace tearless::harness

@@ -42,9 +42,9 @@ void refuse_network(const fs::path& folder) {
 
 // Of a workspace of this format (require_usable()).
 void require_version(const fs::path& file, int version) {
-  if (version == kWorkspaceFormat) return;
+  if (version == kDatabaseFormat) return;
   fail("{} is damaged (user_version {} in place of {}); rebuild it from the run folders: {}", file.string(), version,
-       kWorkspaceFormat, rebuild_command(root_of(file)));
+       kDatabaseFormat, rebuild_command(root_of(file)));
 }
 
 struct Schema {
@@ -164,7 +164,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
     if (version == 0) {
       SQLite::Transaction creation(*database);
       database->exec(kSchema);
-      database->exec(fmt::format("PRAGMA user_version = {}", kWorkspaceFormat));
+      database->exec(fmt::format("PRAGMA user_version = {}", kDatabaseFormat));
       creation.commit();
     }
     database->exec("PRAGMA foreign_keys = ON");

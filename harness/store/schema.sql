@@ -1,4 +1,4 @@
--- The tables of a workspace's database, of kWorkspaceFormat (workspace_format.h). The views (views.sql) are
+-- The tables of a workspace's database, of kDatabaseFormat (workspace_format.h). The views (views.sql) are
 -- the interface that people query. Times are UTC, as in 2026-01-31T12:00:00Z.
 
 CREATE TABLE runs (
@@ -12,7 +12,7 @@ CREATE TABLE runs (
   data          TEXT NOT NULL,               -- JSON: input file → SHA-256 with which the run was planned
   device        TEXT NOT NULL,               -- 'cpu' or 'cuda'
   threads       INTEGER NOT NULL,            -- CPU threads
-  shape         TEXT NOT NULL,               -- the resource class, resource_class in the views; '': not known
+  resource_class TEXT NOT NULL,              -- '': not known
   parameters    INTEGER,
   memory_bytes  INTEGER,
   updates       INTEGER NOT NULL,            -- the maximum number that it can make
@@ -56,7 +56,7 @@ CREATE TABLE metrics (
   position INTEGER NOT NULL,                 -- byte offset in metrics.jsonl: what a resumed attempt cuts, we cut
   step     INTEGER NOT NULL,
   name     INTEGER NOT NULL REFERENCES metric_names (number),
-  value    REAL NOT NULL,
+  value    REAL,                             -- NULL: NaN, or null in metrics.jsonl
   PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -93,9 +93,9 @@ CREATE TABLE sweep_runs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_runs_by_run ON sweep_runs (run);
 
-CREATE TABLE shapes (                        -- resource classes: learnt from runs that have ended, and learnt again
-  shape   TEXT PRIMARY KEY,
-  learnt  TEXT NOT NULL                      -- {"peak_bytes": of the memory that one run used at most}
+CREATE TABLE resource_classes (              -- learnt from runs that have ended, and learnt again
+  resource_class TEXT PRIMARY KEY,
+  learnt         TEXT NOT NULL               -- {"peak_bytes": of the memory that one run used at most}
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE checksums (                     -- over the rows of other tables (checksums.h)

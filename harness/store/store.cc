@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -47,7 +48,7 @@ json member_of(const std::string& done, const char* name) {
 
 constexpr const char* kRunColumns =
     "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.local, runs.data, runs.device, runs.threads, "
-    "runs.shape, runs.memory_bytes, runs.parameters, runs.updates, runs.step";
+    "runs.resource_class, runs.memory_bytes, runs.parameters, runs.updates, runs.step";
 
 constexpr const char* kSweepColumns =
     "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission, queued_as, name";
@@ -426,13 +427,14 @@ std::map<std::string, std::map<std::string, std::string>> Store::submissions() c
 
 std::vector<Timing> Store::timings() const {
   // The program's own time where it says so: the supervisor's has whole seconds only.
-  Statement row(*statements_,
-                "SELECT id, shape, updates, "
-                "total(coalesce(json_extract(measured, '$.seconds'), "
-                "strftime('%s', ended_at) - strftime('%s', started_at))), "
-                "total(json_extract(measured, '$.training_seconds')), total(json_extract(measured, '$.updates')), "
-                "total(json_extract(measured, '$.evaluation_seconds')), total(json_extract(measured, '$.evaluations')) "
-                "FROM runs LEFT JOIN attempts ON run = number WHERE state = 'done' AND shape != '' GROUP BY number");
+  Statement row(
+      *statements_,
+      "SELECT id, resource_class, updates, "
+      "total(coalesce(json_extract(measured, '$.seconds'), "
+      "strftime('%s', ended_at) - strftime('%s', started_at))), "
+      "total(json_extract(measured, '$.training_seconds')), total(json_extract(measured, '$.updates')), "
+      "total(json_extract(measured, '$.evaluation_seconds')), total(json_extract(measured, '$.evaluations')) "
+      "FROM runs LEFT JOIN attempts ON run = number WHERE state = 'done' AND resource_class != '' GROUP BY number");
   std::vector<Timing> timings;
   while (row.step()) {
     timings.push_back({.id = row[0],
@@ -448,8 +450,9 @@ std::vector<Timing> Store::timings() const {
 }
 
 std::map<std::string, int64_t> Store::memory_peaks() const {
-  Statement row(*statements_,
-                "SELECT shape, json_extract(learnt, '$.peak_bytes') FROM shapes WHERE json_valid(learnt)");
+  Statement row(
+      *statements_,
+      "SELECT resource_class, json_extract(learnt, '$.peak_bytes') FROM resource_classes WHERE json_valid(learnt)");
   std::map<std::string, int64_t> peaks;
   while (row.step()) {
     if (row[1].isInteger()) peaks.emplace(row[0].getString(), row[1].getInt64());
@@ -515,7 +518,8 @@ void Store::read_metrics(const std::string& id, const std::function<void(const M
     while (row.step()) {
       recorded = row[4].getInt64();
       if (row[0].isNull()) break;  // of a run without metrics
-      const MetricLine line{row[0], row[1], names[row[2].getInt64()], row[3]};
+      const MetricLine line{row[0], row[1], names[row[2].getInt64()],
+                            row[3].isNull() ? std::numeric_limits<double>::quiet_NaN() : row[3].getDouble()};
       read(line);
       seal = sealed_with(seal, line);
     }

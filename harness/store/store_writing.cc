@@ -35,11 +35,12 @@ int64_t put(SQLite::Database& database, Statements& statements, const Run& run) 
     write_run(
         "UPDATE runs SET canonical = iif(canonical = '', ?2, canonical), parameters = coalesce(?3, parameters), "
         "memory_bytes = coalesce(?4, memory_bytes), updates = max(?5, updates), local = ?6, device = ?7, threads = ?8, "
-        "shape = iif(?9 = '', shape, ?9), data = ?10 WHERE id = ?1");
+        "resource_class = iif(?9 = '', resource_class, ?9), data = ?10 WHERE id = ?1");
     return known[0];
   }
   write_run(
-      "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, shape, data, state, "
+      "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, resource_class, "
+      "data, state, "
       "reason, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData), run.waiting_for, utc_now());
   return database.getLastInsertRowid();
@@ -59,10 +60,12 @@ void Store::put_run(const Run& run) {
 
 void Store::put_memory_peak(const std::string& resource_class, int64_t bytes) {
   const std::string text = nlohmann::json{{"peak_bytes", bytes}}.dump();
-  Statement known(*statements_, "SELECT 1 FROM shapes WHERE shape = ? AND learnt = ?", resource_class, text);
+  Statement known(*statements_, "SELECT 1 FROM resource_classes WHERE resource_class = ? AND learnt = ?",
+                  resource_class, text);
   if (known.step()) return;  // most runs of a resource class teach nothing new, and a transaction waits for the disk
   in_transaction([&] {
-    write(*statements_, "INSERT OR REPLACE INTO shapes (shape, learnt) VALUES (?, ?)", resource_class, text);
+    write(*statements_, "INSERT OR REPLACE INTO resource_classes (resource_class, learnt) VALUES (?, ?)",
+          resource_class, text);
   });
 }
 

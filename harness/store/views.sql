@@ -14,7 +14,7 @@ CREATE VIEW derived_runs_view AS
 CREATE VIEW runs_view AS
   SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
          (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads,
-         shape AS resource_class,
+         resource_class,
          (SELECT of FROM derived_runs_view AS derived WHERE derived.run = runs.id) AS of
   FROM runs;
 

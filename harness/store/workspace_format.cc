@@ -112,10 +112,15 @@ fs::path root_of_index(const fs::path& index) {
   return claim ? fs::path(claim->value("root", "")) : index;
 }
 
+bool has_earlier_database(const Workspace& workspace) {
+  const int format = format_of_database(workspace.database());
+  return format >= kWorkspaceFormat && format < kDatabaseFormat;
+}
+
 void require_usable(const Workspace& workspace) {
   require_own_index(workspace);
   const int database = format_of_database(workspace.database());
-  if (database == kWorkspaceFormat) return;
+  if (database == kDatabaseFormat) return;
   bool has_sweeps = false;
   for (const std::string& id : folders_in(workspace.sweeps())) {
     const auto about = read_sealed(workspace.sweep(id) / "sweep.json");
@@ -123,7 +128,7 @@ void require_usable(const Workspace& workspace) {
     has_sweeps = true;
     if (const int found = about->value("format", 0); found != kWorkspaceFormat) refuse(workspace, found);
   }
-  if (database != 0 && !has_sweeps) refuse(workspace, database);
+  if (database != 0 && !has_sweeps && !has_earlier_database(workspace)) refuse(workspace, database);
 }
 
 }  // namespace tearless::harness

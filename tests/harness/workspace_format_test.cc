@@ -1,6 +1,7 @@
 // A workspace that is stored in the repository (tests/golden/harness/workspace: a run done, one diverged, one failed)
-// is read as it is; one of another format is refused and left as it is. If the first of these tests fails, the format
-// has changed: increase kWorkspaceFormat, and have a script rewrite what is stored.
+// is read, though its database is of an earlier format, which is made again from the folders; one whose sweeps are of
+// another format is refused and left as it is. If the first of these tests fails, the format of sweeps has changed:
+// increase kWorkspaceFormat, and have a script rewrite what is stored.
 #include "harness/store/workspace_format.h"
 
 #include <gmock/gmock.h>
@@ -99,6 +100,11 @@ class WorkspaceFormatTest : public RunTest {
 };
 
 TEST_F(WorkspaceFormatTest, AStoredWorkspacePrintsItsTableAndTrainsNothing) {
+  const test::Finished first = tearless({"table", "grid.toml"});
+  EXPECT_EQ(first.output, table_);
+  EXPECT_EQ(first.errors, "results/tearless.db is of an earlier build: rebuilt from 3 run folders\n");
+  EXPECT_EQ(tearless({"table", "grid.toml"}).errors, "") << "once";
+  EXPECT_TRUE(fs::exists(workspace().database().string() + ".before-rebuild"));
   expect_no_differences();
   expect_the_same_table_and_no_training();
 }
@@ -118,12 +124,13 @@ TEST_F(WorkspaceFormatTest, AWorkspaceOfAnEarlierBuildIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(WorkspaceFormatTest, AWorkspaceOfALaterBuildIsRefusedAndLeftAsItIs) {
-  change_format(kWorkspaceFormat + 1, kWorkspaceFormat + 1);
+  change_format(kDatabaseFormat + 1, kWorkspaceFormat + 1);
   expect_refused("a later", kWriters);
   expect_refused("a later", kReaders);
 }
 
 TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {
+  EXPECT_EQ(tearless({"table", "last"}).output, table_);
   for (const char* name : {"runs.jsonl", "merged.toml"}) {
     const fs::path file = sweep_json().parent_path() / name;
     const std::string text = test::read_text(file);

@@ -348,7 +348,7 @@ TEST_F(Draw, RunsThatFailByTheTablesLimitAreInNoMeanOverAnAxisAndANoteSaysSo) {
   const std::string figure = "x = \"depth\"\ny = \"test.bleu\"\nband = \"range\"\n";
   const Figure limited = drawn(figure + "[table]\nscores = [\"test.bleu\"]\nfail_below = 6\n");
   const std::vector<Figure::Line>& lines = limited.panels[0].lines;
-  EXPECT_THAT(texts_of(lines[0].points), ElementsAre("4: 6 6.5 7 n=2", "8: 9 10 11 n=3"));
+  EXPECT_THAT(texts_of(lines[0].points), ElementsAre("2: nan nan nan n=0", "4: 6 6.5 7 n=2", "8: 9 10 11 n=3"));
   EXPECT_THAT(texts_of(lines[1].points), ElementsAre("2: 6 6.5 7 n=2", "4: 9 10 11 n=3", "8: 17 18 19 n=3"));
   EXPECT_THAT(limited.notes, Contains("5 runs with test.bleu below 6, which fail by the table, in no mean."));
   EXPECT_THAT(limited.notes, Not(Contains(HasSubstr("drawn"))));
@@ -373,7 +373,7 @@ TEST_F(Draw, ALineEndsWhereTheFirstOfItsSeedsDoesAndANoteCounts) {
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
               ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: nan nan nan n=0"));
   EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
-  EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre), Not(HasSubstr(",30,")));
+  EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre), HasSubstr(",30,66,65,67,2,")) << "what is there";
   EXPECT_THAT(drawn(kOneLine).notes, Not(Contains(HasSubstr("then of"))));
 }
 
@@ -444,7 +444,45 @@ TEST_F(Draw, ALineOfEachRunAndRunsThatDivergedEndNoOtherLine) {
   EXPECT_THAT(figure.notes, Not(Contains(HasSubstr("then of"))));
 }
 
-TEST(LineOf, ARunWhoseValuesAreNoNumbersAnyMoreHasEndedAndAGapIsNoEnd) {
+TEST_F(Draw, ALineIsInterruptedWhereAValueOfASeedIsNoNumberAndANoteCounts) {
+  const auto lost_at = [](int64_t begin, int64_t end) {
+    return [=](const Coordinates& at) {
+      Given run = given(at);
+      for (MetricLine& line : run.metrics) {
+        if (at.at("seed") == "2" && begin <= line.step && line.step <= end) line.value = kNaN;
+      }
+      return run;
+    };
+  };
+  const Figure figure = drawn(kOneLine, lost_at(20, 20));
+  EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
+              ElementsAre("10: 25 26 27 n=3", "20: nan nan nan n=0", "30: 65 66 67 n=3"));
+  EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre),
+              HasSubstr(",10,26,25,27,3,,\nF,dev.bleu,20,46,45,47,2,,\nF,dev.bleu,30,"));
+  EXPECT_THAT(figure.notes,
+              Contains("Lines: the mean of 3 seeds, of 2 at 1 point from update 20 to update 20 (not drawn)."));
+  const Figure dashed = drawn(std::string(kOneLine) + "fewer_seeds = \"dashed\"\n", lost_at(20, 20));
+  EXPECT_THAT(texts_of(dashed.panels[0].lines[0].points), Contains("20: 45 46 47 n=2"));
+  EXPECT_THAT(drawn(kOneLine, lost_at(30, 30)).notes,
+              Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
+}
+
+TEST_F(Draw, OverAnAxisALineIsInterruptedWhereNoRunHasAScore) {
+  const auto lost_at_4 = [](RunState state) {
+    return [=](const Coordinates& at) {
+      Given run = given(at);
+      if (at.at("depth") == "4" && at.at("norm") == "scale") run = {.state = state};
+      return run;
+    };
+  };
+  for (const RunState state : {RunState::kFailed, RunState::kDiverged, RunState::kDone, RunState::kQueued}) {
+    const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\n", lost_at_4(state));
+    EXPECT_THAT(texts_of(figure.panels[0].lines[1].points), Contains("4: nan nan nan n=0")) << name_of(state);
+    EXPECT_THAT(texts_of(figure.panels[0].lines[0].points), Not(Contains(HasSubstr("nan")))) << name_of(state);
+  }
+}
+
+TEST(LineOf, ARunOfWhichAValueIsNoNumberIsNotInTheMeanThere) {
   const DrawnRun whole = {.curve = {{1, 1}, {2, 1}, {3, 1}, {4, 1}}},
                  gap = {.curve = {{1, 3}, {2, kNaN}, {3, 3}, {4, 3}}},
                  lost = {.curve = {{1, 5}, {2, 5}, {3, kNaN}, {4, kNaN}}}, none = {.curve = {{1, kNaN}}};
@@ -455,7 +493,7 @@ TEST(LineOf, ARunWhoseValuesAreNoNumbersAnyMoreHasEndedAndAGapIsNoEnd) {
   };
   EXPECT_THAT(fewer(line_of({whole, lost, none}, FigureSpec::Band::kNone, true)),
               ElementsAre(false, false, true, true));
-  EXPECT_THAT(fewer(line_of({whole, gap}, FigureSpec::Band::kNone, true)), Each(false));
+  EXPECT_THAT(fewer(line_of({whole, gap}, FigureSpec::Band::kNone, true)), ElementsAre(false, true, false, false));
   EXPECT_THAT(fewer(line_of({whole, lost}, FigureSpec::Band::kNone, false)), Each(false)) << "over an axis";
   EXPECT_TRUE(line_of({}, FigureSpec::Band::kNone, true).points.empty());
 }

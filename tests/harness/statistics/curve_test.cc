@@ -13,7 +13,7 @@ namespace {
 
 std::optional<double> taken(std::string_view name, const Curve& curve, const CurveLimits& limits = {}) {
   for (const CurveMeasure& one : curve_measures()) {
-    if (one.name == name) return measure(one, curve, limits);
+    if (one.name == name) return measure(one, curve, limits).number;
   }
   ADD_FAILURE() << name;
   return std::nullopt;
@@ -49,7 +49,7 @@ TEST(CurveMeasures, TheLastShareIsOfTheWayToTheLastPoint) {
   EXPECT_EQ(taken("mean", kRise, {.last = 1}), 3);
   EXPECT_EQ(taken("mean", kRise, {.last = 0.01}), 6) << "the last point is always in it";
   const Curve diverged = {{100, 1}, {200, 3}, {300, std::nan("")}};
-  EXPECT_EQ(taken("mean", diverged, {.last = 0.1}), 3) << "of the last number";
+  EXPECT_EQ(taken("mean", diverged, {.last = 0.1}), std::nullopt);
   EXPECT_EQ(taken("mean", {}, {.last = 0.1}), std::nullopt);
 }
 
@@ -102,11 +102,27 @@ TEST(CurveMeasures, SpikesAgreeWithAPlainLoop) {
   }
 }
 
-TEST(CurveMeasures, PointsThatAreNotFiniteAreLeftOut) {
-  const Curve curve = {{1, 1}, {2, std::nan("")}, {3, std::numeric_limits<double>::infinity()}, {4, 3}};
-  EXPECT_EQ(taken("mean", curve), 2);
-  EXPECT_EQ(taken("first_at_least", curve, {.value = 2}), 4);
-  EXPECT_EQ(taken("area", curve), 6);
+TEST(CurveMeasures, APointThatIsNotFiniteIsNotLeftOut) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto at = [](std::string_view name, const Curve& curve, const CurveLimits& limits = {}) {
+    const auto one = std::ranges::find(curve_measures(), name, &CurveMeasure::name);
+    const Measured found = measure(*one, curve, limits);
+    EXPECT_FALSE(found.number.has_value()) << name;
+    return found.not_finite ? found.not_finite->x : 0;
+  };
+  for (const double broken : {std::nan(""), kInfinity, -kInfinity}) {
+    const Curve curve = {{1, 1}, {2, 2}, {3, broken}, {4, 3}, {5, broken}, {6, 4}, {7, 5}, {8, 6}};
+    for (const CurveMeasure& one : curve_measures()) {
+      const bool is_of_a_part = one.name == "final" || one.name.starts_with("first");
+      if (!is_of_a_part) EXPECT_EQ(at(one.name, curve, {.window = 2}), 3) << one.name;
+      EXPECT_TRUE(taken(one.name, curve, {.from = 6, .value = 5, .window = 2})) << one.name;
+    }
+    EXPECT_EQ(taken("final", curve), 6) << "the end is a number";
+    EXPECT_EQ(at("final", curve, {.to = 5}), 5);
+    EXPECT_EQ(taken("first_at_least", curve, {.value = 2}), 2) << "reached before";
+    EXPECT_EQ(at("first_at_least", curve, {.value = 3}), 3);
+    EXPECT_EQ(at("first_at_most", curve, {.value = 0.5}), 3) << "-Infinity reaches nothing";
+  }
 }
 
 TEST(CurveMeasures, ANumberThatNoDoubleHoldsIsNone) {

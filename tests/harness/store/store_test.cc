@@ -395,6 +395,22 @@ TEST_F(StoreTest, MetricsThatWereChangedAreRefusedWhereTheyAreRead) {
   }
 }
 
+TEST_F(StoreTest, MetricsThatAreNotFiniteAreKept) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  store_->put_run(request("a"));
+  const std::vector<double> values = {std::nan(""), kInfinity, -kInfinity, 0.5};
+  for (int64_t at = 0; at < std::ssize(values); ++at)
+    store_->in_transaction([&] { store_->put_metrics("a", at, {{at, at, "loss", values[at]}}, at + 1); });
+  store_.reset();
+  const auto reader = Store::open_reader(workspace_);
+  const std::vector<MetricLine> lines = reader->metrics_of("a");
+  ASSERT_EQ(lines.size(), values.size());
+  EXPECT_TRUE(std::isnan(lines[0].value));
+  for (size_t i = 1; i < values.size(); ++i) EXPECT_EQ(lines[i].value, values[i]);
+  EXPECT_EQ(reader->query("SELECT step FROM metrics_view WHERE value IS NULL").rows.size(), 1u);
+  EXPECT_EQ(reader->query("SELECT step FROM metrics_view WHERE value > 1e308").rows[0][0], 1);
+}
+
 TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   store_->submit(sweep("s", {request("aa")}));
   AttemptRecord first = attempt(1, "stopped"), second = attempt(2, "done");
@@ -640,7 +656,7 @@ TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
 
 TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
   store_.reset();
-  for (const int format : {1, kWorkspaceFormat - 1, kWorkspaceFormat + 1}) {
+  for (const int format : {1, kWorkspaceFormat - 1, kDatabaseFormat + 1}) {
     SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
         .exec(fmt::format("PRAGMA user_version = {}", format));
     for (const std::string& message :
@@ -737,12 +753,13 @@ TEST_F(StoreTest, AChangedValueAMissingRowAndANewOneAreRefusedByBoth) {
     }
     test::write_text(workspace_.database(), sound);
   };
-  const auto columns = Store::open_reader(workspace_)
-                           ->query(
-                               "SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c "
-                               "WHERE m.type = 'table' AND m.name NOT IN ('metrics', 'metric_names', 'shapes', "
-                               "'checksums')")
-                           .rows;
+  const auto columns =
+      Store::open_reader(workspace_)
+          ->query(
+              "SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c "
+              "WHERE m.type = 'table' AND m.name NOT IN ('metrics', 'metric_names', 'resource_classes', "
+              "'checksums')")
+          .rows;
   EXPECT_GT(columns.size(), 50u);
   for (const auto& row : columns) {
     const std::string table = row[0], column = row[1];
