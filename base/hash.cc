@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <vector>
+#include <memory>
 
 #include "base/error.h"
 
@@ -47,9 +47,10 @@ std::string sha256_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail_errno("read", path);
   Sha256 hash;
-  std::vector<char> buffer(1 << 16);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
-    hash.update({buffer.data(), static_cast<size_t>(file.gcount())});
+  constexpr size_t kBytes = 1 << 16;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBytes);  // most files are smaller, and there are many
+  while (file.read(buffer.get(), kBytes) || file.gcount() > 0) {
+    hash.update({buffer.get(), static_cast<size_t>(file.gcount())});
   }
   if (file.bad()) fail_errno("read", path);
   return hash.hex();

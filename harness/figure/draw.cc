@@ -757,7 +757,9 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
   figure.from_zero = is_of_metrics(spec.x) && !spec.log_x;
   figure.width = spec.width;
   figure.own_width = spec.own_width;
+  figure.font_size = spec.font_size;
   figure.caption_in_picture = spec.caption_in_picture;
+  figure.legend_inside = spec.legend_inside;
   for (const auto* axes : {&spec.panels, &spec.lines}) {
     for (const size_t axis : *axes) figure.axes.push_back(grid.axes[axis].name);
   }

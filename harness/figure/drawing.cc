@@ -323,6 +323,51 @@ void draw_bars(const Figure& figure, const Figure::Panel& panel, const std::vect
 constexpr std::array<FigureDrawing, 2> kKinds = {{{/*has_zero=*/false, /*has_boxes=*/false, draw_lines, text_of_lines},
                                                   {/*has_zero=*/true, /*has_boxes=*/true, draw_bars, text_of_bars}}};
 
+// --- a free place ----------------------------------------------------------------------------------------------------
+
+/// Of positions on the axes.
+struct Box {
+  double left, right, low, high;
+};
+
+bool is_free(const DrawnPanel& panel, const Box& box) {
+  const auto has = [&](double x, double low, double high) {
+    return box.left <= x && x <= box.right && low <= box.high && box.low <= high;
+  };
+  /// From one point to the next, between `low` and `high` of both.
+  const auto meets = [&](const std::vector<BandPoint>& points, double BandPoint::*low, double BandPoint::*high) {
+    constexpr int kSteps = 64;
+    for (size_t i = 0; i < points.size(); ++i) {
+      const BandPoint &a = points[i], &b = points[std::min(i + 1, points.size() - 1)];
+      const auto between = [&](const DrawnAxis& axis, double from, double to, int step) {
+        return std::lerp(axis.position(from), axis.position(to), static_cast<double>(step) / kSteps);
+      };
+      for (int step = 0; step <= kSteps; ++step) {
+        if (has(between(panel.x, a.x, b.x, step), between(panel.y, a.*low, b.*low, step),
+                between(panel.y, a.*high, b.*high, step)))
+          return true;
+      }
+    }
+    return false;
+  };
+  const auto meets_point = [&](const CurvePoint& point) {
+    return has(panel.x.position(point.x), panel.y.position(point.y), panel.y.position(point.y));
+  };
+  for (const double x : panel.at_x) {
+    if (has(panel.x.position(x), 0, 1)) return false;
+  }
+  for (const double y : panel.at_y) {
+    if (box.low <= panel.y.position(y) && panel.y.position(y) <= box.high) return false;
+  }
+  return std::ranges::none_of(panel.lines, [&](const DrawnLine& line) {
+    return std::ranges::any_of(line.diverged, meets_point) ||
+           std::ranges::any_of(line.stretches,
+                               [&](const auto& one) { return meets(one, &BandPoint::mean, &BandPoint::mean); }) ||
+           std::ranges::any_of(line.areas,
+                               [&](const auto& one) { return meets(one, &BandPoint::low, &BandPoint::high); });
+  });
+}
+
 // --- texts -----------------------------------------------------------------------------------------------------------
 
 /// Of each line: published ones look like the measured one that they are beside, if there is one.
@@ -537,6 +582,19 @@ size_t legend_columns(const Drawing& drawing, double width, double sample) {
   const auto fit = static_cast<size_t>(std::max(1.0, width / (static_cast<double>(legend_width(drawing)) + sample)));
   const size_t rows = (entries + fit - 1) / fit;
   return (entries + rows - 1) / rows;
+}
+
+std::optional<Corner> free_corner(const Drawing& drawing, double width, double height) {
+  if (width >= 1 || height >= 1) return std::nullopt;
+  for (size_t i = 0; i < drawing.panels.size(); ++i) {
+    for (const bool is_top : {true, false}) {
+      for (const bool is_right : {true, false}) {
+        const double left = is_right ? 1 - width : 0, low = is_top ? 1 - height : 0;
+        if (is_free(drawing.panels[i], {left, left + width, low, low + height})) return Corner{i, is_right, is_top};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 std::string picture_number(double value) { return fmt::format("{:.9g}", value); }

@@ -121,6 +121,14 @@ size_t legend_width(const Drawing& drawing);
 /// more than its rows need.
 size_t legend_columns(const Drawing& drawing, double width, double sample);
 
+/// A corner of a panel.
+struct Corner {
+  size_t panel = 0;
+  bool is_right = true, is_top = true;
+};
+/// Where a box of this width and height, shares of those of a panel, covers nothing that is drawn; nullopt: nowhere.
+std::optional<Corner> free_corner(const Drawing& drawing, double width, double height);
+
 /// A number with the digits that a picture can show.
 std::string picture_number(double value);
 

@@ -65,7 +65,8 @@ struct Figure {
   std::vector<std::string> notes = {};         // one sentence each
   TableSpec::Width width = TableSpec::Width::kColumn;
   std::optional<double> own_width = {};  // FigureSpec
-  bool caption_in_picture = true;
+  std::optional<double> font_size = {};
+  bool caption_in_picture = true, legend_inside = false;
 };
 
 /// "ScaleNorm, depth = 4", of names under these headings, of which the last may have none: a number says what it is of.

@@ -15,8 +15,17 @@ namespace {
 
 // In points. Columns and pages of common two-column styles are a little wider.
 constexpr double kColumnInPoints = 219, kPageInPoints = 455;
-constexpr double kTickCharacter = 4.2, kLegendCharacter = 4.6;  // \scriptsize, \footnotesize
+constexpr double kTextFont = 8, kTickFont = 7;                  // \footnotesize, \scriptsize
+constexpr double kTickCharacter = 4.2, kLegendCharacter = 4.6;  // of them
 constexpr double kLabelHeight = 14;
+
+/// What lengths about texts are multiplied by.
+double scale_of(const Figure& figure) { return figure.font_size.value_or(kTextFont) / kTextFont; }
+std::string font_of(const Figure& figure, double font) {
+  if (!figure.font_size) return font == kTextFont ? "\\footnotesize" : "\\scriptsize";
+  const double size = font * scale_of(figure);
+  return fmt::format("\\fontsize{{{:.4g}pt}}{{{:.4g}pt}}\\selectfont", size, 1.2 * size);
+}
 
 std::string coordinate(double x, double y) { return fmt::format("({},{})", picture_number(x), picture_number(y)); }
 
@@ -97,20 +106,21 @@ Sizes sizes_of(const Figure& figure, const Drawing& drawing) {
   constexpr double kShape = 0.6, kMinHeight = 60, kMaxHeight = 190;
   constexpr double kAllRows = 460, kBetweenRows = 36;  // with a legend and a caption they fit a page
   double numbers = 0, last_number = 0, slanting = 0;
+  const double scale = scale_of(figure), tick_character = kTickCharacter * scale;
   for (const DrawnPanel& panel : drawing.panels) {
     numbers = std::max(numbers, panel.y.width());
     if (!panel.x.is_of_labels) last_number = std::max(last_number, panel.x.width());
-    if (panel.x.is_slanting) slanting = panel.x.width() * kTickCharacter * kSlant;
+    if (panel.x.is_slanting) slanting = panel.x.width() * tick_character * kSlant;
   }
-  const double left = std::max(numbers * kTickCharacter + kLabelHeight + 6, slanting);
-  const double right = last_number * kTickCharacter / 2;
+  const double left = std::max(numbers * tick_character + kLabelHeight * scale + 6, slanting);
+  const double right = last_number * tick_character / 2;
   const auto columns = static_cast<double>(drawing.columns);
   const double beside = columns * left + (columns - 1) * right / 2 + right;
   const double width = (line_width(figure) - beside) / columns;
-  const double height =
-      std::clamp(std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows - slanting),
-                 kMinHeight, kMaxHeight);
-  return {beside, width, height, left, right, kBetweenRows + slanting};
+  const double height = std::clamp(
+      std::min(width * kShape, kAllRows / static_cast<double>(drawing.rows()) - kBetweenRows * scale - slanting),
+      kMinHeight, kMaxHeight);
+  return {beside, width, height, left, right, kBetweenRows * scale + slanting};
 }
 
 /// What all panels have, one option on a line of the file.
@@ -121,11 +131,12 @@ std::string common_options(const Figure& figure, const Drawing& drawing) {
       "  axis lines*=left, tick align=outside, tick pos=left, scaled ticks=false, xminorticks=false, "
       "yminorticks=false,\n"
       "  grid=major, grid style={{black!10, line width=0.4pt}}, clip mode=individual,\n"
-      "  xlabel near ticks, ylabel near ticks, tick label style={{font=\\scriptsize}}, label "
-      "style={{font=\\footnotesize, "
+      "  xlabel near ticks, ylabel near ticks, tick label style={{font={}}}, label "
+      "style={{font={}, "
       "align=center}},\n"
-      "  ylabel style={{text width={:.0f}pt}}, title style={{font=\\footnotesize, align=center, text width={:.0f}pt}}",
-      line_width_text(figure), beside, drawing.columns, height, std::max(height, 80.0), width);
+      "  ylabel style={{text width={:.0f}pt}}, title style={{font={}, align=center, text width={:.0f}pt}}",
+      line_width_text(figure), beside, drawing.columns, height, font_of(figure, kTickFont), font_of(figure, kTextFont),
+      std::max(height, 80.0), font_of(figure, kTextFont), width);
   if (drawing.panels.size() > 1) {
     text += fmt::format(",\n  group style={{group size={} by {}, horizontal sep={:.0f}pt, vertical sep={:.0f}pt}}",
                         drawing.columns, drawing.rows(), left + right / 2, between_rows);
@@ -176,19 +187,29 @@ std::string plots_of(const DrawnPanel& panel) {
 constexpr double kLegendSample = 18, kLegendGap = 14;  // and between columns
 
 size_t columns_of_legend(const Figure& figure, const Drawing& drawing) {
-  return legend_columns(drawing, line_width(figure) / kLegendCharacter,
-                        (kLegendSample + kLegendGap + 4) / kLegendCharacter);
+  const double character = kLegendCharacter * scale_of(figure);
+  return legend_columns(drawing, line_width(figure) / character, (kLegendSample + kLegendGap + 4) / character);
 }
 
-std::string legend_tabular(const Figure& figure, const Drawing& drawing) {
-  if (drawing.legend.empty()) return "";
+/// Where the legend stands in a panel; nullopt: below them.
+std::optional<Corner> corner_of_legend(const Figure& figure, const Drawing& drawing) {
+  constexpr double kAbout = 10, kLine = 10;
+  if (!figure.legend_inside || drawing.legend.empty()) return std::nullopt;
+  const Sizes sizes = sizes_of(figure, drawing);
+  const double scale = scale_of(figure);
+  const double width = kLegendSample + kAbout + static_cast<double>(legend_width(drawing)) * kLegendCharacter * scale;
+  const double height = kAbout + static_cast<double>(drawing.legend.size()) * kLine * scale;
+  return free_corner(drawing, width / sizes.width, height / sizes.height);
+}
+
+std::string legend_tabular(const Figure& figure, const Drawing& drawing, size_t columns) {
   const double width = line_width(figure);
-  const size_t columns = columns_of_legend(figure, drawing);
   std::vector<std::string> kinds(columns, "l@{\\hspace{4pt}}l");
-  if (columns == 1 && legend_width(drawing) * kLegendCharacter > width - kLegendSample - kLegendGap)
+  const double longest = static_cast<double>(legend_width(drawing)) * kLegendCharacter * scale_of(figure);
+  if (columns == 1 && longest > width - kLegendSample - kLegendGap)
     kinds[0] =
         fmt::format("l@{{\\hspace{{4pt}}}}p{{\\dimexpr{}-{:.0f}pt}}", line_width_text(figure), kLegendSample + 6);
-  std::string text = fmt::format("\\par\\smallskip\n{{\\footnotesize\\begin{{tabular}}{{@{{}}{}@{{}}}}\n",
+  std::string text = fmt::format("{{{}\\begin{{tabular}}{{@{{}}{}@{{}}}}\n", font_of(figure, kTextFont),
                                  fmt::join(kinds, "@{\\hspace{14pt}}"));
   for (size_t i = 0; i < drawing.legend.size(); ++i) {
     const LegendEntry& entry = drawing.legend[i];
@@ -213,7 +234,13 @@ std::string render_pgfplots(const Figure& figure) {
   const char* environment = is_page_wide ? "figure*" : "figure";
   std::string text = fmt::format("% needs \\usepackage{{pgfplots}}{}\n\\begin{{{}}}\n\\centering\n",
                                  is_group ? " \\usepgfplotslibrary{groupplots}" : "", environment);
-  text += "\\pgfplotsset{compat=1.16}\n" + style_definitions(drawing) + "\\begin{tikzpicture}\n";
+  text += "\\pgfplotsset{compat=1.16}\n" + style_definitions(drawing);
+  const std::optional<Corner> corner = corner_of_legend(figure, drawing);
+  if (corner) {  // its lines are pictures themselves, which TikZ cannot have in another
+    text += "\\ifdefined\\tearlesslegend\\else\\newsavebox\\tearlesslegend\\fi\n\\begin{lrbox}{\\tearlesslegend}" +
+            legend_tabular(figure, drawing, 1) + "\\end{lrbox}\n";
+  }
+  text += "\\begin{tikzpicture}\n";
   const std::string common = common_options(figure, drawing);
   if (is_group) text += fmt::format("\\begin{{groupplot}}[\n{}]\n", common);
   for (size_t i = 0; i < drawing.panels.size(); ++i) {
@@ -221,9 +248,15 @@ std::string render_pgfplots(const Figure& figure) {
     text += is_group ? fmt::format("\\nextgroupplot[\n{}]\n", options)
                      : fmt::format("\\begin{{axis}}[\n{},\n{}]\n", common, options);
     text += plots_of(drawing.panels[i]);
+    if (corner && corner->panel == i) {
+      text += fmt::format(
+          "\\node[anchor={} {}, inner sep=3pt] at (rel axis cs:{:d},{:d}) {{\\usebox\\tearlesslegend}};\n",
+          corner->is_top ? "north" : "south", corner->is_right ? "east" : "west", corner->is_right, corner->is_top);
+    }
   }
   text += fmt::format("\\end{{{}}}\n\\end{{tikzpicture}}\n", is_group ? "groupplot" : "axis");
-  text += legend_tabular(figure, drawing);
+  if (!corner && !drawing.legend.empty())
+    text += "\\par\\smallskip\n" + legend_tabular(figure, drawing, columns_of_legend(figure, drawing));
   text += fmt::format("\\caption{{{}}}\n", latex_of(figure.title));
   if (!figure.name.empty()) text += fmt::format("\\label{{fig:{}}}\n", figure.name);
   if (!drawing.notes.empty()) {

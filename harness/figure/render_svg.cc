@@ -12,12 +12,14 @@ namespace tearless::harness {
 namespace {
 
 constexpr double kMm = 72 / 25.4;
-constexpr double kEdge = 5.5;  // between the picture's edge and what is in it
+constexpr double kEdge = 5.5;             // between the picture's edge and what is in it
+constexpr double kBigPoint = 72 / 72.27;  // a point of TeX, as grids have it, in points of SVG
 constexpr double kFont = 8.5, kNoteFont = 7;
 // Of the font's size. A character of the widest common fonts without serifs takes less than this.
 constexpr double kLineHeight = 1.35, kCharacterWidth = 0.58, kBaseline = 0.36;
-constexpr double kTickGap = 4;                    // between an axis and its numbers
-constexpr double kSample = 25, kSampleGap = 4.5;  // in the legend: a piece of line, and before its text
+constexpr double kTickGap = 4;                               // between an axis and its numbers
+constexpr double kSample = 25, kBox = 12, kSampleGap = 4.5;  // in the legend: a piece of line, and before its text
+constexpr double kPadding = 4;                               // about a legend in a panel
 constexpr const char* kGrey = "#606060";
 
 double line_height(double font = kFont) { return font * kLineHeight; }
@@ -89,24 +91,27 @@ std::string marks(const std::vector<std::string>& places, const LineStyle& style
 /// Places what it is given from top to bottom, in `body`.
 class Page {
  public:
-  Page(const Figure& figure, const Drawing& drawing) : width_(width_of(figure) * kMm), drawing_(drawing) {
+  Page(const Figure& figure, const Drawing& drawing)
+      : scale_(figure.font_size ? *figure.font_size * kBigPoint / kFont : 1),
+        width_(width_of(figure) * kMm / scale_),
+        drawing_(drawing) {
     if (figure.caption_in_picture) add_lines(figure.title.text, kFont);
     y_ += 3;
     add_panels(figure);
-    add_legend();
+    if (!has_legend_) add_legend();
     y_ += 3;
     for (const std::string& note : drawing.notes) add_lines(note, kNoteFont);
     y_ += kEdge;
   }
 
-  double height_in_mm() const { return y_ / kMm; }
+  double height_in_mm() const { return y_ * scale_ / kMm; }
 
   std::string svg() const {
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}mm\" height=\"{1}mm\" viewBox=\"0 0 {2} {3}\" "
         "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{4}\">\n"
         "<rect width=\"{2}\" height=\"{3}\" fill=\"#ffffff\"/>\n{5}</svg>\n",
-        number(width_ / kMm), number(y_ / kMm), number(width_), number(y_), kFont, body_);
+        number(width_ * scale_ / kMm), number(height_in_mm()), number(width_), number(y_), kFont, body_);
   }
 
  private:
@@ -177,6 +182,14 @@ class Page {
     }
     if (x_axis.is_slanting) ticks_height = slanting + ticks_height * kSlant;
     const std::vector<std::string> x_label = wrapped(figure.x.text, plot_width);
+    const double legend = sample() + kSampleGap + static_cast<double>(legend_width(drawing_) + 1) * character_width();
+    const double legend_height = static_cast<double>(drawing_.legend.size()) * line_height();
+    std::optional<Corner> corner;
+    if (figure.legend_inside && !drawing_.legend.empty()) {
+      corner =
+          free_corner(drawing_, (legend + 2 * kPadding) / plot_width, (legend_height + 2 * kPadding) / plot_height);
+    }
+    has_legend_ = corner.has_value();
     for (size_t begin = 0; begin < drawing_.panels.size(); begin += drawing_.columns) {
       const size_t end = std::min(begin + drawing_.columns, drawing_.panels.size());
       double titles = 3;
@@ -191,6 +204,12 @@ class Page {
         const std::vector<std::string> title = wrapped(panel.title.text, plot_width);
         add_texts(title, middle, top - height_of(title) - 1, kMiddle);
         add_plot(panel, frame);
+        if (corner && corner->panel == i) {
+          double y = corner->is_top ? top + kPadding : bottom - kPadding - legend_height;
+          for (const LegendEntry& entry : drawing_.legend)
+            y += add_entry(entry, frame.left + (corner->is_right ? plot_width - kPadding - legend : kPadding), y,
+                           legend);
+        }
         for (const DrawnAxis::Tick& tick : panel.x.ticks) {
           const double x = frame.left + frame.x(panel, tick.at);
           const std::vector<std::string> lines = wrapped(tick.label.text, label_width);
@@ -270,35 +289,45 @@ class Page {
       add_text("no finite value", frame.left + frame.width / 2, frame.top + frame.height / 2, kMiddle);
   }
 
+  double sample() const { return drawing_.has_boxes ? kBox : kSample; }
+
+  /// Returns its height.
+  double add_entry(const LegendEntry& entry, double x, double top, double width) {
+    constexpr double kBoxHeight = 6;
+    const double y = top + line_height() / 2;
+    if (drawing_.has_boxes) {
+      const std::string box =
+          fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y - kBoxHeight / 2), kBox, kBoxHeight, kBox);
+      body_ += path(box, fill(entry.style)) + path(box, stroke(entry.style));
+    } else {
+      body_ += path(fmt::format("M{} {}h{}", number(x), number(y), kSample), stroke(entry.style));
+      body_ += marks({fmt::format("M{} {}", number(x + kSample / 2), number(y))}, entry.style);
+    }
+    const std::vector<std::string> lines = wrapped(entry.text.text, width - sample() - kSampleGap);
+    add_texts(lines, x + sample() + kSampleGap, top, kLeft);
+    return height_of(lines);
+  }
+
   void add_legend() {
     if (drawing_.legend.empty()) return;
-    constexpr double kGap = 4.5, kBetweenColumns = 8.5, kBox = 12, kBoxHeight = 6;
-    const double sample = drawing_.has_boxes ? kBox : kSample, beside = sample + kSampleGap + kBetweenColumns;
+    constexpr double kGap = 4.5, kBetweenColumns = 8.5;
+    const double beside = sample() + kSampleGap + kBetweenColumns;
     const size_t columns = legend_columns(drawing_, inner() / character_width(), beside / character_width());
     const double column = inner() / static_cast<double>(columns);
     y_ += kGap;
     for (size_t begin = 0; begin < drawing_.legend.size(); begin += columns) {
       double height = 0;
       for (size_t i = begin; i < std::min(begin + columns, drawing_.legend.size()); ++i) {
-        const LegendEntry& entry = drawing_.legend[i];
-        const double x = kEdge + static_cast<double>(i - begin) * column, y = y_ + line_height() / 2;
-        if (drawing_.has_boxes) {
-          const std::string box =
-              fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y - kBoxHeight / 2), kBox, kBoxHeight, kBox);
-          body_ += path(box, fill(entry.style)) + path(box, stroke(entry.style));
-        } else {
-          body_ += path(fmt::format("M{} {}h{}", number(x), number(y), kSample), stroke(entry.style));
-          body_ += marks({fmt::format("M{} {}", number(x + kSample / 2), number(y))}, entry.style);
-        }
-        const std::vector<std::string> lines = wrapped(entry.text.text, column - sample - kSampleGap);
-        add_texts(lines, x + sample + kSampleGap, y_, kLeft);
-        height = std::max(height, height_of(lines));
+        const double x = kEdge + static_cast<double>(i - begin) * column;
+        height = std::max(height, add_entry(drawing_.legend[i], x, y_, column));
       }
       y_ += height;
     }
   }
 
+  double scale_;  // of the whole picture, so that the font has its size
   double width_, y_ = kEdge;
+  bool has_legend_ = false;
   const Drawing& drawing_;
   std::string body_;
 };

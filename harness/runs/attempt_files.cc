@@ -201,6 +201,7 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
           .version = field<std::string>(start, "version", ""),
           .numerics = field<int64_t>(start, "numerics", 0),
           .arithmetic = is_sound ? first_line(bytes_from(folder / "arithmetic", 0)) : "",
+          .program_file = field<std::string>(start, "program_file", ""),
           .measured = measured.empty() ? json() : measured};
 }
 
@@ -235,10 +236,6 @@ size_t kinds_in(const std::set<std::string>& machines) {
   return std::ranges::count_if(machines, [&](const std::string& one) {
     return std::ranges::none_of(machines, [&](const std::string& other) { return lacks_parts_of(one, other); });
   });
-}
-
-std::string program_file_of(const RunDirectory& run, int64_t attempt) {
-  return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "program_file", "");
 }
 
 std::string program_of(const AttemptRecord& attempt) {

@@ -36,7 +36,7 @@ struct AttemptRecord {
   std::string host, device, processor, version;
   int64_t numerics = 0;               // Probe::numerics of the training program
   std::string arithmetic = {};        // the library that its numbers come from, as the program names it; "": unknown
-  std::string program_file = {};      // program_file_of() it, which the database does not hold; "": unknown
+  std::string program_file = {};      // file_hash() of the training program when it began; "": unknown
   nlohmann::json measured;            // measured.json (speed, memory …), or null
   std::optional<LostWork> lost = {};  // unset while it runs, if it ended with a result, and if it is not known
 };
@@ -101,9 +101,6 @@ std::string machine_of(const AttemptRecord& attempt);
 /// The number of kinds in a set of machine_of(). A text of which a part is not known (an attempt was killed before it
 /// had written it) is no kind beside another that may be the same.
 size_t kinds_in(const std::set<std::string>& machines);
-
-/// file_hash() of the training program when the attempt began, by its start.json; "": unknown.
-std::string program_file_of(const RunDirectory& run, int64_t attempt);
 
 /// Which of the versions of a program made it: "version 2, file 1a2b3c4d"; "" if nothing is known.
 std::string program_of(const AttemptRecord& attempt);

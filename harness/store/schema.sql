@@ -39,6 +39,7 @@ CREATE TABLE attempts (
   version      TEXT NOT NULL,
   numerics     INTEGER NOT NULL,
   arithmetic   TEXT NOT NULL,                -- attempts/<n>/arithmetic; '' where the program names none
+  program_file TEXT NOT NULL,                -- checksum of the training program; '': unknown
   measured     TEXT NOT NULL,                -- measured.json, or 'null'
   checkpoint   INTEGER NOT NULL,             -- the newest one when the attempt had ended
   lost_updates INTEGER,                      -- made since the last checkpoint; NULL: not known, or it had a result

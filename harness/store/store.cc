@@ -239,7 +239,7 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
   int64_t checkpoint = 0;
   result.attempts = attempts_of(id);
   for (AttemptRecord& attempt : result.attempts) {
-    if (is_foreign) attempt.program_file = program_file_of(folder, attempt.number);
+    if (!is_foreign) attempt.program_file.clear();
     if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
     // An attempt that was killed before its first checkpoint has no part in the result.
     const bool has_part = attempt.checkpoint > checkpoint || attempt.number == result.attempts.back().number;
@@ -303,7 +303,8 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Statement row(*statements_,
                 "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
+                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, program_file FROM "
+                "attempts_view "
                 "WHERE run = ? ORDER BY attempt",
                 id);
   std::vector<AttemptRecord> attempts;
@@ -324,6 +325,7 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .version = row[10],
                         .numerics = row[11],
                         .arithmetic = row[16],
+                        .program_file = row[17],
                         .measured = json::parse(row[12].getString()),
                         .lost = lost_from(row[14], row[15])});
   }

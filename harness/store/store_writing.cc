@@ -171,11 +171,12 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   }
   write(*statements_,
         "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-        "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, "
+        "program_file) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run_number(id), attempt.number, attempt.outcome, attempt.reason, attempt.code, attempt.signal,
         attempt.started_at, attempt.ended_at, attempt.host, attempt.device, attempt.processor, attempt.version,
-        attempt.numerics, attempt.measured.dump(), attempt.checkpoint, lost_updates, lost_seconds, attempt.arithmetic);
+        attempt.numerics, attempt.measured.dump(), attempt.checkpoint, lost_updates, lost_seconds, attempt.arithmetic,
+        attempt.program_file);
 }
 
 void Store::put_result(const std::string& id, const RecordedResult& result) {

@@ -20,7 +20,7 @@ CREATE VIEW runs_view AS
 
 CREATE VIEW attempts_view AS
   SELECT runs.id AS run, attempt, outcome, attempts.reason, code, signal, started_at, ended_at, host, attempts.device,
-         processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic
+         processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic, program_file
   FROM attempts JOIN runs ON runs.number = attempts.run;
 
 CREATE VIEW metrics_view AS

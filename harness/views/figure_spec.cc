@@ -194,18 +194,26 @@ void load_log(TableReader& reader, FigureSpec& spec) {
   }
 }
 
-/// "column", "page", or a number with its unit.
-void load_width(TableReader& reader, FigureSpec& spec) {
-  constexpr double kAsAColumn = 129, kLeast = 20, kMost = 1000;  // mm: up to the first it is laid out as a column
+constexpr double kMmOfAPoint = 25.4 / 72.27;
+
+/// In mm, of a number with its unit; nullopt if it is none.
+std::optional<double> length_of(const std::string& text) {
   constexpr std::array<std::pair<std::string_view, double>, 4> kUnits = {
-      {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", 25.4 / 72.27}}};
-  const toml::node* node = reader.any("width");
-  const std::string text = node ? node->value<std::string>().value_or("") : "column";
+      {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", kMmOfAPoint}}};
   char* unit = nullptr;
   const double number = std::strtod(text.c_str(), &unit);
   for (const auto& [name, mm] : kUnits) {
-    if (trimmed(unit) == name) spec.own_width = number * mm;
+    if (trimmed(unit) == name) return number * mm;
   }
+  return std::nullopt;
+}
+
+/// "column", "page", or a length.
+void load_width(TableReader& reader, FigureSpec& spec) {
+  constexpr double kAsAColumn = 129, kLeast = 20, kMost = 1000;  // mm: up to the first it is laid out as a column
+  const toml::node* node = reader.any("width");
+  const std::string text = node ? node->value<std::string>().value_or("") : "column";
+  spec.own_width = length_of(text);
   const bool is_wide = spec.own_width ? *spec.own_width > kAsAColumn : text == "page";
   spec.width = is_wide ? TableSpec::Width::kPage : TableSpec::Width::kColumn;
   if (spec.own_width ? !(*spec.own_width >= kLeast && *spec.own_width <= kMost) : text != "column" && !is_wide) {
@@ -213,6 +221,18 @@ void load_width(TableReader& reader, FigureSpec& spec) {
         "{}: width must be \"column\", \"page\", or a number from {} to {} mm with its unit (mm, cm, in, pt), as in "
         "\"8.5cm\"",
         reader.location("width"), kLeast, kMost);
+  }
+}
+
+void load_font_size(TableReader& reader, FigureSpec& spec) {
+  constexpr double kLeast = 4, kMost = 24;
+  const toml::node* node = reader.any("font_size");
+  if (!node) return;
+  const std::optional<double> mm = length_of(node->value<std::string>().value_or(""));
+  spec.font_size = mm.value_or(0) / kMmOfAPoint;
+  if (!(*spec.font_size >= kLeast && *spec.font_size <= kMost)) {
+    fail("{}: font_size must be a number from {} to {} pt with its unit, as in \"7pt\"", reader.location("font_size"),
+         kLeast, kMost);
   }
 }
 
@@ -330,6 +350,8 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& o
   if (spec.x == X::kAxis && !kind_of(spec.kind).is_over_labels) require_numbers(reader, grid, spec);
   spec.share_y = reader.choice("y_axes", {"shared", "own"}, 0) == 0;
   load_width(reader, spec);
+  load_font_size(reader, spec);
+  spec.legend_inside = reader.choice("legend", {"below", "inside"}, 0) == 1;
   if (const toml::node* node = reader.any("caption_in_picture")) {
     if (!node->is_boolean())
       fail("{}: caption_in_picture must be true or false", reader.location("caption_in_picture"));

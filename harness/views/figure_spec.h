@@ -60,8 +60,10 @@ struct FigureSpec {
   std::optional<int> bins;  // equal parts of the x axis: the points in each become their mean
   bool log_x = false, log_y = false;
   bool ends_at_fewer = true;  // lines end where some of their runs have ended, or not begun; otherwise they are dashed
-  bool caption_in_picture = true;  // of SVG, PDF and PNG
-  bool share_y = true;             // panels of one y have the same axis of it
+  bool caption_in_picture = true;   // of SVG, PDF and PNG
+  bool legend_inside = false;       // in a corner of a panel that is free; below if none is
+  std::optional<double> font_size;  // in points; unset: that of each format
+  bool share_y = true;              // panels of one y have the same axis of it
   TableSpec::Width width = TableSpec::Width::kColumn;
   std::optional<double> own_width;  // in mm, in place of that of a column or page; `width` is the nearer of these
   std::vector<PublishedLine> published;

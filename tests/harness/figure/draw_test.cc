@@ -749,6 +749,14 @@ TEST_F(Draw, AMistakeInASectionIsRefusedWithFileLineAndWhatToDo) {
     EXPECT_NEAR(figure.own_width.value_or(0), mm, 0.01) << width;
     EXPECT_EQ(figure.width == TableSpec::Width::kPage, mm > 129) << width;
   }
+  for (const std::string size : {"7", "\"7\"", "\"3pt\"", "\"1cm\"", "\"big\""}) {
+    EXPECT_EQ(refused("y = \"m\"\nfont_size = " + size + "\n"),
+              "grid.toml:14: font_size must be a number from 4 to 24 pt with its unit, as in \"7pt\"");
+  }
+  EXPECT_NEAR(*drawn("y = \"dev.bleu\"\nfont_size = \"7.5 pt\"\n").font_size, 7.5, 1e-9);
+  EXPECT_THAT(refused("y = \"m\"\nlegend = \"in\"\n"),
+              HasSubstr("grid.toml:14: [figure] legend = \"in\" is not known"));
+  EXPECT_TRUE(drawn("y = \"dev.bleu\"\nlegend = \"inside\"\n").legend_inside);
   EXPECT_THAT(refused("y = \"m\"\nname = \"a b\"\n"), HasSubstr("name = \"a b\" must be a word"));
   EXPECT_THAT(refused("y = \"m\"\ncolour = \"red\"\n"), HasSubstr("colour"));
   EXPECT_THAT(refused("x = \"m\"\ny = \"m\"\n"), HasSubstr("grid.toml:14: x and y are both m"));

@@ -895,6 +895,56 @@ TEST(Pictures, AreAsWideAsTheFigureSays) {
   EXPECT_THAT(Tikz(figure).text, HasSubstr("\\pgfplotsset{compat=1.16}\n"));
 }
 
+TEST(Pictures, HaveTheFontThatTheFigureAsksForAndKeepTheirWidth) {
+  Figure figure = with_panels(1, TableSpec::Width::kColumn);
+  const auto height_of_text = [](const std::string& svg) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(
+        svg, found,
+        std::regex("width=\"84mm\" height=\"[0-9.]+mm\" viewBox=\"0 0 ([0-9.]+) .*font-size=\"([0-9.]+)\"")));
+    return 84 * std::stod(found[2]) / std::stod(found[1]);  // mm of the picture, whatever its units are
+  };
+  EXPECT_NEAR(height_of_text(Svg(figure).text), 8.5 * 25.4 / 72, 0.01);
+  for (const double points : {6.0, 11.0}) {
+    figure.font_size = points;
+    EXPECT_NEAR(height_of_text(Svg(figure).text), points * 25.4 / 72.27, 0.01) << "of TeX's points";
+    EXPECT_THAT(Tikz(figure).text, HasSubstr(fmt::format(" label style={{font=\\fontsize{{{:g}pt}}", points)));
+    EXPECT_THAT(Tikz(figure).text, Not(HasSubstr("scriptsize")));
+  }
+}
+
+TEST(Pictures, LegendStandsInACornerThatIsFreeElseBelow) {
+  const auto inside = [](std::vector<Figure::Line> lines) {
+    Figure figure = figure_of(std::move(lines));
+    figure.legend_inside = true;
+    return figure;
+  };
+  const Figure rises = inside({line({point(0, 0), point(10, 10)}), line({point(0, 1), point(10, 10)})}),
+               falls = inside({line({point(0, 10), point(10, 0)}), line({point(0, 10), point(10, 1)})}),
+               zigzag =
+                   inside({line({point(0, 0), point(2, 10), point(4, 0), point(6, 10), point(8, 0), point(10, 10)}),
+                           line({point(0, 10), point(2, 0), point(4, 10), point(6, 0), point(8, 10), point(10, 0)})});
+  Figure below = rises, limited = falls, two = zigzag;
+  below.legend_inside = false;
+  limited.panels[0].at_y = {9.5};
+  two.panels.push_back(rises.panels[0]);
+  two.panels[1].scale = 1;
+  EXPECT_THAT(Tikz(rises).text, HasSubstr("\\node[anchor=north west, inner sep=3pt] at (rel axis cs:0,1) {\\usebox"));
+  EXPECT_THAT(Tikz(falls).text, HasSubstr("\\node[anchor=north east, inner sep=3pt] at (rel axis cs:1,1) {\\usebox"));
+  EXPECT_THAT(Tikz(limited).text, HasSubstr("anchor=south west")) << "a limit is above";
+  for (const Figure& figure : {below, zigzag}) {
+    EXPECT_THAT(Tikz(figure).text, Not(HasSubstr("\\usebox")));
+    EXPECT_THAT(Tikz(figure).text, HasSubstr("\\par\\smallskip\n{\\footnotesize\\begin{tabular}"));
+  }
+  EXPECT_LT(height_of_svg(rises), height_of_svg(below));
+  EXPECT_EQ(height_of_svg(zigzag), height_of_svg(below)) << "nothing is free";
+  const Svg picture(two);
+  const auto entry = std::ranges::find(picture.labels, "a", &Svg::Text::text);
+  ASSERT_NE(entry, picture.labels.end());
+  EXPECT_GT(entry->y, picture.panels[1].top) << "in the panel that has room";
+  EXPECT_LT(entry->y, picture.panels[1].top + picture.panels[1].height);
+}
+
 TEST(Pictures, LeaveTheCaptionToTheTextWhereTheFigureSaysSo) {
   Figure figure = with_panels(1, TableSpec::Width::kColumn);
   const double with = height_of_svg(figure);
