@@ -67,8 +67,19 @@ void kill_victims() {
 //   to-INODE     where a symbolic link leads
 //   bytes-INODE  the content and the permissions of a file as of its last fsync
 //   keep-INODE   a hard link to the file
+//
+// INODE is the number, of a folder with the time at which it was made: the number of one that is gone may become that
+// of another, which would have its names.
 
-std::string inode_name(const struct stat& info) { return std::to_string(info.st_ino); }
+std::string inode_name(const struct statx& info) {
+  const std::string number = std::to_string(info.stx_ino);
+  if (!S_ISDIR(info.stx_mode)) return number;
+  return number + "." + std::to_string(info.stx_btime.tv_sec) + "." + std::to_string(info.stx_btime.tv_nsec);
+}
+
+bool look_at(int folder, const fs::path& path, int flags, struct statx& info) {
+  return ::statx(folder, path.c_str(), flags, STATX_BASIC_STATS | STATX_BTIME, &info) == 0;
+}
 
 void copy_bytes(int from, const fs::path& to) {
   const fs::path temporary = to.string() + "." + std::to_string(::getpid());
@@ -96,11 +107,11 @@ void copy_names(const fs::path& folder, const fs::path& to) {
     std::ofstream out(temporary, std::ios::trunc);
     std::error_code gone;
     for (const auto& entry : fs::directory_iterator(folder, gone)) {
-      struct stat info {};
-      if (::lstat(entry.path().c_str(), &info) != 0) continue;
-      const char type = S_ISDIR(info.st_mode) ? 'd' : S_ISLNK(info.st_mode) ? 'l' : 'f';
+      struct statx info {};
+      if (!look_at(AT_FDCWD, entry.path(), AT_SYMLINK_NOFOLLOW, info)) continue;
+      const char type = S_ISDIR(info.stx_mode) ? 'd' : S_ISLNK(info.stx_mode) ? 'l' : 'f';
       if (type == 'l') copy_target(entry.path(), to.parent_path() / ("to-" + inode_name(info)));
-      out << type << ' ' << info.st_ino << ' ' << entry.path().filename().string() << '\n';
+      out << type << ' ' << inode_name(info) << ' ' << entry.path().filename().string() << '\n';
     }
   }
   fs::rename(temporary, to);
@@ -108,17 +119,17 @@ void copy_names(const fs::path& folder, const fs::path& to) {
 
 void note_durable(int descriptor) {
   const fs::path shadow = detail::plan->shadow;
-  struct stat info {};
-  if (::fstat(descriptor, &info) != 0) return;
+  struct statx info {};
+  if (!look_at(descriptor, "", AT_EMPTY_PATH, info)) return;
   const std::string name = inode_name(info);
   const std::string opened = "/proc/self/fd/" + std::to_string(descriptor);
-  if (S_ISDIR(info.st_mode)) return copy_names(opened, shadow / ("names-" + name));
+  if (S_ISDIR(info.stx_mode)) return copy_names(opened, shadow / ("names-" + name));
   // The hard link keeps the inode number from being reused for another file.
   ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, (shadow / ("keep-" + name)).c_str(), AT_SYMLINK_FOLLOW);
   const int readable = ::open(opened.c_str(), O_RDONLY | O_CLOEXEC);
   if (readable < 0) return;
   copy_bytes(readable, shadow / ("bytes-" + name));
-  ::chmod((shadow / ("bytes-" + name)).c_str(), info.st_mode & 07777);  // copy_file() keeps it
+  ::chmod((shadow / ("bytes-" + name)).c_str(), info.stx_mode & 07777);  // copy_file() keeps it
   ::close(readable);
 }
 
@@ -205,9 +216,9 @@ void synced(const fs::path& path) {
 }
 
 void power_cut(const fs::path& shadow, const fs::path& from, const fs::path& to) {
-  struct stat info {};
+  struct statx info {};
   std::map<std::string, fs::path> made;
-  if (::stat(from.c_str(), &info) == 0) rebuild_folder(shadow, inode_name(info), to, made);
+  if (look_at(AT_FDCWD, from, 0, info)) rebuild_folder(shadow, inode_name(info), to, made);
 }
 
 }  // namespace tearless::fault
