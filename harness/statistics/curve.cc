@@ -154,16 +154,30 @@ StraightLine straight_line(std::span<const CurvePoint> points) {
 
 std::span<const CurveMeasure> curve_measures() { return kMeasures; }
 
-std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits) {
-  Curve inside;
-  std::ranges::copy_if(curve, std::back_inserter(inside), [&](const CurvePoint& point) {
-    return point.x >= limits.from && point.x <= limits.to && std::isfinite(point.y);
-  });
-  if (limits.last < 1 && !inside.empty()) {
-    const double begin = inside.back().x * (1 - limits.last);
-    std::erase_if(inside, [&](const CurvePoint& point) { return point.x <= begin; });
+std::pair<size_t, size_t> part_of(const Curve& curve, const CurveLimits& limits, const CurveExtent& extent) {
+  const double last_x = curve.empty() ? 0 : std::max(extent.end, curve.back().x), before = last_x * (1 - limits.last);
+  size_t first = 0, end = curve.size();
+  const auto is_of_part = [&](size_t i) {
+    const double begin = extent.windows ? (i == 0 ? 0 : curve[i - 1].x) + 1 : curve[i].x;
+    return begin >= limits.from && (limits.last == 1 || is_less(before, begin));
+  };
+  while (first < end && !is_of_part(first)) ++first;
+  while (end > first && curve[end - 1].x > limits.to) --end;
+  return {first, end};
+}
+
+std::optional<double> measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits,
+                              const CurveExtent& extent) {
+  const auto [first, end] = part_of(curve, limits, extent);
+  Curve finite;
+  size_t before = 0;  // of `finite`, before the part
+  for (size_t i = 0; i < end; ++i) {
+    if (!std::isfinite(curve[i].y)) continue;
+    finite.push_back(curve[i]);
+    if (i < first) ++before;
   }
-  const std::optional<double> number = measure.of(inside, limits);
+  const auto window = static_cast<size_t>(measure.keys & CurveMeasure::kWindow ? limits.window : 0);
+  const std::optional<double> number = measure.of(Points(finite).subspan(before - std::min(before, window)), limits);
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
