@@ -181,7 +181,7 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
       if (state.errors.empty()) state.errors = errors_of_names(state.grid, state.views, plans[k], state.results.rows);
-      if (state.errors.empty()) state.errors = errors_of_parts(state.grid, state.views, state.results.rows);
+      if (state.errors.empty()) state.errors = errors_of_parts(state.grid, plans[k], state.results.rows);
       show_all_without_default(state.grid, scores_of(plans[k]), state.results.rows, state.views);
       report_unrecorded(state, globals);
       report_earlier_results_of(state, globals);

@@ -195,27 +195,22 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<Vi
   return errors;
 }
 
-std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<View>& views,
+std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<PlannedRun>& plan,
                                          const std::vector<Row>& rows) {
+  if (!names_in(plan, &CheckAnswer::metrics) || !have_all_labels(grid, rows)) return {};
   int64_t updates = 0;  // of the longest run
   for (const Row& row : rows) {
     if (!row.is_trained()) continue;
     if (row.run.updates == 0) return {};
     updates = std::max(updates, row.run.updates);
   }
-  if (updates == 0 || !have_all_labels(grid, rows)) return {};
+  if (updates == 0) return {};
   std::vector<std::string> errors;
-  const auto look_at = [&](const std::string& location, double from, double to) {
-    if (from <= static_cast<double>(updates) && to >= 1) return;
-    errors.push_back(fmt::format("{}: {} = {} leaves no update: the runs make 1 to {}", location,
-                                 to < 1 ? "to" : "from", to < 1 ? to : from, updates));
-  };
   for (const DefinedScore& score : grid.defined_scores) {
-    if (score.is_over_updates()) look_at(score.location, score.limits.from, score.limits.to);
-  }
-  for (const View& view : views) {
-    const auto* claim = std::get_if<ClaimSpec>(&view.spec);
-    if (claim && !claim->curve.empty()) look_at(claim->curve_location, claim->limits.from, updates);
+    const auto& [from, to] = std::pair(score.limits.from, score.limits.to);
+    if (!score.is_over_updates() || (from <= static_cast<double>(updates) && to >= 1)) continue;
+    errors.push_back(fmt::format("{}: {} = {} leaves no update: the runs make 1 to {}", score.location,
+                                 to < 1 ? "to" : "from", to < 1 ? to : from, updates));
   }
   return errors;
 }

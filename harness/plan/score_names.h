@@ -39,9 +39,9 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<Vi
 /// there may have the scores that the others lack.
 bool have_all_labels(const Grid& grid, const std::vector<Row>& rows);
 
-/// A sentence for each score of curves, and claim about curves, whose part lies outside of the updates of all runs.
-/// None where these are not known, or a label has no row.
-std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<View>& views,
+/// A sentence for each score of curves whose part lies outside of the updates of all runs. None where a label has no
+/// row, or the training program does not say how many updates its runs make, or what they report.
+std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<PlannedRun>& plan,
                                          const std::vector<Row>& rows);
 
 /// What views name and no run of a plan can have: scores, and metrics of figures, claims and scores of curves. `rows`

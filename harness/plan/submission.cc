@@ -193,7 +193,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
     std::vector<PlannedRun> copy = plan;
     const std::vector<Row> rows = take_rows(copy);
     errors = errors_of_names(grid, views, plan, rows);
-    if (errors.empty() && !options.smoke) errors = errors_of_parts(grid, views, rows);
+    if (errors.empty() && !options.smoke) errors = errors_of_parts(grid, plan, rows);
   }
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));

@@ -28,7 +28,8 @@ if sys.argv[1] == "check":
         asked = json.loads(line)["settings"]
         text = "".join(f"{k} = {json.dumps(v)}\n" for k, v in sorted(asked.items()))
         print(json.dumps({"id": sha(text)[:16], "canonical": text, "local": "", "state": "ready",
-                          "updates": asked.get("updates", 1), "windows": [asked["windows"]] if "windows" in asked else None}), flush=True)
+                          "updates": asked.get("updates", 1),
+                          "metrics": ["loss"] if "updates" in asked else None, "windows": [asked["windows"]] if "windows" in asked else None}), flush=True)
 elif sys.argv[1] == "probe":
     print(json.dumps({"program": "written", "version": "1", "numerics": 1, "devices": []}))
 else:
