@@ -186,8 +186,8 @@ TEST_F(NoEffectTest, OfKeysOfViewsIsSaidWithTheirLine) {
               ElementsAre("[table.test] bold (grid.toml:8); bold of [table] (grid.toml:6) switches it off"));
   EXPECT_THAT(said("[table]\nbaseline = \"1\"\n[table.test]\nbold = false\n"), IsEmpty());
   EXPECT_THAT(said(figure + "band = \"range\"\nfewer_seeds = \"end\"\nlines = \"seed\"\n"),
-              ElementsAre("[[figure]] band (grid.toml:8); lines = \"seed\" switches it off",
-                          "[[figure]] fewer_seeds (grid.toml:9); lines = \"seed\" switches it off"));
+              ElementsAre("[[figure]] band (grid.toml:7); lines = \"seed\" switches it off",
+                          "[[figure]] fewer_seeds (grid.toml:8); lines = \"seed\" switches it off"));
   EXPECT_THAT(said(figure + "band = \"range\"\n"), IsEmpty());
   EXPECT_THAT(said(figure + "band = \"range\"\n", ""),
               ElementsAre("[[figure]] band (grid.toml:6); a single seed switches it off"));
