@@ -3,6 +3,7 @@
 // program's commands, is docs/run_directory.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -130,6 +131,13 @@ inline constexpr int64_t kMaxUpdates = int64_t{1} << 53;
 
 /// A number of updates, from 0 to kMaxUpdates, in JSON. Nullopt if `json` is anything else.
 std::optional<int64_t> updates_in(const nlohmann::json& json);
+
+/// The metrics of tearless-engine, as patterns, of which a point is of all updates since the one before it, means
+/// mostly: `windows` of its answers to `check`. Builds before this one did not answer them; of their sweeps these are
+/// taken.
+inline constexpr auto kEngineWindows =
+    std::to_array<const char*>({"grad_norm_window_mean.*", "train.bpc", "train.grad_norm_window_mean", "train.loss",
+                                "train.loss_sum", "train.ppl*"});
 
 /// The file DONE, which a training program writes last. A run with a DONE is never trained again.
 struct Done {

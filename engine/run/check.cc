@@ -91,6 +91,7 @@ json answer_for(const RunOptions& options) {
       result_names(options.task->numbers(), *options.task->model_parameters(), options.train, options.run);
   answer["scores"] = names.scores;
   answer["metrics"] = names.metrics;
+  answer["windows"] = kEngineWindows;
   if (waiting_for.empty()) {
     files.fingerprint();
     answer["data"] = checksums_of(files);

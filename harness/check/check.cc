@@ -29,10 +29,12 @@ std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, con
   std::map<int64_t, Curve> curves;
   for (const Row& row : results.rows) {
     if (!row.is_trained() || !trained.contains(row.run.id) || !row.counts(/*count_diverged=*/false)) continue;
-    Curve& curve = curves[row.run.seed];
-    if (curve.empty()) curve = curve_of(results, row, claim.curve);
+    Curve curve = curve_of(results, row, claim.curve);
+    if (curve.empty()) continue;
+    const size_t first = part_of(curve, {.from = claim.limits.from}, extent_of(results, row, claim.curve)).first;
+    curve.erase(curve.begin(), curve.begin() + static_cast<ptrdiff_t>(first));
+    curves.try_emplace(row.run.seed, std::move(curve));
   }
-  std::erase_if(curves, [](const auto& entry) { return entry.second.empty(); });
   return curves;
 }
 

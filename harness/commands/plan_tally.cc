@@ -119,6 +119,7 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
   }
   tally.work.estimate_with(store, workspace);
   tally.no_effect = without_effect(grid, state.results.rows);
+  std::ranges::move(without_effect(state.views), std::back_inserter(tally.no_effect));
   count_excluded(grid, only, tally);
   return tally;
 }

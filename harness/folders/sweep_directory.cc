@@ -119,6 +119,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
                 {"stamp", sweep.stamp},
                 {"policy", sweep.policy}};
   if (sweep.scores) about["scores"] = *sweep.scores;
+  if (sweep.windows) about["windows"] = *sweep.windows;
   if (!sweep.tags.empty()) about["tags"] = sweep.tags;
   if (!sweep.note.empty()) about["note"] = sweep.note;
   if (!sweep.engine.empty()) about["engine"] = sweep.engine;
@@ -149,8 +150,10 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
     if (!record) fail("{} is damaged; delete that folder and submit its grid again", file.string());
     const json& about = *record;
     if (about.at("format") != kWorkspaceFormat) fail("{} is of another build of tearless", file.string());
-    std::optional<std::vector<std::string>> scores;
-    if (about.contains("scores")) scores = about.at("scores").get<std::vector<std::string>>();
+    const auto names = [&](const char* key) -> std::optional<std::vector<std::string>> {
+      if (!about.contains(key)) return std::nullopt;
+      return about.at(key).get<std::vector<std::string>>();
+    };
     return {.id = id,
             .title = about.at("title"),
             .name = about.at("name"),
@@ -163,7 +166,8 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .state = SweepState::kActive,
             .reason = "",
             .priority = 0,
-            .scores = std::move(scores),
+            .scores = names("scores"),
+            .windows = names("windows"),
             .tags = about.value("tags", std::vector<std::string>()),
             .note = about.value("note", ""),
             .engine = about.value("engine", "")};

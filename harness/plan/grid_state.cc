@@ -68,8 +68,10 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   std::vector<View> views = views_of(layout ? *layout : grid);
   const std::vector<Run> runs = std::exchange(sweep.runs, {});
   const auto head = std::make_shared<const Sweep>(std::move(sweep));
-  GridState state{
-      .grid = std::move(grid), .views = std::move(views), .results = {.store = std::move(store)}, .errors = {}};
+  GridState state{.grid = std::move(grid),
+                  .views = std::move(views),
+                  .results = {.store = std::move(store), .windows = head->windows},
+                  .errors = {}};
   // The commands of notes are typed here, which need not be where it was submitted.
   std::error_code absent;
   const bool is_seen = fs::equivalent(state.grid.file, head->grid_file, absent);
@@ -174,10 +176,12 @@ std::vector<GridState> look_up_all(const std::vector<fs::path>& files, const std
     for (size_t k = 0; k < grids.size(); ++k) {
       GridState& state = states[grids[k]];
       state.errors = errors_of(state.grid, plans[k]);
+      state.results.windows = windows_of(plans[k]);
       state.results.rows = take_rows(plans[k]);
       state.results.store = Store::open_reader(Workspace(globals.workspace));
       read_results(state.results.store.get(), state.results.rows, program.now());
       if (state.errors.empty()) state.errors = errors_of_names(state.grid, state.views, plans[k], state.results.rows);
+      if (state.errors.empty()) state.errors = errors_of_parts(state.grid, plans[k], state.results.rows);
       show_all_without_default(state.grid, scores_of(plans[k]), state.results.rows, state.views);
       report_unrecorded(state, globals);
       report_earlier_results_of(state, globals);

@@ -166,6 +166,25 @@ std::vector<NoEffect> without_effect(const Grid& grid, const std::vector<Row>& r
   return all;
 }
 
+std::vector<NoEffect> without_effect(const std::vector<View>& views) {
+  const bool has_claims =
+      std::ranges::any_of(views, [](const View& view) { return std::holds_alternative<ClaimSpec>(view.spec); });
+  std::vector<NoEffect> all;
+  const auto add = [&](const std::vector<IdleKey>& keys) {
+    for (const IdleKey& one : keys) {
+      if (one.unless_claims && has_claims) continue;
+      NoEffect& added = all.emplace_back();
+      added.axis = one.key;
+      if (!one.because.empty()) added.because = {one.because};
+    }
+  };
+  for (const View& view : views) {
+    if (const auto* table = std::get_if<TableSpec>(&view.spec)) add(table->idle);
+    if (const auto* figure = std::get_if<FigureSpec>(&view.spec)) add(figure->idle);
+  }
+  return all;
+}
+
 std::string text_of(const NoEffect& one) {
   constexpr size_t kMaxShown = 6;
   const std::string why =

@@ -108,7 +108,8 @@ CheckAnswer answer_from(const ordered_json& json, const CheckAnswer* like) {
   if (!answer.error.empty()) return answer;
   answer.run = run_from(json, like ? &like->run : nullptr);
   for (const auto& [key, known] :
-       {std::pair("scores", &CheckAnswer::scores), std::pair("metrics", &CheckAnswer::metrics)}) {
+       {std::pair("scores", &CheckAnswer::scores), std::pair("metrics", &CheckAnswer::metrics),
+        std::pair("windows", &CheckAnswer::windows)}) {
     const auto names = texts_in(json, key);
     if (!names) continue;
     const bool is_same = like && like->*known && *(like->*known) == *names;

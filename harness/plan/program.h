@@ -26,7 +26,7 @@ struct CheckAnswer {
   std::string key;    // the setting that `error` is about, or ""
   Run run;
   using Names = std::shared_ptr<const std::vector<std::string>>;
-  Names scores = {}, metrics = {};  // names or patterns; null: the program does not say
+  Names scores = {}, metrics = {}, windows = {};  // names or patterns; null: the program does not say
 };
 
 /// The answer of `probe`.

@@ -114,6 +114,10 @@ std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>&
   return names_in(plan, &CheckAnswer::scores);
 }
 
+std::optional<std::vector<std::string>> windows_of(const std::vector<PlannedRun>& plan) {
+  return names_in(plan, &CheckAnswer::windows);
+}
+
 void show_all_without_default(const Grid& grid, const std::optional<std::vector<std::string>>& known,
                               const std::vector<Row>& rows, std::vector<View>& views) {
   std::set<std::string> all;
@@ -187,6 +191,26 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<Vi
     if (std::ranges::any_of(names, meets)) continue;
     names.insert(names.end(), own.begin(), own.end());
     errors.push_back(sentence_about(named, "score", names));
+  }
+  return errors;
+}
+
+std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<PlannedRun>& plan,
+                                         const std::vector<Row>& rows) {
+  if (!names_in(plan, &CheckAnswer::metrics) || !have_all_labels(grid, rows)) return {};
+  int64_t updates = 0;  // of the longest run
+  for (const Row& row : rows) {
+    if (!row.is_trained()) continue;
+    if (row.run.updates == 0) return {};
+    updates = std::max(updates, row.run.updates);
+  }
+  if (updates == 0) return {};
+  std::vector<std::string> errors;
+  for (const DefinedScore& score : grid.defined_scores) {
+    const auto& [from, to] = std::pair(score.limits.from, score.limits.to);
+    if (!score.is_over_updates() || (from <= static_cast<double>(updates) && to >= 1)) continue;
+    errors.push_back(fmt::format("{}: {} = {} leaves no update: the runs make 1 to {}", score.location,
+                                 to < 1 ? "to" : "from", to < 1 ? to : from, updates));
   }
   return errors;
 }

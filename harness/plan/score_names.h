@@ -16,6 +16,9 @@ namespace tearless::harness {
 /// answered; unset if it did not say them of every run.
 std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>& plan);
 
+/// The same of the metrics that are of windows (ResultSet::windows).
+std::optional<std::vector<std::string>> windows_of(const std::vector<PlannedRun>& plan);
+
 /// Tables that name no scores show all, where none that the runs can have, or those that are done have, is one of
 /// "test.*".
 void show_all_without_default(const Grid& grid, const std::optional<std::vector<std::string>>& known,
@@ -35,6 +38,11 @@ std::vector<std::string> errors_of_scores(const Grid& grid, const std::vector<Vi
 /// Whether each label of each axis has a row. With --only, and in a sweep that was submitted so, runs that are not
 /// there may have the scores that the others lack.
 bool have_all_labels(const Grid& grid, const std::vector<Row>& rows);
+
+/// A sentence for each score of curves whose part lies outside of the updates of all runs. None where a label has no
+/// row, or the training program does not say how many updates its runs make, or what they report.
+std::vector<std::string> errors_of_parts(const Grid& grid, const std::vector<PlannedRun>& plan,
+                                         const std::vector<Row>& rows);
 
 /// What views name and no run of a plan can have: scores, and metrics of figures, claims and scores of curves. `rows`
 /// are those of the plan. Where they lack labels, only what a table takes of one label is looked at.

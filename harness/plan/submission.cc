@@ -187,11 +187,13 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   const Program program = Program::find(engine, grid.program);
   const Only only(grid, options.only);
   std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
-  const std::optional<std::vector<std::string>> scores = scores_of(plan);
+  const std::optional<std::vector<std::string>> scores = scores_of(plan), windows = windows_of(plan);
   std::vector<std::string> errors = errors_of(grid, plan);
   if (errors.empty()) {
     std::vector<PlannedRun> copy = plan;
-    errors = errors_of_names(grid, views, plan, take_rows(copy));
+    const std::vector<Row> rows = take_rows(copy);
+    errors = errors_of_names(grid, views, plan, rows);
+    if (errors.empty() && !options.smoke) errors = errors_of_parts(grid, plan, rows);
   }
   if (!errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
@@ -217,6 +219,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
                      {"numerics", probe.numerics}},
            .policy = policy_of(options, grid.policy),
            .scores = scores,
+           .windows = windows,
            .tags = all_tags(grid.tags, options.tags),
            .note = options.note.empty() ? grid.note : options.note,
            .engine = options.engine};

@@ -12,6 +12,8 @@
 #include "base/hash.h"
 #include "base/numbers.h"
 #include "base/omitted.h"
+#include "base/pattern.h"
+#include "base/run_directory.h"
 #include "harness/runs/gradient_norms.h"
 #include "harness/runs/workspace.h"
 #include "harness/statistics/stats.h"
@@ -56,10 +58,12 @@ std::optional<double> mean_of(const Replicate& replicate, const std::vector<std:
 }
 
 /// Why a run has not this score.
-const char* reason_of(const DefinedScore& score, const Curve& curve, const ResultSet& results, const Row& row) {
+const char* reason_of(const DefinedScore& score, const Curve& curve, const CurveExtent& extent,
+                      const ResultSet& results, const Row& row) {
   if (!score.is_of_curve()) return "not all of its scores";
   if (lacks(results, row, score.of)) return kNotInCopy;
   if (curve.empty()) return "no curve";
+  if (const auto [first, end] = part_of(curve, score.limits, extent); first == end) return "no value in its part";
   return score.measure->keys & CurveMeasure::kValue ? "not reached" : "too few points";
 }
 
@@ -147,6 +151,17 @@ bool lacks(const ResultSet& results, const Row& row, const std::string& metric) 
   return is_omitted(run, run.gradient_norms().filename());
 }
 
+CurveExtent extent_of(const ResultSet& results, const Row& row, const std::string& metric) {
+  const auto is_of = [&](const auto& pattern) { return matches_pattern(pattern, metric); };
+  CurveExtent extent{.end = static_cast<double>(row.result.step.value_or(0))};
+  if (results.windows) {
+    extent.windows = std::ranges::any_of(*results.windows, is_of);
+  } else if (!names_program(row.run.settings)) {  // of a build of tearless-engine that does not answer them
+    extent.windows = std::ranges::any_of(kEngineWindows, is_of);
+  }
+  return extent;
+}
+
 Curve curve_of(const ResultSet& results, const Row& row, const std::string& metric) {
   return whole_curves(results, row, {metric}).front();
 }
@@ -184,16 +199,20 @@ void add_defined_scores(const Grid& grid, ResultSet& results) {
       }
       const Replicate& replicate = replicates.at(&row);
       Curve curve;
+      CurveExtent extent;
       if (score.is_over_layers()) curve = layers_of(replicate.row_of(score.of), score.of);
-      if (score.is_over_updates()) curve = curves[index_in(metrics, score.of)];
-      const Measured measured = score.is_of_curve() ? measure(*score.measure, curve, score.limits)
+      if (score.is_over_updates()) {
+        curve = curves[index_in(metrics, score.of)];
+        extent = extent_of(results, row, score.of);
+      }
+      const Measured measured = score.is_of_curve() ? measure(*score.measure, curve, score.limits, extent)
                                                     : Measured{mean_of(replicate, score.mean_of), {}};
       if (measured.number) {
         found.emplace(score.name, *measured.number);
       } else if (const auto& at = measured.not_finite) {
         row.result.no_numbers[score.name] = fmt::format("{} at update {:.0f}", name_of_no_number(at->y), at->x);
       } else {
-        row.result.no_numbers[score.name] = reason_of(score, curve, results, row);
+        row.result.no_numbers[score.name] = reason_of(score, curve, extent, results, row);
       }
     }
     row.result.scores.merge(found);

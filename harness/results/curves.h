@@ -51,6 +51,9 @@ inline constexpr const char* kNotInCopy = "not in this copy of results alone";
 /// Whether the metric was left out of a copy of results alone.
 bool lacks(const ResultSet& results, const Row& row, const std::string& metric);
 
+/// What the curve of this metric is over.
+CurveExtent extent_of(const ResultSet& results, const Row& row, const std::string& metric);
+
 /// Whole, in order, of one metric.
 Curve curve_of(const ResultSet& results, const Row& row, const std::string& metric);
 

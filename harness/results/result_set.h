@@ -17,6 +17,9 @@ struct ResultSet {
   std::vector<Row> rows = {};
   std::vector<Row> beside = {};  // not asked for: runs that the same sweeps derive from `rows`; states alone
   std::unique_ptr<const Store> store = nullptr;  // null: nothing was run in the workspace yet
+  // Patterns of the metrics of which a point is of all updates since the one before it (`windows` of an answer of
+  // check); unset: the training program does not say, or was not asked.
+  std::optional<std::vector<std::string>> windows = {};
 };
 
 enum class Read {

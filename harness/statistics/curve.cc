@@ -154,19 +154,37 @@ StraightLine straight_line(std::span<const CurvePoint> points) {
 
 std::span<const CurveMeasure> curve_measures() { return kMeasures; }
 
-Measured measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits) {
-  Curve inside;
-  std::ranges::copy_if(curve, std::back_inserter(inside),
-                       [&](const CurvePoint& point) { return point.x >= limits.from && point.x <= limits.to; });
-  if (limits.last < 1 && !inside.empty()) {
-    const double begin = inside.back().x * (1 - limits.last);
-    std::erase_if(inside, [&](const CurvePoint& point) { return point.x <= begin; });
+std::pair<size_t, size_t> part_of(const Curve& curve, const CurveLimits& limits, const CurveExtent& extent) {
+  const double last_x = curve.empty() ? 0 : std::max(extent.end, curve.back().x), before = last_x * (1 - limits.last);
+  size_t first = 0, end = curve.size();
+  const auto is_of_part = [&](size_t i) {
+    const double begin = extent.windows ? (i == 0 ? 0 : curve[i - 1].x) + 1 : curve[i].x;
+    return begin >= limits.from && (limits.last == 1 || is_less(before, begin));
+  };
+  while (first < end && !is_of_part(first)) ++first;
+  while (end > first && curve[end - 1].x > limits.to) --end;
+  return {first, end};
+}
+
+Measured measure(const CurveMeasure& measure, const Curve& curve, const CurveLimits& limits,
+                 const CurveExtent& extent) {
+  const auto is_finite = [](const CurvePoint& point) { return std::isfinite(point.y); };
+  auto [first, end] = part_of(curve, limits, extent);
+  if (measure.keys & CurveMeasure::kOfEnd && end > first) first = end - 1;
+  const Points part = Points(curve).subspan(first, end - first);
+  const auto broken = std::ranges::find_if_not(part, is_finite);
+  const bool is_whole = broken == part.end();
+  Curve before;  // the part, of which medians are taken
+  for (size_t i = first; measure.keys & CurveMeasure::kWindow && i-- > 0 && std::ssize(before) < limits.window;)
+    if (is_finite(curve[i])) before.push_back(curve[i]);
+  Points counted(part.begin(), broken);
+  if (!before.empty()) {
+    std::ranges::reverse(before);
+    before.insert(before.end(), part.begin(), broken);
+    counted = before;
   }
-  if (measure.keys & CurveMeasure::kOfEnd && !inside.empty()) inside.erase(inside.begin(), inside.end() - 1);
-  const auto broken = std::ranges::find_if_not(inside, [](const CurvePoint& point) { return std::isfinite(point.y); });
-  const bool is_whole = broken == inside.end();
   std::optional<double> number;
-  if (is_whole || measure.keys & CurveMeasure::kValue) number = measure.of({inside.begin(), broken}, limits);
+  if (is_whole || measure.keys & CurveMeasure::kValue) number = measure.of(counted, limits);
   if (number && !std::isfinite(*number)) number.reset();
   return {number, number || is_whole ? std::nullopt : std::optional(*broken)};
 }

@@ -69,8 +69,9 @@ struct Sweep {
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
   SubmissionNumbers submission = {};
-  // Names and patterns of the scores that its runs can have; unset: not known, or read from the database.
-  std::optional<std::vector<std::string>> scores = {};
+  // Names and patterns of the scores that its runs can have, and of their metrics that are of windows
+  // (ResultSet::windows); unset: not known, or read from the database.
+  std::optional<std::vector<std::string>> scores = {}, windows = {};
   // The user's own words, no part of the id; empty where it was read from the database.
   std::vector<std::string> tags = {};
   std::string note = {};

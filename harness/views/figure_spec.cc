@@ -327,6 +327,22 @@ const FigureKind& kind_of(FigureSpec::Kind kind) { return kKinds.at(static_cast<
 
 bool is_of_metrics(X x) { return x != X::kLayer && x != X::kAxis; }
 
+namespace {
+
+void note_idle_keys(const TableReader& reader, const Grid& grid, FigureSpec& spec) {
+  const auto note = [&](const char* key, const std::string& because) {
+    if (reader.has(key))
+      spec.idle.push_back({.key = fmt::format("[[figure]] {} ({})", key, reader.location(key)), .because = because});
+  };
+  if (spec.line_for_each_run || grid.seeds.size() == 1) {
+    for (const char* key : {"band", "fewer_seeds"})
+      note(key, spec.line_for_each_run ? "lines = \"seed\"" : "a single seed");
+  }
+  if (spec.panels.empty()) note("y_axes", "");
+}
+
+}  // namespace
+
 void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, FigureSpec& spec) {
   spec.location = reader.location();
   spec.where = read_where(reader, grid);
@@ -349,6 +365,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& o
   load_log(reader, spec);
   if (spec.x == X::kAxis && !kind_of(spec.kind).is_over_labels) require_numbers(reader, grid, spec);
   spec.share_y = reader.choice("y_axes", {"shared", "own"}, 0) == 0;
+  note_idle_keys(reader, grid, spec);
   load_width(reader, spec);
   load_font_size(reader, spec);
   spec.legend_inside = reader.choice("legend", {"below", "inside"}, 0) == 1;

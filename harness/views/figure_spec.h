@@ -68,6 +68,7 @@ struct FigureSpec {
   std::optional<double> own_width;  // in mm, in place of that of a column or page; `width` is the nearer of these
   std::vector<PublishedLine> published;
   std::vector<NamedScore> named, metrics;  // of y and x
+  std::vector<IdleKey> idle;
 };
 
 /// What distinguishes a kind in a grid file and in words. What it looks like is in figure/drawing.h.

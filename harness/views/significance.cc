@@ -85,6 +85,7 @@ SignificanceTest read_significance_test(TableReader& reader, bool has_seeds) {
   if (reader.has("paired") && test.method != Method::kT)
     fail("{}: paired is of method = \"t\"; the others always pair by seed", reader.location("paired"));
   test.is_bold = flag("bold");
+  if (reader.has("bold")) test.bold_location = reader.location("bold");
   reader.refuse_leftovers();
   return test;
 }

@@ -26,6 +26,7 @@ struct SignificanceTest {
   bool is_corrected = true;             // by Holm's, over the comparisons of the table
   bool is_paired = true;                // kT: by seed; otherwise Welch's
   bool is_bold = true;                  // the best cell of a column is, and what cannot be told from it
+  std::string bold_location = {};       // of the key that says so; "": none does
 
   bool is_over_sentences() const { return method <= Method::kSacrebleu; }
   bool draws_samples() const { return method != Method::kT; }

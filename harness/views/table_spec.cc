@@ -278,6 +278,17 @@ void load_bold(TableReader& reader, TableSpec& spec) {
   }
 }
 
+void note_idle_keys(const TableReader& reader, TableSpec& spec) {
+  const bool shows_no_order =
+      spec.bold == TableSpec::Bold::kNone && spec.baselines.empty() && spec.shows.empty() && !spec.test;
+  if (reader.has("best") && shows_no_order)
+    spec.idle.push_back({.key = fmt::format("[table] best ({})", reader.location("best")), .unless_claims = true});
+  if (reader.has("bold") && spec.test && !spec.test->bold_location.empty()) {
+    spec.idle.push_back({.key = fmt::format("[table.test] bold ({})", spec.test->bold_location),
+                         .because = fmt::format("bold of [table] ({})", reader.location("bold"))});
+  }
+}
+
 void require_what_show_needs(const TableReader& reader, const TableSpec& spec) {
   using Needs = Statistic::Needs;
   const auto require_of = [&](const ShownPart& part) {
@@ -385,6 +396,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, 
   load_added_lines(reader, grid, layout, spec);
   if (const auto* test = reader.table("test")) load_test(*test, reader, grid, spec);
   load_bold(reader, spec);
+  note_idle_keys(reader, spec);
   require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   spec.label = load_label(reader);

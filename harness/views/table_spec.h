@@ -12,6 +12,7 @@
 #include "harness/grid/defined_score.h"
 #include "harness/grid/names.h"
 #include "harness/views/arrangement.h"
+#include "harness/views/idle_key.h"
 #include "harness/views/published.h"
 #include "harness/views/show.h"
 #include "harness/views/significance.h"
@@ -78,6 +79,7 @@ struct TableSpec {
   std::string label;  // \label in LaTeX; "": none
   Width width = Width::kAsNeeded;
   std::vector<NamedScore> named;  // all scores that the sections above name
+  std::vector<IdleKey> idle;
 
   /// The names and patterns of a column of the layout (Coordinates); empty: test.*.
   const std::vector<std::string>& scores_of_column(const Grid& grid, const std::vector<uint32_t>& column) const;

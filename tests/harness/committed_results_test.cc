@@ -140,6 +140,16 @@ TEST(CommittedResults, OfDepthAreThoseOfTheirPageByteForByte) {
   EXPECT_THAT(tearless({"verify"}), HasSubstr("30 runs and 2 sweeps: no differences"));
   const std::string name = "ds_depth_small", page = test::read_text(test::source_root() / "results/ds.md");
   tearless.expect_tables(name, layout_of(name), "ds.md");
+  const std::string csv = tearless({"table", name, "--layout", layout_of(name), "--format", "csv"});
+  const auto norm_at = [&](const std::string& labels) {
+    std::smatch mean;
+    EXPECT_TRUE(std::regex_search(csv, mean, std::regex("\n" + labels + ",decoder_1_mean,([^,]*),")));
+    return std::stod(mean[1]);
+  };
+  const std::string vanished = fmt::format("is {:.0e} and {:.0e}", norm_at("Base,18"), norm_at("Base,24"));
+  EXPECT_THAT(page, HasSubstr(std::regex_replace(vanished, std::regex("e-0"), "e-") +
+                              fmt::format(", where it is {:.2f} and {:.2f} with\n  DS-Init", norm_at("DS-Init,18"),
+                                          norm_at("DS-Init,24"))));
   EXPECT_THAT(page, HasSubstr(tearless.as_markdown("table", "ds_depth_high_small", layout_of("ds_depth_high_small"))));
   tearless.expect_figures(name, layout_of(name), test::source_root() / "results/ds",
                           {"ds_depth_loss", "ds_depth_gradients", "ds_depth_ppl"});

@@ -25,8 +25,11 @@ import hashlib, json, sys
 sha = lambda text: hashlib.sha256(text.encode()).hexdigest()
 if sys.argv[1] == "check":
     for line in sys.stdin:
-        text = "".join(f"{k} = {json.dumps(v)}\n" for k, v in sorted(json.loads(line)["settings"].items()))
-        print(json.dumps({"id": sha(text)[:16], "canonical": text, "local": "", "state": "ready", "updates": 1}), flush=True)
+        asked = json.loads(line)["settings"]
+        text = "".join(f"{k} = {json.dumps(v)}\n" for k, v in sorted(asked.items()))
+        print(json.dumps({"id": sha(text)[:16], "canonical": text, "local": "", "state": "ready",
+                          "updates": asked.get("updates", 1),
+                          "metrics": ["loss"] if "updates" in asked else None, "windows": [asked["windows"]] if "windows" in asked else None}), flush=True)
 elif sys.argv[1] == "probe":
     print(json.dumps({"program": "written", "version": "1", "numerics": 1, "devices": []}))
 else:
@@ -98,6 +101,60 @@ TEST_F(ReportedNumbersTest, APerplexityThatHasOverflowedIsNoNumberAndIsNamed) {
   EXPECT_THAT(output({"explain", "row=over"}),
               HasSubstr("test.ppl: no score, scores.json has 1e+304, which has overflowed\n"));
   output({"verify"});
+}
+
+constexpr const char* kHundredUpdates = R"([set]
+updates = 100
+scores = '{"test.bleu": 20}'
+metrics = """
+{"step": 40, "name": "loss", "value": 1}
+{"step": 60, "name": "loss", "value": 2}
+{"step": 80, "name": "loss", "value": 4}
+"""
+)";
+
+TEST_F(ReportedNumbersTest, AMeanSinceTheLastReportIsOfAPartThatHasAllItsUpdates) {
+  const auto table_of = [&](const std::string& windows) {
+    run_grid(
+        kHundredUpdates + windows +
+        "[axis]\nlr = [0.1]\n[score.late]\nof = \"loss\"\ntake = \"mean\"\nfrom = 50\n[table]\nscores = \"late\"\n");
+    return output({"table", "grid.toml"});
+  };
+  EXPECT_THAT(table_of(""), HasSubstr("3.0")) << "the points at 60 and 80";
+  const std::string of_windows = table_of("windows = \"lo*\"\n");
+  EXPECT_THAT(of_windows, HasSubstr("4.0")) << "that of 61 to 80";
+  output({"rebuild"});
+  output({"copy", "alone.tar.gz", "last"});
+  std::filesystem::remove(folder_ / "grid.toml");
+  EXPECT_EQ(output({"table", "last", "--format", "csv"}),
+            output({"table", "last", "--workspace", "alone.tar.gz", "--format", "csv"}));
+  EXPECT_THAT(output({"table", "last", "--workspace", "alone.tar.gz"}), HasSubstr("4.0"));
+}
+
+TEST_F(ReportedNumbersTest, AClaimFromAnUpdateOnIsOfTheMeansOfLaterUpdates) {
+  const auto verdict = [&](const std::string& windows) {
+    run_grid(
+        kHundredUpdates + windows +
+        "[axis]\nlr = [0.1, 0.2]\n[table]\nrows = \"lr\"\n[[claim]]\ntext = \"so\"\nstays_better = [\"0.1\", \"0.2\"]\n"
+        "curve = \"loss\"\nfrom = 70\nbest_is = \"lowest\"\n");
+    return output({"check-table", "grid.toml"});
+  };
+  EXPECT_THAT(verdict(""), HasSubstr("1 seed cannot decide")) << "the point at 80";
+  EXPECT_THAT(verdict("windows = \"loss\"\n"), HasSubstr("no update from 70 on")) << "it is of 61 to 80";
+}
+
+TEST_F(ReportedNumbersTest, APartOutsideOfTheUpdatesIsRefused) {
+  for (const auto& [part, why] : {std::pair("from = 500\n", ":12: from = 500 leaves no update: the runs make 1 to 100"),
+                                  std::pair("to = 0\n", ":12: to = 0 leaves no update: the runs make 1 to 100")}) {
+    test::write_text(folder_ / "grid.toml", std::string("program = \"program\"\n") + kHundredUpdates +
+                                                "[axis]\nlr = [0.1]\n[score.late]\nof = \"loss\"\ntake = \"mean\"\n" +
+                                                part + "[table]\nscores = \"late\"\n");
+    for (const char* verb : {"plan", "table", "run"}) {
+      const test::Finished refused = test::run(command({verb, "grid.toml"}));
+      EXPECT_EQ(refused.code, 2) << verb << refused.output;
+      EXPECT_THAT(refused.output + refused.errors, HasSubstr(why)) << verb;
+    }
+  }
 }
 
 TEST_F(ReportedNumbersTest, OfAMetricsLineNothingVanishesWithoutACount) {

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
+#include "base/pattern.h"
 #include "engine/run/check.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
@@ -45,6 +48,19 @@ Left left_by(const RunDirectory& run) {
   }
   for (const std::string& line : test::lines_of(run.metrics())) left.metrics.insert(json::parse(line).at("name"));
   return left;
+}
+
+/// What a run reported at its last update.
+std::map<std::string, json> last_report(const RunDirectory& run) {
+  std::map<std::string, json> values;
+  int64_t last = 0;
+  for (const std::string& line : test::lines_of(run.metrics())) {
+    const json metric = json::parse(line);
+    if (metric.at("step") > last) values.clear();
+    last = metric.at("step");
+    values[metric.at("name")] = metric.at("value");
+  }
+  return values;
 }
 
 /// Every name has a pattern, and every pattern a name, but for `absent`.
@@ -106,6 +122,32 @@ class ResultNames : private test::InMemory, public testing::Test {
     expect_equal(answer.at("scores").get<Names>(), left.scores, absent_scores, "scores");
     expect_equal(answer.at("metrics").get<Names>(), left.metrics, absent_metrics, "metrics");
     expect_on_the_page(answer.at("scores"));
+  }
+
+  /// The metrics at whose last report it matters when the one before was are those of `windows`.
+  void expect_windows(Settings settings, const Names& expected) {
+    settings.erase("train.schedule.lr");
+    SCOPED_TRACE(json(settings).dump());
+    std::vector<std::map<std::string, json>> reports;
+    for (const int updates : {1, 3}) {
+      const RunDirectory run(runs_.make(with(settings, {{"train.epoch_updates", 2 * updates},
+                                                        {"train.max_epochs", 6 / updates},
+                                                        {"train.evaluate_updates", updates},
+                                                        {"train.schedule.kind", "inverse_sqrt"},
+                                                        {"train.schedule.peak_lr", 1e-3},
+                                                        {"run.log_updates", updates}})));
+      attempt_run(run.root());
+      reports.push_back(last_report(run));
+    }
+    const std::vector<std::string> windows = answer_to(translate()).at("windows");
+    Names changed, told;
+    for (const auto& [name, value] : reports[0]) {
+      if (name != "epoch" && reports[1].at(name) != value) changed.insert(name);
+      const auto is_of = [&](const auto& pattern) { return matches_pattern(pattern, name); };
+      if (std::ranges::any_of(windows, is_of)) told.insert(name);
+    }
+    EXPECT_EQ(changed, told);
+    EXPECT_THAT(told, testing::IsSupersetOf(expected));
   }
 
   static Settings short_training() {
@@ -187,6 +229,17 @@ TEST_F(ResultNames, HaveWhatIsObservedOfGroupsAndSublayers) {
   expect_told(
       language_model({{"model.norm.kind", "scale_norm"}, {"observe.groups", true}, {"observe.variances", true}}));
   expect_told(parse({{"model.norm.kind", "scale_norm"}, {"observe.groups", true}}));
+}
+
+TEST_F(ResultNames, OfWindowsAreThoseOfTheUpdatesSinceTheLastReport) {
+  const Settings observed = {{"observe.window_means", true}, {"observe.groups", true}, {"observe.variances", true}};
+  const Names of_all = {"train.loss", "train.loss_sum", "train.grad_norm_window_mean"};
+  expect_windows(translate(observed), {"train.ppl", "train.ppl_smoothed", "grad_norm_window_mean.encoder.2.ffn"});
+  expect_windows(translate(), of_all);
+  expect_windows(language_model(observed), {"train.bpc"});
+  expect_windows(classify(observed), of_all);
+  expect_windows(digits(observed), of_all);
+  expect_windows(parse({{"observe.window_means", true}}), of_all);
 }
 
 TEST_F(ResultNames, HaveTheNumberOfAveragedCheckpoints) {

@@ -58,7 +58,8 @@ class SweepFolder : public testing::Test {
                .program = "/bin/engine",
                .stamp = {{"numerics", 3}},
                .policy = {.stall_seconds = 5, .grace_seconds = 6},
-               .reason = ""};
+               .reason = "",
+               .windows = {{"train.loss"}}};
 };
 
 TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
@@ -99,6 +100,8 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(sweep.name, "a name");
   EXPECT_EQ(sweep.program, "/bin/engine");
   EXPECT_EQ(sweep.stamp, nlohmann::json({{"numerics", 3}}));
+  EXPECT_EQ(sweep.scores, std::nullopt);
+  EXPECT_THAT(sweep.windows, testing::Optional(testing::ElementsAre("train.loss")));
   EXPECT_EQ(sweep.policy.stall_seconds, 5);
   EXPECT_EQ(sweep.policy.grace_seconds, 6);
   EXPECT_EQ(nlohmann::json(sweep.policy).dump(),

@@ -165,5 +165,35 @@ TEST_F(NoEffectTest, IsNotSaidOfRunsThatDifferInTwoAxes) {
               IsEmpty());
 }
 
+TEST_F(NoEffectTest, OfKeysOfViewsIsSaidWithTheirLine) {
+  const auto said = [&](const std::string& views, const std::string& seeds = "seeds = 2\n") {
+    test::write_text(folder_ / "grid.toml", seeds + "[axis]\na = [1, 2]\n" + views);
+    std::vector<std::string> all;
+    for (const NoEffect& one : without_effect(views_of(load_grid(folder_ / "grid.toml")))) {
+      all.push_back(text_of(one));
+      for (size_t at; (at = all.back().find(folder_.path().string() + "/")) != std::string::npos;)
+        all.back().erase(at, folder_.path().string().size() + 1);
+    }
+    return all;
+  };
+  const std::string best = "[table]\nbest = \"lowest\"\n", figure = "[[figure]]\ncaption = \"f\"\ny = \"m\"\n",
+                    claim = "[[claim]]\ntext = \"c\"\nbetter = [\"1\", \"2\"]\nscore = \"s\"\n";
+  EXPECT_THAT(said(best), ElementsAre("[table] best (grid.toml:5)"));
+  for (const char* user : {"bold = \"best\"\n", "baseline = \"1\"\n", "[table.test]\n", "show = \"{max}\"\n"})
+    EXPECT_THAT(said(best + user), IsEmpty()) << user;
+  EXPECT_THAT(said(best + "scores = \"s\"\n" + claim), IsEmpty());
+  EXPECT_THAT(said("[table]\nbaseline = \"1\"\nbold = false\n[table.test]\nbold = false\n"),
+              ElementsAre("[table.test] bold (grid.toml:8); bold of [table] (grid.toml:6) switches it off"));
+  EXPECT_THAT(said("[table]\nbaseline = \"1\"\n[table.test]\nbold = false\n"), IsEmpty());
+  EXPECT_THAT(said(figure + "band = \"range\"\nfewer_seeds = \"end\"\nlines = \"seed\"\n"),
+              ElementsAre("[[figure]] band (grid.toml:7); lines = \"seed\" switches it off",
+                          "[[figure]] fewer_seeds (grid.toml:8); lines = \"seed\" switches it off"));
+  EXPECT_THAT(said(figure + "band = \"range\"\n"), IsEmpty());
+  EXPECT_THAT(said(figure + "band = \"range\"\n", ""),
+              ElementsAre("[[figure]] band (grid.toml:6); a single seed switches it off"));
+  EXPECT_THAT(said(figure + "y_axes = \"own\"\n"), ElementsAre("[[figure]] y_axes (grid.toml:7)"));
+  EXPECT_THAT(said(figure + "y_axes = \"own\"\npanels = \"a\"\n"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tearless::harness::no_effect_test

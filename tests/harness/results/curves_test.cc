@@ -121,6 +121,48 @@ TEST_F(CurvesTest, TheirScoresAreAddedToThoseOfTheRuns) {
   EXPECT_EQ(second.result.no_numbers.at("norms"), "no curve");
 }
 
+// Of 500 to 1,000 of a metric that is a mean since the last report.
+TEST_F(CurvesTest, AreOfWindowsWhereTheProgramSaysSoOrIsTearlessEngineOfBefore) {
+  grid_.defined_scores = {grid_.defined_scores[0]};
+  grid_.defined_scores[0].limits = {.from = 500, .to = 1000};
+  const auto early = [&](const std::string& metric, const std::string& identity = "") {
+    results_.rows[0].result.scores = {{"test.bleu", 1}};
+    results_.rows[0].run.settings = "a = 1\n" + identity;
+    grid_.defined_scores[0].of = metric;
+    add_defined_scores(grid_, results_);
+    return results_.rows[0].number("early").value_or(-1);
+  };
+  std::vector<MetricLine> lines;
+  for (const char* name :
+       {"train.loss", "train.ppl_smoothed", "train.lr", "dev.bleu", "grad_norm_window_mean.encoder.1"})
+    for (const int64_t step : {450, 500, 550, 1000, 1050}) lines.push_back({std::ssize(lines), step, name, 1.0 * step});
+  add("aa", lines, {{"test.bleu", 1}});
+  read();
+  const double of_windows = 775, of_points = 2050 / 3.0;
+  EXPECT_EQ(early("train.loss"), of_windows);
+  EXPECT_EQ(early("train.ppl_smoothed"), of_windows);
+  EXPECT_EQ(early("grad_norm_window_mean.encoder.1"), of_windows);
+  EXPECT_EQ(early("train.lr"), of_points);
+  EXPECT_EQ(early("dev.bleu"), of_points);
+  EXPECT_EQ(early("train.loss", "program.identity = \"mine 1\"\n"), of_points) << "another program, which says nothing";
+  results_.windows = {"dev.*"};
+  EXPECT_EQ(early("train.loss"), of_points);
+  EXPECT_EQ(early("dev.bleu", "program.identity = \"mine 1\"\n"), of_windows);
+}
+
+TEST_F(CurvesTest, TheLastShareIsOfTheUpdatesThatTheRunMade) {
+  grid_.defined_scores = {grid_.defined_scores[0]};
+  grid_.defined_scores[0].limits = {.last = 0.1};
+  add("aa", {{0, 900, "dev.bleu", 1}, {40, 950, "dev.bleu", 2}, {80, 980, "dev.bleu", 4}}, {{"test.bleu", 1}});
+  add("bb", {{0, 500, "dev.bleu", 1}, {40, 800, "dev.bleu", 2}}, {{"test.bleu", 1}});
+  for (Row& row : results_.rows) row.result.step = 1060;
+  read();
+  add_defined_scores(grid_, results_);
+  EXPECT_EQ(results_.rows[0].number("early"), 4);
+  EXPECT_EQ(results_.rows[1].number("early"), std::nullopt);
+  EXPECT_EQ(results_.rows[1].result.no_numbers.at("early"), "no value in its part");
+}
+
 TEST_F(CurvesTest, OverLayersMayBeOfARunThatDerivesFromIt) {
   grid_.defined_scores = {grid_.defined_scores.back()};
   grid_.defined_scores[0].of = "init.grad_norm.encoder.*";

@@ -11,9 +11,10 @@
 namespace tearless::harness::curve_test {
 namespace {
 
-std::optional<double> taken(std::string_view name, const Curve& curve, const CurveLimits& limits = {}) {
+std::optional<double> taken(std::string_view name, const Curve& curve, const CurveLimits& limits = {},
+                            const CurveExtent& extent = {}) {
   for (const CurveMeasure& one : curve_measures()) {
-    if (one.name == name) return measure(one, curve, limits).number;
+    if (one.name == name) return measure(one, curve, limits, extent).number;
   }
   ADD_FAILURE() << name;
   return std::nullopt;
@@ -43,14 +44,34 @@ TEST(CurveMeasures, LastValueMeanAndArea) {
   EXPECT_EQ(taken("mean", {}), std::nullopt);
 }
 
-TEST(CurveMeasures, TheLastShareIsOfTheWayToTheLastPoint) {
+TEST(CurveMeasures, TheLastShareIsOfTheWayToTheEnd) {
   EXPECT_EQ(taken("mean", kRise, {.last = 0.5}), 4) << "above 200: its beginning is not in it";
   EXPECT_EQ(taken("mean", kRise, {.last = 0.51}), 11 / 3.0);
   EXPECT_EQ(taken("mean", kRise, {.last = 1}), 3);
   EXPECT_EQ(taken("mean", kRise, {.last = 0.01}), 6) << "the last point is always in it";
-  const Curve diverged = {{100, 1}, {200, 3}, {300, std::nan("")}};
-  EXPECT_EQ(taken("mean", diverged, {.last = 0.1}), std::nullopt);
+  EXPECT_EQ(taken("mean", {{100, 1}, {900, 2}, {1000, 5}}, {.last = 0.1}, {.end = 1000}), 5);
+  EXPECT_EQ(taken("mean", {{100, 1}, {920, 2}, {940, 5}}, {.last = 0.07}, {.end = 1000}), 5) << "of 1,000";
+  EXPECT_EQ(taken("mean", {{100, 1}, {1000, 5}}, {.last = 0.9}), 5) << "100 is the end of the first tenth";
+  EXPECT_EQ(taken("mean", {{100, 1}, {200, 3}, {300, std::nan("")}}, {.last = 0.1}), std::nullopt);
   EXPECT_EQ(taken("mean", {}, {.last = 0.1}), std::nullopt);
+}
+
+TEST(CurveMeasures, OfWindowsThoseCountThatLieInThePartWhole) {
+  const Curve curve = {{50, 1}, {100, 2}, {150, 4}, {180, 8}};  // of 1 to 50, 51 to 100, 101 to 150, 151 to 180
+  const CurveExtent windows = {.end = 180, .windows = true};
+  const auto mean_of = [&](const CurveLimits& limits) { return taken("mean", curve, limits, windows); };
+  EXPECT_EQ(mean_of({}), 3.75);
+  EXPECT_EQ(mean_of({.from = 1}), 3.75);
+  EXPECT_EQ(mean_of({.from = 2}), 14 / 3.0) << "the first is of update 1, too";
+  EXPECT_EQ(mean_of({.from = 100}), 6);
+  EXPECT_EQ(mean_of({.from = 101, .to = 150}), 4);
+  EXPECT_EQ(mean_of({.from = 102, .to = 179}), std::nullopt);
+  EXPECT_EQ(mean_of({.last = 0.25}), 8) << "above 135";
+  EXPECT_EQ(mean_of({.last = 80 / 180.0}), 6) << "above 100";
+  EXPECT_EQ(mean_of({.last = 0.1}), std::nullopt) << "the last begins before 162";
+  EXPECT_EQ(taken("mean", curve, {.last = 0.5}, {.end = 300, .windows = true}), 8);
+  EXPECT_EQ(taken("final", {{50, 1}, {100, std::nan("")}, {150, 4}}, {.from = 60, .to = 150}, windows), 4)
+      << "a report without a number is one";
 }
 
 TEST(CurveMeasures, VarianceIsTheSampleVariance) {
@@ -78,7 +99,11 @@ TEST(CurveMeasures, SpikesAreAboveThreeTimesTheMedianOfThePointsBefore) {
   curve[9].y = 3.1;  // above
   curve[13].y = 50;
   EXPECT_EQ(taken("spikes", curve, {.window = 4}), 2 / 10.0);
-  EXPECT_EQ(taken("spikes", curve, {.from = 10, .window = 2}), 1 / 2.0);
+  EXPECT_EQ(taken("spikes", curve, {.from = 10, .window = 2}), 1 / 4.0) << "the first two medians are of 8 to 10";
+  EXPECT_EQ(taken("spikes", curve, {.from = 2, .to = 12, .window = 4}), 1 / 9.0)
+      << "4 is the first with four before it";
+  EXPECT_EQ(taken("spikes", curve, {.from = 9, .window = 9}), 2 / 5.0);
+  EXPECT_EQ(taken("spikes", curve, {.from = 13.5, .window = 2}), std::nullopt) << "no point is in the part";
   EXPECT_EQ(taken("spikes", curve, {.window = 14}), std::nullopt) << "no point has so many before it";
 }
 
@@ -99,6 +124,8 @@ TEST(CurveMeasures, SpikesAgreeWithAPlainLoop) {
       if (curve[i].y > 3 * median) ++spikes;
     }
     EXPECT_DOUBLE_EQ(*taken("spikes", curve, {.window = window}), spikes / (60.0 - window)) << window;
+    EXPECT_EQ(taken("spikes", curve, {.from = 1.0 * window, .window = window}),
+              taken("spikes", curve, {.window = window}));
   }
 }
 
