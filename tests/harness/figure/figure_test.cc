@@ -286,6 +286,16 @@ TEST(Figure, TheBandHasADottedEndAtTheLeastAndTheGreatestSeed) {
   }
 }
 
+TEST(Figure, ABandHasNoDotsInTheCharactersOfALine) {
+  const Picture picture = picture_of(figure_of(
+      {{curve_of({2, 2, 2})}, {curve_of({10, 10, 10})}, {curve_of({5.9, 5.9, 5.9}), curve_of({6.1, 6.1, 6.1})}}));
+  const int mean = static_cast<int>(std::lround((picture.dot_rows() - 1) / 2.0));
+  for (const auto& [x, dots] : picture.dots) {
+    for (const int y : dots)
+      EXPECT_TRUE(y == mean || y / 4 != mean / 4 || picture.is_under_mark(x, y)) << x << " " << y;
+  }
+}
+
 TEST(Figure, ALineIsInterruptedWhereItsValueIsNotFinite) {
   const Picture picture = picture_of(figure_of({{curve_of({1, 1, kInfinity, 1, 1}, 100)}}));
   const int last = picture.dot_columns() - 1;
