@@ -25,4 +25,6 @@ bool is_same_value(std::string_view a, std::string_view b) {
   return left && right && *left == *right;
 }
 
+bool is_bare(std::string_view label) { return label == "true" || label == "false" || number_spelled(label); }
+
 }  // namespace tearless

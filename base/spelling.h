@@ -16,6 +16,9 @@ std::optional<double> number_spelled(std::string_view text);
 /// True if the texts are equal, or spell the same number.
 bool is_same_value(std::string_view a, std::string_view b);
 
+/// A number or a truth value: without the name of its axis such a label says nothing.
+bool is_bare(std::string_view label);
+
 /// The first whose text is `word`, else the first whose text is_same_value(); the end of the range if there is none.
 template <std::ranges::forward_range Range, class TextOf = std::identity>
 auto find_spelled(Range& range, std::string_view word, TextOf text_of = {}) {

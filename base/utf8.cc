@@ -118,4 +118,18 @@ std::string fitted(const std::string& text, size_t columns) {
   return columns == 0 ? "" : cut_to_width(text, columns - 1) + "…";
 }
 
+std::vector<std::string> wrapped(const std::string& text, size_t columns) {
+  std::vector<std::string> lines;
+  std::string rest = text;
+  while (display_width(rest) > columns) {
+    const std::string begin = cut_to_width(rest, columns);
+    const size_t blank = rest[begin.size()] == ' ' ? begin.size() : begin.rfind(' ');
+    const size_t end = blank == std::string::npos || blank == 0 ? begin.size() : blank;
+    lines.push_back(rest.substr(0, end));
+    rest.erase(0, rest.find_first_not_of(' ', end));
+  }
+  if (!rest.empty()) lines.push_back(rest);
+  return lines;
+}
+
 }  // namespace tearless

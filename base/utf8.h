@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tearless {
 
@@ -29,6 +30,9 @@ std::string cut_to_width(std::string_view text, size_t columns);
 
 /// A text that occupies at most `columns`: itself, or its beginning and "…".
 std::string fitted(const std::string& text, size_t columns);
+
+/// The text in lines of at most `columns`, broken between words, or within one that is longer than a line.
+std::vector<std::string> wrapped(const std::string& text, size_t columns);
 
 /// JSON of the same value: what JSON allows in a string and printable() escapes is escaped as \u202e.
 std::string printable_json(std::string_view json);

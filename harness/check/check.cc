@@ -16,6 +16,7 @@
 #include "harness/results/curves.h"
 #include "harness/runs/measured.h"
 #include "harness/statistics/rounding.h"
+#include "harness/table/latex.h"
 
 namespace tearless::harness {
 namespace {
@@ -40,19 +41,21 @@ std::map<int64_t, Curve> curves_of(const Cell& cell, const ClaimSpec& claim, con
 
 CellSample sample_of(const ClaimCell& found, const ClaimSpec& claim, const Table& table, const ResultSet& results) {
   CellSample sample;
-  std::vector<std::string> names;
-  for (const auto* axes : {&table.row_axes, &table.column_axes}) {
-    for (const std::string& axis : *axes) {
+  std::vector<std::string> axes, labels;
+  for (const auto* own : {&table.row_axes, &table.column_axes}) {
+    for (const std::string& axis : *own) {
       const auto label = found.labels.find(axis);
-      if (label != found.labels.end()) names.push_back(name_of(table.names, axis, label->second).text);
+      if (label == found.labels.end()) continue;
+      axes.push_back(axis);
+      labels.push_back(label->second);
     }
   }
+  sample.name = labels_in_print(table.names, axes, labels).text;
   if (!claim.scores.empty() && found.column) {
     const std::string& score = found.column->score;
     const Name in_print = name_of(table.names, score);
-    names.push_back(in_print.text.empty() ? score : in_print.text);
+    sample.name += (sample.name.empty() ? "" : ", ") + (in_print.text.empty() ? score : in_print.text);
   }
-  sample.name = fmt::format("{}", fmt::join(names, ", "));
   if (!claim.over.empty()) sample.at = number_of_label(found.labels.at(claim.over)).value_or(0);
   if (!found.cell) return sample;
   const Cell& cell = *found.cell;
@@ -246,7 +249,7 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
       check.finding = check_claim(*claim.kind, samples,
                                   {.limits = claim.limits,
                                    .is_paired = check.is_paired,
-                                   .highest_is_best = is_highest_best(cells, claim, view.title),
+                                   .highest_is_best = is_highest_best(cells, claim, view.title.text),
                                    .is_exact = are_known_before_training(cells, claim)});
       for (const ClaimCell& one : cells) {
         if (one.cell && !one.cell->chosen.reason.empty()) check.finding.reason = one.cell->chosen.reason;
@@ -300,7 +303,7 @@ void check_cell(const Table& table, const Table::Row& row, size_t index, const C
   for (PublishedNumber one : std::exchange(cell.published, {})) {
     if (!one.tolerance || !one.value.is_number()) continue;
     Check& check = checks.emplace_back(blank);
-    check.source = std::exchange(one.source, "");
+    check.source = std::exchange(one.source, {});
     check.finding = finding_of(cell.cell, one);
     cell.published = {one};  // alone, with the difference from it
     check.measured = measured_text(table, column, cell);
@@ -321,7 +324,7 @@ void check_cells(const Grid& grid, const TableSpec& spec, const Table& table, st
         blank.place.emplace_back(table.column_axes[axis], column.labels[axis]);
       std::vector<std::string> labels;
       for (const auto& [axis, label] : blank.place) labels.push_back(name_of(table.names, axis, label).text);
-      blank.text = fmt::format("{}: {}", table.title, fmt::join(labels, ", "));
+      blank.text = joined({table.title, {fmt::format("{}", fmt::join(labels, ", "))}}, ": ");
       blank.caveats = caveats_of({&row.cells[i].cell}, grid, spec, column.score);
       check_cell(table, row, i, blank, checks);
     }

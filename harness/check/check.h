@@ -28,9 +28,11 @@ struct Caveat {
 };
 
 struct Check {
-  std::string grid = {};             // its title
-  std::string name = {}, text = {};  // of the claim; of a cell: "", and its labels
-  std::string source = {}, score = {};
+  std::string grid = {};  // its title
+  std::string name = {};  // of the claim; of a cell: ""
+  Name text = {};         // of a cell: its labels
+  Name source = {};
+  std::string score = {};
   size_t claim = 0;       // of a claim: its index among the grid's views
   std::string kind = {};  // "better"; of a cell: "tolerance"
   ClaimKind::Form form = ClaimKind::Form::kDifference;

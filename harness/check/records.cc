@@ -37,8 +37,8 @@ struct Field {
 constexpr Field kFields[] = {
     {"grid",     [](const Check& c) { return json(c.grid); }},
     {"name",     [](const Check& c) { return json(c.name); }},
-    {"text",     [](const Check& c) { return json(c.text); }},
-    {"source",   [](const Check& c) { return json(c.source); }},
+    {"text",     [](const Check& c) { return json(c.text.text); }},
+    {"source",   [](const Check& c) { return json(c.source.text); }},
     {"kind",     [](const Check& c) { return json(c.kind); }},
     {"score",    [](const Check& c) { return json(c.score); }},
     {"limit",    [](const Check& c) { return json(c.limit); }},

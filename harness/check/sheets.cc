@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/check/check.h"
+#include "harness/table/latex.h"
 
 namespace tearless::harness {
 namespace {
@@ -34,21 +35,26 @@ std::string common_unit(const std::vector<const Check*>& places) {
 }
 
 /// With its limit or unit, and where it claims several places with how many hold.
-std::string claim_text(const Check& check, const std::vector<const Check*>& places) {
+Name claim_text(const Check& check, const std::vector<const Check*>& places) {
   const auto claimed =
       std::ranges::count_if(places, [](const Check* one) { return one->finding.verdict != ClaimVerdict::kNotClaimed; });
   const auto held =
       std::ranges::count_if(places, [](const Check* one) { return one->finding.verdict == ClaimVerdict::kHeld; });
   const std::string detail = check.limit.empty() ? common_unit(places) : check.limit;
-  std::string text = (check.name.empty() ? "" : check.name + " ") + check.text;
-  if (!detail.empty()) text += fmt::format(" ({})", detail);
-  return claimed > 1 ? fmt::format("{}: held at {} of {}", text, held, claimed) : text;
+  return joined({{check.name.empty() ? "" : check.name + " "},
+                 check.text,
+                 {detail.empty() ? "" : fmt::format(" ({})", detail)},
+                 {claimed > 1 ? fmt::format(": held at {} of {}", held, claimed) : ""}},
+                "");
 }
 
 std::string place_text(const GridChecks& grid, const Place& place) {
-  std::vector<std::string> labels;
-  for (const auto& [axis, label] : place) labels.push_back(name_of(grid.names, axis, label).text);
-  return fmt::format("{}", fmt::join(labels, ", "));
+  std::vector<std::string> axes, labels;
+  for (const auto& [axis, label] : place) {
+    axes.push_back(axis);
+    labels.push_back(label);
+  }
+  return labels_in_print(grid.names, axes, labels).text;
 }
 
 /// "5", or "5 and 4" of two cells; "": of no values.
@@ -76,18 +82,18 @@ bool is_decided(const Check& check) {
 }
 
 /// Adds a line of equal words once: "A1: Xu et al. 2019, 3.1".
-void add_sources(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
-  std::vector<std::string> sources;
+void add_sources(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  std::vector<Name> sources;
   for (const Check* check : checks) {
-    if (check->source.empty()) continue;
-    const std::string source = check->name.empty() ? check->source : fmt::format("{}: {}", check->name, check->source);
+    if (check->source.text.empty()) continue;
+    const Name source = check->name.empty() ? check->source : joined({{check->name}, check->source}, ": ");
     if (std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
   }
-  if (!sources.empty()) notes.push_back(fmt::format("sources: {}", fmt::join(sources, "; ")));
+  if (!sources.empty()) notes.push_back(joined({{"Sources: "}, joined(sources, "; ")}, ""));
 }
 
 /// How values were compared, where two are: by seed, or as independent ones; at which places, if it depends on these.
-void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<Name>& notes) {
   std::map<bool, std::vector<std::string>> places;  // paired?
   std::set<std::pair<bool, std::string>> seen;
   for (const Check* check : checks) {
@@ -100,18 +106,18 @@ void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks
   constexpr const char* kWelch = "Welch's, of independent means";
   if (places.empty()) return;
   if (places.size() == 1) {
-    notes.push_back(fmt::format("intervals are {}", places.begin()->first ? kPaired : kWelch));
+    notes.emplace_back(fmt::format("Intervals are {}", places.begin()->first ? kPaired : kWelch));
     return;
   }
   const std::vector<std::string>& welch = places[false];
   const bool are_both = std::ranges::any_of(welch, [&](const std::string& place) {
     return seen.contains({true, place});
   });
-  notes.push_back(fmt::format("intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
-                              are_both ? ", where the cells have no runs in common" : ""));
+  notes.emplace_back(fmt::format("Intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
+                                 are_both ? ", where the cells have no runs in common" : ""));
 }
 
-void add_meanings(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
+void add_meanings(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
   std::vector<std::pair<std::string, std::string>> kinds;  // meaning, kinds
   for (const Check* check : checks) {
     const auto found = std::ranges::find(kinds, check->meaning, &std::pair<std::string, std::string>::first);
@@ -121,14 +127,14 @@ void add_meanings(const std::vector<const Check*>& checks, std::vector<std::stri
       found->second += ", " + check->kind;
     }
   }
-  for (const auto& [meaning, kind] : kinds) notes.push_back(fmt::format("{}: {}", kind, meaning));
+  for (const auto& [meaning, kind] : kinds) notes.emplace_back(fmt::format("{}: {}", kind, meaning));
 }
 
-void add_caveats(const std::vector<const Check*>& checks, std::vector<std::string>& notes) {
-  std::vector<std::string> all;
+void add_caveats(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  std::vector<Name> all;
   for (const Check* check : checks) {
     for (const Caveat& caveat : check->caveats) {
-      const std::string text = fmt::format("{}: {}", caveat.word, caveat.why);
+      const Name text = {fmt::format("{}: {}", caveat.word, caveat.why)};
       if (std::ranges::find(all, text) == all.end()) all.push_back(text);
     }
   }
@@ -137,7 +143,7 @@ void add_caveats(const std::vector<const Check*>& checks, std::vector<std::strin
 
 /// The claims whose places are on the same axes.
 Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, const std::vector<const Check*>& checks) {
-  Sheet sheet{.title = title_of(grid, axes), .label_columns = 1, .wraps = true};
+  Sheet sheet{.title = {title_of(grid, axes)}, .label_columns = 1, .wraps = true};
   using Line = std::pair<size_t, std::string>;  // a claim and its limit, in whose unit columns differ
   std::vector<std::pair<size_t, Place>> places;
   std::set<Place> seen_places;
@@ -166,7 +172,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   for (const Check* line : lines) {
     Sheet::Row& row = sheet.rows.emplace_back();
     const Line own(line->claim, line->limit);
-    row.labels = {Name{claim_text(*line, of_line.at(own))}};
+    row.labels = {claim_text(*line, of_line.at(own))};
     for (const auto& [rank, place] : places) {
       const auto found = at.find({own, place});
       const Check* check = found == at.end() ? nullptr : found->second;
@@ -181,26 +187,27 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   add_meanings(checks, sheet.notes);
   add_pairing(grid, checks, sheet.notes);
-  if (counts.size() == 1) sheet.notes.push_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
+  if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
   if (places.size() > 1)
-    sheet.notes.push_back("each place is decided by itself: nothing is corrected for their number");
+    sheet.notes.emplace_back("Each place is decided by itself: nothing is corrected for their number");
   add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
+  end_sentences(sheet.notes);
   return sheet;
 }
 
 /// A sheet of plain texts.
 Sheet sheet_of(std::string title, const std::vector<std::string>& header) {
-  Sheet sheet{.title = std::move(title), .label_columns = 1, .wraps = true};
+  Sheet sheet{.title = {std::move(title)}, .label_columns = 1, .wraps = true};
   HeaderCells line;
   for (const std::string& text : header) line.push_back({Name{text}});
   sheet.header.push_back({HeaderLine::Kind::kLabels, line});
   return sheet;
 }
 
-void add_row(const std::string& label, std::vector<std::string> cells, Sheet& sheet) {
+void add_row(const Name& label, std::vector<std::string> cells, Sheet& sheet) {
   Sheet::Row& row = sheet.rows.emplace_back();
-  row.labels = {Name{label}};
+  row.labels = {label};
   row.measured = row.cells = std::move(cells);
   row.published.resize(row.cells.size());
   row.runs.resize(row.cells.size());
@@ -212,7 +219,7 @@ std::optional<Sheet> outside_of(const GridChecks& grid) {
                          {"Cell", "measured [published]", "tolerance"});
   for (const Check& check : grid.cells) {
     if (check.finding.verdict != ClaimVerdict::kContradicted) continue;
-    add_row(check.text + (check.source.empty() ? "" : fmt::format(" ({})", check.source)),
+    add_row(check.source.text.empty() ? check.text : joined({check.text, {" ("}, check.source, {")"}}, ""),
             {beside(check.measured, check.published), fmt::format("{}", check.finding.interval->second)}, sheet);
   }
   return sheet.rows.empty() ? std::nullopt : std::optional(sheet);
@@ -226,7 +233,7 @@ Sheet counts_sheet(const std::vector<GridChecks>& all) {
     if (counts == VerdictCounts{}) return;
     std::vector<std::string> cells;
     for (const size_t count : counts) cells.push_back(std::to_string(count));
-    add_row(label, std::move(cells), sheet);
+    add_row({label}, std::move(cells), sheet);
   };
   const CheckCounts counts = counts_of(all);
   add("claims", counts.claims);

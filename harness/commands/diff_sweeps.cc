@@ -263,12 +263,6 @@ Differences compare(const ComparedSweep& left, const ComparedSweep& right) {
 
 // --- what is printed -------------------------------------------------------------------------------------------------
 
-std::string cell_text(const Labels& labels) {
-  std::vector<std::string> parts;
-  for (const auto& [axis, label] : labels) parts.push_back(label.empty() ? axis + "=" : label);
-  return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, " · "));
-}
-
 const char* word_for(Cell::End end) {
   constexpr const char* kWords[] = {"diverged", "failed", "below", "without the score", "not chosen"};
   return kWords[static_cast<size_t>(end)];
@@ -299,7 +293,8 @@ void print_cells(const ComparedSweep& left, const ComparedSweep& right, const Di
     std::vector<std::string> ends = {ends_text(left.id, cell.cells[0]), ends_text(right.id, cell.cells[1])};
     std::erase(ends, "");
     has_ends |= !ends.empty();
-    lines.push_back({cell_text(cell.labels), cell.score, side_text(cell, 0), side_text(cell, 1),
+    lines.push_back({cell.labels.empty() ? "all" : label_of(cell.labels), cell.score, side_text(cell, 0),
+                     side_text(cell, 1),
                      cell.seeds.empty() ? "–" : fmt::format("{:+.4g}", *cell.means[1] - *cell.means[0]),
                      cell.seeds.empty() ? "none in common" : fmt::format("{}", fmt::join(cell.seeds, ", ")),
                      fmt::format("{}", fmt::join(ends, "; "))});

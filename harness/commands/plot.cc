@@ -124,7 +124,7 @@ Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool 
   spec.band = FigureSpec::Band::kRange;
   spec.ends_at_fewer = false;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) spec.lines.push_back(axis);
-  return draw(grid, {}, "", spec, runs);
+  return draw(grid, {}, {}, spec, runs);
 }
 
 // --- as CSV ----------------------------------------------------------------------------------------------------------

@@ -141,6 +141,16 @@ std::string leave_out_constant_columns(std::vector<std::vector<std::string>>& li
   return fmt::format("{}", fmt::join(same, ", "));
 }
 
+// "norm.kind", of which no other name ends so, is "kind".
+void shorten_names(std::vector<std::string>& names) {
+  const auto last_word = [](const std::string& name) { return name.substr(name.rfind('.') + 1); };
+  std::map<std::string, int> counts;
+  for (const std::string& name : names) ++counts[last_word(name)];
+  for (std::string& name : names) {
+    if (counts[last_word(name)] == 1) name = last_word(name);
+  }
+}
+
 void print_lines(const RunList& list, const Columns& columns, const RunsOptions& options) {
   const bool csv = options.csv;
   if (list.rows().empty() && !csv) return;
@@ -155,9 +165,12 @@ void print_lines(const RunList& list, const Columns& columns, const RunsOptions&
   }
   if (csv) return print_csv(lines, options.formulas);
   const bool fits_itself = !options.columns && ::isatty(STDOUT_FILENO) == 1;  // a pipe has no width
-  const std::string same = fits_itself ? leave_out_constant_columns(lines, terminal_size(stdout).columns) : "";
-  print_columns(std::move(lines));
-  if (!same.empty()) print("all runs: {}\n", printable(same));
+  const size_t width = fits_itself ? terminal_size(stdout).columns : 0;
+  const std::string same = fits_itself ? leave_out_constant_columns(lines, width) : "";
+  if (fits_itself && width_of(lines) > width) shorten_names(lines.front());
+  print_columns(std::move(lines), width);
+  if (same.empty()) return;
+  for (const std::string& line : wrapped(printable("all runs: " + same), width)) print("{}\n", line);
 }
 
 json object_of(const Row& row, const Columns& columns, bool with_nulls) {

@@ -50,15 +50,33 @@ size_t width_of(const std::vector<std::vector<std::string>>& lines) {
   return std::accumulate(widths.begin(), widths.end(), widths.empty() ? 0 : kGap * (widths.size() - 1));
 }
 
-void print_columns(std::vector<std::vector<std::string>> lines) {
+std::vector<std::vector<size_t>> parts_of_columns(const std::vector<size_t>& widths, size_t labels, size_t gap,
+                                                  size_t limit) {
+  std::vector<size_t> first(labels);
+  std::iota(first.begin(), first.end(), 0);
+  std::vector<std::vector<size_t>> parts = {first};
+  for (size_t column = labels; column < widths.size(); ++column) {
+    size_t width = widths[column];
+    for (const size_t before : parts.back()) width += widths[before] + gap;
+    if (limit > 0 && parts.back().size() > labels && width > limit) parts.push_back(first);
+    parts.back().push_back(column);
+  }
+  return parts;
+}
+
+void print_columns(std::vector<std::vector<std::string>> lines, size_t limit) {
   for (auto& line : lines) std::ranges::transform(line, line.begin(), [](const auto& cell) { return printable(cell); });
   const std::vector<size_t> widths = widths_of(lines);
-  for (const auto& line : lines) {
-    std::string text;
-    for (size_t i = 0; i < line.size(); ++i) {
-      text += line[i] + std::string(widths[i] - display_width(line[i]) + kGap, ' ');
+  bool is_first = true;
+  for (const std::vector<size_t>& columns : parts_of_columns(widths, std::min<size_t>(1, widths.size()), kGap, limit)) {
+    if (!std::exchange(is_first, false)) print("\n");
+    for (const auto& line : lines) {
+      std::string text;
+      for (const size_t i : columns) {
+        if (i < line.size()) text += line[i] + std::string(widths[i] - display_width(line[i]) + kGap, ' ');
+      }
+      print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
     }
-    print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
   }
 }
 

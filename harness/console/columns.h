@@ -8,8 +8,13 @@
 namespace tearless::harness {
 
 /// Prints lines of cells to standard output, each column as wide as its widest cell. The first line is the header.
-/// Texts are made printable.
-void print_columns(std::vector<std::vector<std::string>> lines);
+/// Texts are made printable. What is wider than `limit` is printed in parts, each with the first column; 0: in one.
+void print_columns(std::vector<std::vector<std::string>> lines, size_t limit = 0);
+
+/// The columns of each part of what is printed in at most `limit` characters (0: all in one): the first `labels`, and
+/// others as long as they fit, at least one.
+std::vector<std::vector<size_t>> parts_of_columns(const std::vector<size_t>& widths, size_t labels, size_t gap,
+                                                  size_t limit);
 
 /// The width of the widest line that print_columns() prints of these.
 size_t width_of(const std::vector<std::vector<std::string>>& lines);

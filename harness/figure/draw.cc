@@ -438,13 +438,11 @@ std::vector<Name> published_legend(const Grid& grid, const FigureSpec& spec, con
     names = names_at(grid, spec.lines, published.line_at);
     if (!spec.panel_for_each_y && spec.y.size() > 1) names.push_back(name_of(grid.names, published.y));
   }
-  Name name = joined(headings, names);
+  Name name = joined_labels(headings, names);
   const bool has_other = std::ranges::any_of(
       spec.published, [&](const FigureSpec::PublishedLine& one) { return one.source != published.source; });
-  const std::string whose = has_other ? published.source : "published";
-  const std::string suffix = name.text.empty() ? whose : fmt::format(" ({})", whose);
-  name.latex += latex_of(Name{suffix});
-  name.text += suffix;
+  const Name whose = has_other ? published.source : Name{"published"};
+  name = name.text.empty() ? whose : joined({name, {" ("}, whose, {")"}}, "");
   std::vector<Name> row(columns);
   row.front() = name;
   return row;
@@ -469,7 +467,7 @@ void add_published(const Grid& grid, const FigureSpec& spec, const Places& place
       const PanelKey& panel = places.panels[i];
       if (panel.at != published.panel_at || panel.y.value_or(y) != y) continue;
       line.y = published.y;
-      line.source = published.source;
+      line.source = published.source.text;
       if (spec.lines.empty() && !published.label.empty()) line.source += ", " + published.label;
       for (const CurvePoint& point : published.points) line.points.push_back({point.x, 1, point.y, point.y, point.y});
       line.labels = labels_of(grid, spec, panel, published);
@@ -516,9 +514,9 @@ void add_limits(const Grid& grid, const std::vector<View>& views, const FigureSp
     if (!claim || claim->curve.empty() || spec.x != X::kUpdates) continue;
     const std::vector<Figure::Panel*> panels = panels_of(claim->curve, spec, places, figure);
     for (Figure::Panel* panel : panels) add_once(claim->limits.from, panel->at_x);
-    if (!panels.empty()) names.push_back(fmt::format("\"{}\"", view.title));
+    if (!panels.empty()) names.push_back(fmt::format("\"{}\"", view.title.text));
   }
-  if (!names.empty()) figure.notes.push_back(fmt::format("Dashed lines: the limits of {}.", fmt::join(names, ", ")));
+  if (!names.empty()) figure.notes.emplace_back(fmt::format("Dashed lines: the limits of {}.", fmt::join(names, ", ")));
 }
 
 // --- notes -----------------------------------------------------------------------------------------------------------
@@ -549,18 +547,18 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const Reader& read
   }
   std::vector<std::string> empty, ended;  // all of whose runs have ended
   for (const auto& [line, count] : lines) {
-    const std::string text = joined(figure.heading, figure.legend[line]).text;
+    const std::string text = joined_labels(figure.heading, figure.legend[line]).text;
     if (count.most == 0 && count.done.empty()) {
       (reader.reading.waited_for.contains(line) ? empty : ended).push_back(text.empty() ? "all" : text);
     } else if (count.least < count.of) {
-      figure.notes.push_back(fmt::format("{}{} of {} drawn{}.", text.empty() ? "" : text + ": ", count.least,
-                                         counted(static_cast<int64_t>(count.of), "run"),
-                                         count.done.empty() ? ", the others have nothing to draw" : count.done));
+      figure.notes.emplace_back(fmt::format("{}{} of {} drawn{}.", text.empty() ? "" : text + ": ", count.least,
+                                            counted(static_cast<int64_t>(count.of), "run"),
+                                            count.done.empty() ? ", the others have nothing to draw" : count.done));
     }
   }
-  if (!empty.empty()) figure.notes.push_back(fmt::format("No run to draw yet: {}.", fmt::join(empty, "; ")));
+  if (!empty.empty()) figure.notes.emplace_back(fmt::format("No run to draw yet: {}.", fmt::join(empty, "; ")));
   if (!ended.empty()) {
-    figure.notes.push_back(
+    figure.notes.emplace_back(
         fmt::format("No run to draw, as all have failed or were cancelled: {}.", fmt::join(ended, "; ")));
   }
 }
@@ -610,12 +608,12 @@ void add_fewer(const FigureSpec& spec, const Reading& reading, Figure& figure) {
     for (size_t i = 0; i < panel.lines.size(); ++i) {
       const std::string text = text_of_fewer(spec, figure, panel.lines[i], ends_at_fewer(spec, reading, i));
       if (!text.empty())
-        lines[text].push_back(joined({}, {panel.title, joined(figure.heading, figure.legend[i])}).text);
+        lines[text].push_back(joined_labels({}, {panel.title, joined_labels(figure.heading, figure.legend[i])}).text);
     }
   }
   for (auto& [text, names] : lines) {
     if (names.front().empty()) names.front() = kind_of(spec.kind).lines;
-    figure.notes.push_back(fmt::format("{}: {}.", fmt::join(names, "; "), text));
+    figure.notes.emplace_back(fmt::format("{}: {}.", fmt::join(names, "; "), text));
   }
 }
 
@@ -633,7 +631,7 @@ size_t most_runs_of_a_point(const Figure& figure) {
 }
 
 void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, Figure& figure) {
-  std::vector<std::string>& notes = figure.notes;
+  std::vector<Name>& notes = figure.notes;
   const Reading& reading = reader.reading;
   const FigureKind& kind = kind_of(spec.kind);
   const size_t seeds = std::min(grid.seeds.size(), most_runs_of_a_point(figure));
@@ -643,35 +641,35 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const Reader& reader, F
     });
   });
   if (!spec.line_for_each_run && seeds > 1) {
-    notes.push_back(fmt::format("{}: the mean of {}{}.", kind.lines, counted(static_cast<int64_t>(seeds), "seed"),
-                                has_band ? fmt::format("; {}: {}", kind.bands, text_of(spec.band)) : ""));
+    notes.emplace_back(fmt::format("{}: the mean of {}{}.", kind.lines, counted(static_cast<int64_t>(seeds), "seed"),
+                                   has_band ? fmt::format("; {}: {}", kind.bands, text_of(spec.band)) : ""));
   } else if (!spec.line_for_each_run && seeds == 1) {
-    notes.push_back(fmt::format("{}: one seed.", kind.lines));
+    notes.emplace_back(fmt::format("{}: one seed.", kind.lines));
   }
   if (spec.smooth > 1)
-    notes.push_back(fmt::format("Of each run, a point is the mean of {} reported values about it.", spec.smooth));
+    notes.emplace_back(fmt::format("Of each run, a point is the mean of {} reported values about it.", spec.smooth));
   if (spec.bins)
-    notes.push_back(fmt::format("Of each run, a point is the mean in one of {} equal parts of x.", *spec.bins));
+    notes.emplace_back(fmt::format("Of each run, a point is the mean in one of {} equal parts of x.", *spec.bins));
   if (!spec.bins && reading.each > 1) {
-    notes.push_back(fmt::format("Of runs with more than {} values, a point is the mean of up to {}.",
-                                CurveCollector::kMaxPoints, reading.each));
+    notes.emplace_back(fmt::format("Of runs with more than {} values, a point is the mean of up to {}.",
+                                   CurveCollector::kMaxPoints, reading.each));
   }
   if (!reading.diverged.empty()) {
-    notes.push_back(fmt::format("×: {} diverged, in no mean unless all of a line have.",
-                                counted(static_cast<int64_t>(reading.diverged.size()), "run")));
+    notes.emplace_back(fmt::format("×: {} diverged, in no mean unless all of a line have.",
+                                   counted(static_cast<int64_t>(reading.diverged.size()), "run")));
   }
   if (!reading.below.empty()) {
-    notes.push_back(fmt::format("{} with {}, which fail by the table, in no mean.",
-                                counted(static_cast<int64_t>(reading.below.size()), "run"),
-                                fmt::join(reading.limits, " or ")));
+    notes.emplace_back(fmt::format("{} with {}, which fail by the table, in no mean.",
+                                   counted(static_cast<int64_t>(reading.below.size()), "run"),
+                                   fmt::join(reading.limits, " or ")));
   }
-  std::vector<std::string> sources;
+  std::vector<Name> sources;
   for (const FigureSpec::PublishedLine& published : spec.published) {
     if (std::ranges::find(sources, published.source) == sources.end()) sources.push_back(published.source);
   }
-  if (!sources.empty()) notes.push_back(fmt::format("Published: {}.", fmt::join(sources, "; ")));
+  if (!sources.empty()) notes.push_back(joined({{"Published: "}, joined(sources, "; "), {"."}}, ""));
   if (reading.lacks_metric) notes.emplace_back("Gradient norms are not here: this is a copy of results alone.");
-  for (const std::string& why : reading.stale) notes.push_back(fmt::format("Some runs are stale: {}.", why));
+  for (const std::string& why : reading.stale) notes.emplace_back(fmt::format("Some runs are stale: {}.", why));
   add_fewer(spec, reading, figure);
   add_incomplete(grid, spec, reader, figure);
 }
@@ -739,13 +737,13 @@ Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, b
   return line;
 }
 
-Figure draw(const Grid& grid, const std::vector<View>& views, const std::string& title, const FigureSpec& spec,
+Figure draw(const Grid& grid, const std::vector<View>& views, const Name& title, const FigureSpec& spec,
             const ResultSet& results) {
   Reader reader(grid, views, spec, results);
-  require_there(spec, title, reader, results);
+  require_there(spec, title.text, reader, results);
   smooth_and_bin(spec, reader.curves);
   Figure figure{.kind = spec.kind,
-                .title = {title},
+                .title = title,
                 .name = spec.name,
                 .x = x_name(grid, spec),
                 .log_x = spec.log_x,
@@ -774,7 +772,7 @@ Figure draw(const Grid& grid, const std::vector<View>& views, const std::string&
     if (one_y || key.y) panel.y = name_of(grid.names, spec.y[key.y.value_or(0)]);
     std::vector<Name> names = names_at(grid, spec.panels, key.at);
     if (key.y && !one_y) names.push_back(panel.y);
-    if (places.panels.size() > 1) panel.title = joined(names_of(grid, spec.panels), names);
+    if (places.panels.size() > 1) panel.title = joined_labels(names_of(grid, spec.panels), names);
     if (panel.title.text == panel.y.text) panel.y = {};
     for (size_t l = 0; l < places.lines.size(); ++l) {
       std::vector<DrawnRun> runs;

@@ -24,7 +24,7 @@ Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, b
 
 /// Draws a figure of the grid. UserError for a y that no run has although some have ended, with the nearest names.
 /// `views`: all of the grid; its tables say which runs count, its claims have limits to be marked.
-Figure draw(const Grid& grid, const std::vector<View>& views, const std::string& title, const FigureSpec& spec,
+Figure draw(const Grid& grid, const std::vector<View>& views, const Name& title, const FigureSpec& spec,
             const ResultSet& results);
 
 }  // namespace tearless::harness

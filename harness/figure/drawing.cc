@@ -398,7 +398,7 @@ std::vector<LineStyle> styles_of(const Figure& figure) {
 std::vector<LegendEntry> legend_of(const Figure& figure, const std::vector<DrawnPanel>& panels) {
   std::vector<LegendEntry> legend;
   for (size_t i = 0; i < figure.legend.size(); ++i) {
-    Name text = joined(figure.heading, figure.legend[i]);
+    Name text = joined_labels(figure.heading, figure.legend[i]);
     if (text.text.empty()) continue;
     for (const DrawnPanel& panel : panels) {
       const auto line = std::ranges::find(panel.lines, i, &DrawnLine::index);
@@ -419,22 +419,6 @@ size_t columns_of(size_t panels, bool is_page_wide) {
 }
 
 }  // namespace
-
-Name joined(const std::vector<Name>& headings, const std::vector<Name>& names) {
-  const auto is_number = [](const std::string& text) {
-    char* end = nullptr;
-    return std::isfinite(std::strtod(text.c_str(), &end)) && end == text.c_str() + text.size();
-  };
-  Name all;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i].text.empty()) continue;
-    const bool needs_heading = i < headings.size() && !headings[i].text.empty() && is_number(names[i].text);
-    const std::string separator = all.text.empty() ? "" : ", ";
-    all.text += separator + (needs_heading ? headings[i].text + " = " : "") + names[i].text;
-    all.latex += separator + (needs_heading ? latex_of(headings[i]) + " = " : "") + latex_of(names[i]);
-  }
-  return all;
-}
 
 void Extent::add(double value) {
   if (!std::isfinite(value) || (is_log && value <= 0)) return;
@@ -564,8 +548,8 @@ Drawing drawing_of(const Figure& figure) {
   }
   drawing.legend = legend_of(figure, drawing.panels);
   if (greatest > 1) {
-    drawing.notes.push_back(fmt::format("Of lines with more than {} points, means of up to {} neighbours are drawn.",
-                                        kMaxPoints, greatest));
+    drawing.notes.emplace_back(fmt::format("Of lines with more than {} points, means of up to {} neighbours are drawn.",
+                                           kMaxPoints, greatest));
   }
   return drawing;
 }

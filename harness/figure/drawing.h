@@ -104,7 +104,7 @@ struct Drawing {
   std::vector<DrawnPanel> panels = {};
   size_t columns = 1;  // of panels
   std::vector<LegendEntry> legend = {};
-  std::vector<std::string> notes = {};
+  std::vector<Name> notes = {};
   bool has_boxes = false;  // FigureDrawing
 
   size_t rows() const { return (panels.size() + columns - 1) / columns; }

@@ -62,15 +62,12 @@ struct Figure {
   std::vector<Name> heading = {};              // of the legend's columns
   std::vector<std::vector<Name>> legend = {};  // for each line a row, with a cell for each column
   std::map<size_t, size_t> measured = {};      // published line → the measured one that it is beside
-  std::vector<std::string> notes = {};         // one sentence each
+  std::vector<Name> notes = {};                // one sentence each
   TableSpec::Width width = TableSpec::Width::kColumn;
   std::optional<double> own_width = {};  // FigureSpec
   std::optional<double> font_size = {};
   bool caption_in_picture = true, legend_inside = false;
 };
-
-/// "ScaleNorm, depth = 4", of names under these headings, of which the last may have none: a number says what it is of.
-Name joined(const std::vector<Name>& headings, const std::vector<Name>& names);
 
 /// The letter that marks one of `lines` lines: A … Z, a … z, 0 … 9. Where they are not enough, all lines have two
 /// letters, or more: AA, AB …

@@ -221,7 +221,7 @@ std::string legend_tabular(const Figure& figure, const Drawing& drawing, size_t 
             : "\\draw[line {0}] (0,0) -- ({1:.0f}pt,0); \\draw[marks {0}] plot coordinates {{({2:.0f}pt,0)}};";
     text += fmt::format("\\tikz[baseline=-0.6ex]{{{}}} & {}{}\n",
                         fmt::format(fmt::runtime(sample), entry.index, kLegendSample, kLegendSample / 2),
-                        entry.text.latex, ends ? " \\\\" : " &");
+                        latex_of(entry.text), ends ? " \\\\" : " &");
   }
   return text + "\\end{tabular}}\n";
 }
@@ -261,7 +261,7 @@ std::string render_pgfplots(const Figure& figure) {
   if (!figure.name.empty()) text += fmt::format("\\label{{fig:{}}}\n", figure.name);
   if (!drawing.notes.empty()) {
     text += "\\par\\vspace{3pt}\n\\begin{minipage}{\\linewidth}\\raggedright\\footnotesize\n";
-    for (const std::string& note : drawing.notes) text += escape_latex(note) + "\\par\n";
+    for (const Name& note : drawing.notes) text += latex_of(note) + "\\par\n";
     text += "\\end{minipage}\n";
   }
   return text + fmt::format("\\end{{{}}}\n", environment);
@@ -276,7 +276,7 @@ double height_of_pgfplots(const Figure& figure) {
     return std::ceil(static_cast<double>(display_width(text)) * kLegendCharacter / line_width(figure));
   };
   double lines = lines_of(figure.title.text) + static_cast<double>((drawing.legend.size() + columns - 1) / columns);
-  for (const std::string& note : drawing.notes) lines += lines_of(note);
+  for (const Name& note : drawing.notes) lines += lines_of(note.text);
   const double panels = static_cast<double>(drawing.rows()) * (sizes.height + sizes.between_rows);
   return (panels + kAboutLegend + lines * kLine) * kMmOfAPoint;
 }

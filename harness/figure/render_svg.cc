@@ -26,19 +26,8 @@ double line_height(double font = kFont) { return font * kLineHeight; }
 double character_width(double font = kFont) { return font * kCharacterWidth; }
 
 /// Broken between words, or within one that is longer than a line.
-std::vector<std::string> wrapped(const std::string& raw, double width, double font = kFont) {
-  const auto columns = static_cast<size_t>(std::max(2.0, width / character_width(font)));
-  std::vector<std::string> lines;
-  std::string rest = printable(raw);
-  while (display_width(rest) > columns) {
-    const std::string begin = cut_to_width(rest, columns);
-    const size_t blank = rest[begin.size()] == ' ' ? begin.size() : begin.rfind(' ');
-    const size_t end = blank == std::string::npos || blank == 0 ? begin.size() : blank;
-    lines.push_back(rest.substr(0, end));
-    rest.erase(0, rest.find_first_not_of(' ', end));
-  }
-  if (!rest.empty()) lines.push_back(rest);
-  return lines;
+std::vector<std::string> lines_within(const std::string& raw, double width, double font = kFont) {
+  return wrapped(printable(raw), static_cast<size_t>(std::max(2.0, width / character_width(font))));
 }
 
 double height_of(const std::vector<std::string>& lines, double font = kFont) {
@@ -100,7 +89,7 @@ class Page {
     add_panels(figure);
     if (!has_legend_) add_legend();
     y_ += 3;
-    for (const std::string& note : drawing.notes) add_lines(note, kNoteFont);
+    for (const Name& note : drawing.notes) add_lines(note.text, kNoteFont);
     y_ += kEdge;
   }
 
@@ -134,7 +123,7 @@ class Page {
       add_text(lines[i], x, top + (static_cast<double>(i) + 0.5) * line_height(font), how, font);
   }
   void add_lines(const std::string& text, double font) {
-    const std::vector<std::string> lines = wrapped(text, inner(), font);
+    const std::vector<std::string> lines = lines_within(text, inner(), font);
     add_texts(lines, kEdge, y_, kLeft, font);
     y_ += height_of(lines, font);
   }
@@ -162,7 +151,7 @@ class Page {
     size_t label_lines = 0;
     for (const DrawnPanel& panel : drawing_.panels) {
       numbers = std::max(numbers, panel.y.width() * character_width());
-      label_lines = std::max(label_lines, wrapped(panel.y_label.text, label_height).size());
+      label_lines = std::max(label_lines, lines_within(panel.y_label.text, label_height).size());
     }
     const double beside = static_cast<double>(label_lines) * line_height() + 2 * kTickGap + numbers;
     const double slanting = x_axis.is_slanting ? std::min(longest, kMaxSlanting) * kSlant : 0;
@@ -177,11 +166,11 @@ class Page {
                                                      : plot_width;
     double ticks_height = line_height();
     for (const DrawnAxis::Tick& tick : x_axis.ticks) {
-      const double height = height_of(wrapped(tick.label.text, label_width));
+      const double height = height_of(lines_within(tick.label.text, label_width));
       ticks_height = std::max(ticks_height, height);
     }
     if (x_axis.is_slanting) ticks_height = slanting + ticks_height * kSlant;
-    const std::vector<std::string> x_label = wrapped(figure.x.text, plot_width);
+    const std::vector<std::string> x_label = lines_within(figure.x.text, plot_width);
     const double legend = sample() + kSampleGap + static_cast<double>(legend_width(drawing_) + 1) * character_width();
     const double legend_height = static_cast<double>(drawing_.legend.size()) * line_height();
     std::optional<Corner> corner;
@@ -194,14 +183,14 @@ class Page {
       const size_t end = std::min(begin + drawing_.columns, drawing_.panels.size());
       double titles = 3;
       for (size_t i = begin; i < end; ++i)
-        titles = std::max(titles, height_of(wrapped(drawing_.panels[i].title.text, plot_width)));
+        titles = std::max(titles, height_of(lines_within(drawing_.panels[i].title.text, plot_width)));
       const double top = y_ + titles, bottom = top + plot_height, below = bottom + kTickGap;
       y_ = below + ticks_height;
       for (size_t i = begin; i < end; ++i) {
         const DrawnPanel& panel = drawing_.panels[i];
         const Frame frame = {kEdge + static_cast<double>(i - begin) * cell + left, top, plot_width, plot_height};
         const double middle = frame.left + plot_width / 2;
-        const std::vector<std::string> title = wrapped(panel.title.text, plot_width);
+        const std::vector<std::string> title = lines_within(panel.title.text, plot_width);
         add_texts(title, middle, top - height_of(title) - 1, kMiddle);
         add_plot(panel, frame);
         if (corner && corner->panel == i) {
@@ -212,7 +201,7 @@ class Page {
         }
         for (const DrawnAxis::Tick& tick : panel.x.ticks) {
           const double x = frame.left + frame.x(panel, tick.at);
-          const std::vector<std::string> lines = wrapped(tick.label.text, label_width);
+          const std::vector<std::string> lines = lines_within(tick.label.text, label_width);
           if (!panel.x.is_slanting) add_texts(lines, x, below, kMiddle);
           for (size_t line = 0; panel.x.is_slanting && line < lines.size(); ++line)
             add_text(lines[line], x + static_cast<double>(line) * line_height() / kSlant, below + 2, kRight, kFont,
@@ -220,7 +209,7 @@ class Page {
         }
         for (const DrawnAxis::Tick& tick : panel.y.ticks)
           add_text(tick.label.text, frame.left - kTickGap, top + frame.y(panel, tick.at), kRight);
-        const std::vector<std::string> label = wrapped(panel.y_label.text, label_height);
+        const std::vector<std::string> label = lines_within(panel.y_label.text, label_height);
         for (size_t line = 0; line < label.size(); ++line) {
           add_text(label[line], frame.left - beside + (static_cast<double>(line) + 0.5) * line_height(),
                    (top + bottom) / 2, kMiddle, kFont, -90);
@@ -303,7 +292,7 @@ class Page {
       body_ += path(fmt::format("M{} {}h{}", number(x), number(y), kSample), stroke(entry.style));
       body_ += marks({fmt::format("M{} {}", number(x + kSample / 2), number(y))}, entry.style);
     }
-    const std::vector<std::string> lines = wrapped(entry.text.text, width - sample() - kSampleGap);
+    const std::vector<std::string> lines = lines_within(entry.text.text, width - sample() - kSampleGap);
     add_texts(lines, x + sample() + kSampleGap, top, kLeft);
     return height_of(lines);
   }

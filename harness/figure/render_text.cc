@@ -42,13 +42,14 @@ class Canvas {
   int dot_columns() const { return columns_ * kDotsAcross; }
   int dot_rows() const { return rows_ * kDotsDown; }
 
-  // Of a line, or of its band, which gives way to lines. Nothing outside the canvas.
+  // Of a line, or of its band, which has no place in a character of a line. Nothing outside the canvas.
   void set_dot(int x, int y, int line, bool of_band) {
     if (x < 0 || y < 0 || x >= dot_columns() || y >= dot_rows()) return;
     Cell& cell = at(x / kDotsAcross, y / kDotsDown);
+    if (of_band && cell.is_of_line) return;
     cell.dots |= kDotBits.at(y % kDotsDown).at(x % kDotsAcross);
-    if (of_band && cell.line >= 0) return;
-    cell.line = line;
+    cell.is_of_line |= !of_band;
+    if (!of_band || cell.line < 0) cell.line = line;
   }
 
   // Whether `width` characters from a column on are inside the canvas, and none of them is a mark.
@@ -61,7 +62,7 @@ class Canvas {
   }
   // A character in place of the dots.
   void set_mark(int column, int row, const std::string& mark, int line) {
-    at(column, row) = {.dots = 0, .line = line, .mark = mark};
+    at(column, row) = {.dots = 0, .line = line, .is_of_line = true, .mark = mark};
   }
   void set_letters(int column, int row, const std::string& letters, int line) {
     for (const char letter : letters) set_mark(column++, row, std::string(1, letter), line);
@@ -87,6 +88,7 @@ class Canvas {
   struct Cell {
     uint8_t dots = 0;
     int line = -1;  // whose colour it has; -1: none
+    bool is_of_line = false;
     std::string mark = {};
   };
 
@@ -119,8 +121,8 @@ class Plot {
     draw_limits();
     for (const Figure::Line& line : panel.lines) stretches_.push_back(stretches_of(line));
     const int lines = static_cast<int>(panel.lines.size());
-    for (int i = 0; i < lines; ++i) draw_band(i);
     for (int i = 0; i < lines; ++i) draw_line(i);
+    for (int i = 0; i < lines; ++i) draw_band(i);
     for (int i = 0; i < lines; ++i) draw_diverged(i);
     for (int i = 0; i < lines; ++i) draw_letters(i, columns, lines);
   }
@@ -208,13 +210,12 @@ class Plot {
     }
   }
 
-  // Every other dot, like a chessboard.
+  // Its ends alone, dotted: areas would hide the lines.
   void draw_band(int line) {
+    constexpr int kEvery = 4;  // dots
     follow(stretches_[line], [&](const Stretch& at) {
-      if (at.low == at.high) return;
-      for (int y = row_of(at.high); y <= row_of(at.low); ++y) {
-        if ((at.x + y) % 2 == 0) canvas_.set_dot(at.x, y, line, /*of_band=*/true);
-      }
+      if (at.low == at.high || at.x % kEvery != 0) return;
+      for (const double end : {at.high, at.low}) canvas_.set_dot(at.x, row_of(end), line, /*of_band=*/true);
     });
   }
 
@@ -500,14 +501,18 @@ std::string letters_of(size_t line, size_t lines) {
 std::string render_text(const Figure& figure, size_t columns, bool colour) {
   const size_t width = std::max<size_t>(columns, 40);
   std::string text;
-  if (!figure.title.text.empty()) text += styled(printable(figure.title.text), colour ? "1" : "") + "\n\n";
+  for (const std::string& line : wrapped(printable(figure.title.text), width))
+    text += styled(line, colour ? "1" : "") + "\n";
+  if (!text.empty()) text += "\n";
   for (const Figure::Panel& panel : figure.panels) {
     const std::string heading = heading_of(panel);
     if (!heading.empty()) text += styled(heading, colour ? "1" : "") + "\n";
     text += drawing_of(figure.kind).text(figure, panel, width, colour) + "\n";
   }
   text += legend_text(figure, width, colour);
-  for (const std::string& note : figure.notes) text += printable(note) + "\n";
+  for (const Name& note : figure.notes) {
+    for (const std::string& line : wrapped(printable(note.text), width)) text += line + "\n";
+  }
   return text;
 }
 

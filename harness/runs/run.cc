@@ -7,6 +7,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/spelling.h"
+
 namespace tearless::harness {
 using nlohmann::ordered_json;
 
@@ -69,10 +71,22 @@ bool names_program(std::string_view settings) {
   return settings.find(fmt::format("\n{} = ", kProgramIdentity)) != std::string_view::npos;
 }
 
-std::string label_of(const Run& run) {
+std::string label_of(const Labels& labels) {
+  const auto last_word = [](const std::string& axis) { return axis.substr(axis.rfind('.') + 1); };
   std::string text;
-  for (const auto& [axis, label] : run.coordinates) text += label + " · ";
-  return text + fmt::format("seed {}", run.seed);
+  for (const auto& [axis, label] : labels) {
+    const bool is_alone =
+        std::ranges::count(labels, last_word(axis), [&](const auto& one) { return last_word(one.first); }) == 1;
+    if (!text.empty()) text += " · ";
+    if (is_bare(label)) text += (is_alone ? last_word(axis) : axis) + " ";
+    text += label.empty() ? axis + "=" : label;
+  }
+  return text;
+}
+
+std::string label_of(const Run& run) {
+  const std::string labels = label_of(run.coordinates);
+  return fmt::format("{}{}seed {}", labels, labels.empty() ? "" : " · ", run.seed);
 }
 
 std::string label_axes(const Labels& coordinates) {

@@ -50,7 +50,9 @@ struct Run {
 nlohmann::ordered_json to_json(const Labels& labels);
 Labels labels_from(const nlohmann::ordered_json& json);  ///< the inverse
 
-/// "layer_norm · pre · seed 1", for messages.
+/// "layer_norm · layers 4", for people: a bare label says what it is of.
+std::string label_of(const Labels& labels);
+/// The same with the seed: "layer_norm · layers 4 · seed 1".
 std::string label_of(const Run& run);
 /// What the parts of such a label mean: "model.norm.kind · model.placement · seed".
 std::string label_axes(const Labels& coordinates);

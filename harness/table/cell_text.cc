@@ -109,12 +109,9 @@ bool shows_count(const Show& show) {
   return std::ranges::any_of(show.parts, [](const ShownPart& part) { return part.statistic->name == "n"; });
 }
 
-/// In the shortest form that is complete: " (n=3)", " (2/3)", or nothing where `show` or the counts of the bad runs say
-/// it.
-std::string count_text(const Table& table, const Table::Column& column, const TableCell& one) {
-  if (!common_end(one).empty()) return "";
-  if (one.cell.n() == one.cell.expected)
-    return table.shows_counts && !column.show.counts_itself ? fmt::format(" (n={})", one.cell.n()) : "";
+/// " (2/3)"; "" of all seeds, which a note names, and where `show` or the counts of the bad runs say it.
+std::string count_text(const Table::Column& column, const TableCell& one) {
+  if (!common_end(one).empty() || one.cell.n() == one.cell.expected) return "";
   const bool is_told = one.cell.n() > 0 && shows_count(column.show);
   return is_told || (one.cell.missing() == 0 && has_bad_runs(one.cell)) ? "" : fmt::format(" ({})", count_of(one.cell));
 }
@@ -166,7 +163,7 @@ std::string measured_text(const Table& table, const Table::Column& column, const
   if (one.cell.expected == 0 && !one.cell.is_excluded && !one.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
   return shown_text(table, column, one) + kLevels[one.comparison.level] + (one.cell.origins.stale > 0 ? "*" : "") +
-         (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(table, column, one) + (one.repeats ? " ≡" : "") +
+         (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(column, one) + (one.repeats ? " ≡" : "") +
          ends_text(one) + chosen_text(table, one.cell.chosen);
 }
 
@@ -175,7 +172,7 @@ std::string published_text(const Table& table, const Table::Column& column, cons
   for (const PublishedNumber& published : one.published) {
     std::string number = published_number(published, column.published_decimals, one.is_difference);
     if (number.empty()) continue;
-    if (!published.source.empty()) {
+    if (!published.source.text.empty()) {
       const auto source = std::ranges::find(table.sources, published.source) - table.sources.begin();
       number += fmt::format(" ({})", static_cast<char>('a' + source));
     }

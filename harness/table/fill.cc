@@ -162,27 +162,19 @@ std::string chosen_everywhere(const Table& table) {
   return cells > 1 && chosen.size() == 1 ? *chosen.begin() : "";
 }
 
-/// Whether some of the means are of fewer seeds than others.
-bool counts_differ(const Table& table) {
-  return std::ranges::any_of(table.rows, [](const Table::Row& row) {
-    return std::ranges::any_of(
-        row.cells, [](const TableCell& one) { return one.cell.n() > 0 && one.cell.n() != one.cell.expected; });
-  });
-}
-
 /// The sources of single published numbers, each once.
 void collect_sources(Table& table) {
   for (const Table::Row& row : table.rows) {
     for (const TableCell& one : row.cells) {
       for (const PublishedNumber& number : one.published) {
-        if (!number.source.empty() && std::ranges::find(table.sources, number.source) == table.sources.end())
+        if (!number.source.text.empty() && std::ranges::find(table.sources, number.source) == table.sources.end())
           table.sources.push_back(number.source);
       }
     }
   }
   constexpr size_t kMaxSources = 26;  // letters
   if (table.sources.size() > kMaxSources)
-    fail("the table \"{}\" has more than {} sources of single published numbers", table.title, kMaxSources);
+    fail("the table \"{}\" has more than {} sources of single published numbers", table.title.text, kMaxSources);
 }
 
 void add_header_line(const TableSpec& spec, const TableSpec::HeaderLine& line, Table& table) {
@@ -259,11 +251,11 @@ void describe_column(const Grid& grid, const TableSpec& spec, size_t index, Tabl
 
 }  // namespace
 
-Table fill(const Grid& grid, const std::string& title, const TableSpec& given, const std::vector<Row>& rows,
+Table fill(const Grid& grid, const Name& title, const TableSpec& given, const std::vector<Row>& rows,
            const std::string& options, ResumeNote resume, Notes which) {
   TableSpec spec = given;
-  const std::vector<std::string> other_settings = settings_of_another_experiment(grid, rows);
-  const bool has_published = !other_settings.empty() && remove_published_numbers(spec);
+  std::vector<std::string> other_settings = settings_of_another_experiment(grid, rows);
+  if (!other_settings.empty() && !remove_published_numbers(spec)) other_settings.clear();
   const Cells cells(grid, spec.arrangement, spec.rules, rows);
 
   Table table = {.title = title,
@@ -289,13 +281,8 @@ Table fill(const Grid& grid, const std::string& title, const TableSpec& given, c
                 : Compared();
   if (spec.bold == Bold::kBest) embolden_best(table);
   table.chosen = table.has_choices ? chosen_everywhere(table) : "";
-  table.shows_counts = counts_differ(table);
   collect_sources(table);
-  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared}, table);
-  if (has_published) {
-    table.notes.push_back(fmt::format("without the published numbers, which are not of runs with --set {}",
-                                      fmt::join(other_settings, ", ")));
-  }
+  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings}, table);
   return table;
 }
 

@@ -33,20 +33,28 @@ std::string join_escaped(const std::vector<std::string>& texts, const char* sepa
   return fmt::format("{}", fmt::join(escaped, separator));
 }
 
-size_t whole_digits(const std::string& text) {
-  const std::string_view sign = text.starts_with("−") ? "−" : text.starts_with('+') ? "+" : "";
-  const size_t start = sign.size();
-  size_t end = start;
-  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-  return end == start ? 0 : end - start + (sign.empty() ? 0 : 1);
+/// What the wider columns may have each, if all are to have `room` together.
+double share_of_wide(std::vector<double> widths, double room) {
+  std::ranges::sort(widths, std::greater());
+  while (widths.size() > 1 && widths.back() * static_cast<double>(widths.size()) < room) {
+    room -= widths.back();
+    widths.pop_back();
+  }
+  return room / static_cast<double>(widths.size());
 }
 
-std::vector<size_t> widest_digits(const Sheet& sheet) {
-  std::vector<size_t> widest(sheet.columns());
-  for (const Sheet::Row& row : sheet.rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) widest[i] = std::max(widest[i], whole_digits(row.cells[i]));
-  }
-  return widest;
+Lead lead_of(const std::string& text) {
+  std::string_view rest = text;
+  const auto skip = [&](std::string_view what) {
+    const bool is_there = rest.starts_with(what);
+    if (is_there) rest.remove_prefix(what.size());
+    return is_there;
+  };
+  Lead lead;
+  lead.has_bracket = skip("[");
+  lead.has_sign = skip("−") || skip("+");
+  while (lead.digits < rest.size() && std::isdigit(static_cast<unsigned char>(rest[lead.digits]))) ++lead.digits;
+  return lead.digits > 0 ? lead : Lead();
 }
 
 }  // namespace tearless::harness

@@ -30,10 +30,17 @@ std::string escaped(const std::string& raw, const Replacements& with);
 std::string join_escaped(const std::vector<std::string>& texts, const char* separator,
                          const std::function<std::string(const std::string&)>& escape);
 
-/// The number of digits before the decimal point of a leading number, 0 if there is none. Cells are padded so that the
-/// points of a column align.
-size_t whole_digits(const std::string& text);
-/// The most of them, by column of the sheet without the labels.
-std::vector<size_t> widest_digits(const Sheet& sheet);
+/// What the wider columns may have each, if all are to have `room` together.
+double share_of_wide(std::vector<double> widths, double room);
+
+/// What a cell has before the decimal point of a number at its beginning: nothing, or digits, and what is before these.
+/// Cells are padded so that the points of a column align.
+struct Lead {
+  bool has_bracket = false, has_sign = false;
+  size_t digits = 0;
+
+  size_t columns() const { return digits + (has_sign ? 1 : 0) + (has_bracket ? 1 : 0); }
+};
+Lead lead_of(const std::string& text);
 
 }  // namespace tearless::harness

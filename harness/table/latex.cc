@@ -1,5 +1,6 @@
 #include "harness/table/latex.h"
 
+#include "base/spelling.h"
 #include "harness/table/formats.h"
 
 namespace tearless::harness {
@@ -100,6 +101,38 @@ std::string escape_latex(const std::string& text) {
 std::string latex_of(const Name& name) {
   if (name.latex.empty()) return escape_latex(name.text);
   return (name.latex.find_first_of("[*") == 0 ? "{}" : "") + name.latex;
+}
+
+Name joined(const std::vector<Name>& names, const std::string& between) {
+  Name all;
+  bool has_latex = false;
+  for (const Name& name : names) {
+    const std::string before = &name == names.data() ? "" : between;
+    all.text += before + name.text;
+    all.latex += escape_latex(before) + latex_of(name);
+    has_latex |= !name.latex.empty();
+  }
+  if (!has_latex) all.latex.clear();
+  return all;
+}
+
+Name joined_labels(const std::vector<Name>& headings, const std::vector<Name>& labels) {
+  std::vector<Name> said;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i].text.empty()) continue;
+    const bool needs_heading = i < headings.size() && !headings[i].text.empty() && is_bare(labels[i].text);
+    said.push_back(needs_heading ? joined({headings[i], labels[i]}, " = ") : labels[i]);
+  }
+  return joined(said, ", ");
+}
+
+Name labels_in_print(const Names& names, const std::vector<std::string>& axes, const std::vector<std::string>& labels) {
+  std::vector<Name> headings, said;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    headings.push_back(name_of(names, axes[i]));
+    said.push_back(name_of(names, axes[i], labels[i]));
+  }
+  return joined_labels(headings, said);
 }
 
 }  // namespace tearless::harness

@@ -1,6 +1,8 @@
 #include "harness/table/notes.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -13,6 +15,8 @@
 #include "harness/statistics/power.h"
 #include "harness/statistics/proportion.h"
 #include "harness/statistics/sign_flip.h"
+#include "harness/table/latex.h"
+#include "harness/table/sheet.h"
 
 namespace tearless::harness {
 namespace {
@@ -21,14 +25,18 @@ using Replicates = std::vector<Replicate>;
 
 constexpr size_t kMaxShown = 4;  // texts of one kind in a note
 
+std::string capitalised(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
 // Scores that print has no name for are called by their own.
 std::string score_in_print(const Table& table, const std::string& score) {
   const Name name = name_of(table.names, score);
   return name.text.empty() ? score : name.text;
 }
 
-void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options,
-                     std::vector<std::string>& notes) {
+void add_state_notes(const Grid& grid, const Replicates& runs, const std::string& options, std::vector<Name>& notes) {
   std::map<std::string, int> waiting;
   std::vector<std::string> failed;
   for (const Replicate& run : runs) {
@@ -48,19 +56,19 @@ void add_state_notes(const Grid& grid, const Replicates& runs, const std::string
     parts.push_back(fmt::format("{} {}", count, state));
   }
   if (unfinished > 0) {
-    notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
-                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "), grid.words(),
-                                options));
+    notes.emplace_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
+                                   counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
+                                   grid.words(), options));
   }
   if (!failed.empty()) {
-    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
+    notes.emplace_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                   counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
   }
 }
 
 // The table shows scores of derived runs, some of which are not made yet.
 void add_derived_notes(const Grid& grid, const Table& table, const Replicates& runs, const std::string& options,
-                       std::vector<std::string>& notes) {
+                       std::vector<Name>& notes) {
   std::map<std::string, int64_t> missing;
   std::set<std::string> failed;
   for (const Replicate& run : runs) {
@@ -77,17 +85,18 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
   }
   for (const auto& [derivation, count] : missing) {
     if (count == 0) continue;
-    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
-                                count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(), options));
+    notes.emplace_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
+                                   count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(),
+                                   options));
   }
   if (!failed.empty()) {
-    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                counted(std::ssize(failed), "derived run"), *failed.begin(), options));
+    notes.emplace_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                   counted(std::ssize(failed), "derived run"), *failed.begin(), options));
   }
 }
 
 // The scores of the table that are shown multiplied.
-void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std::string>& notes) {
+void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<Name>& notes) {
   std::map<double, std::vector<std::string>> scores;
   for (const Table::Column& column : table.columns) {
     std::vector<std::string>& same = scores[column.factor];
@@ -96,21 +105,22 @@ void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<std
   }
   scores.erase(1);
   for (const auto& [factor, names] : scores) {
-    notes.push_back(fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
-                                !spec.published.empty() ? "; the published numbers are as their source has them" : ""));
+    notes.emplace_back(
+        fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
+                    !spec.published.empty() ? "; the published numbers are as their source has them" : ""));
   }
 }
 
 // What the training program says of the input of these runs.
-void add_warning_notes(const Replicates& runs, std::vector<std::string>& notes) {
+void add_warning_notes(const Replicates& runs, std::vector<Name>& notes) {
   std::set<std::string> all;
   for (const Replicate& run : runs) all.insert(run.trained->run.warnings.begin(), run.trained->run.warnings.end());
-  for (const std::string& warning : all) notes.push_back("warning: " + warning);
+  for (const std::string& warning : all) notes.emplace_back("Warning: " + warning);
 }
 
 // Runs that are done without a score that others of their cell have, or with something else in its place. That no run
 // of a cell has it is usual: a norm that has no g.
-void add_scoreless_notes(const Table& table, const std::string& options, Notes which, std::vector<std::string>& notes) {
+void add_scoreless_notes(const Table& table, const std::string& options, Notes which, std::vector<Name>& notes) {
   std::map<std::string, std::map<std::string, std::string>> runs;  // score → id → what is there instead
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
@@ -127,17 +137,17 @@ void add_scoreless_notes(const Table& table, const std::string& options, Notes w
     for (const auto& [id, instead] : without) ++counts[instead];
     std::vector<std::string> parts;
     for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
-    notes.push_back(fmt::format("no score: {} done without {} ({})",
-                                without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
-                                fmt::join(parts, ", ")));
+    notes.emplace_back(fmt::format("no score: {} done without {} ({})",
+                                   without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
+                                   fmt::join(parts, ", ")));
     if (which == Notes::kFinal) continue;
-    notes.back() += fmt::format(". To see what is there: tearless explain {}{}", without.begin()->first, options);
+    notes.back().text += fmt::format(". To see what is there: tearless explain {}{}", without.begin()->first, options);
   }
 }
 
 // A run whose result depends on whether it was stopped is named, whoever asks.
-void add_resume_notes(const NoteContext& context, std::vector<std::string>& notes) {
-  const auto& [grid, spec, runs, options, note, which, averages, compared] = context;
+void add_resume_notes(const NoteContext& context, std::vector<Name>& notes) {
+  const auto& [grid, spec, runs, options, note, which, averages, compared, other_settings] = context;
   std::set<std::string> different;
   int64_t equal = 0;
   std::set<size_t> stops;
@@ -159,24 +169,24 @@ void add_resume_notes(const NoteContext& context, std::vector<std::string>& note
       text +=
           fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
     }
-    notes.push_back(text);
+    notes.emplace_back(text);
   }
   if (!different.empty()) {
     const std::string advice =
         which == Notes::kFinal ? "" : fmt::format(". To see how: tearless explain {}{}", *different.begin(), options);
-    notes.push_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
-                                fmt::join(different, ", "), advice));
+    notes.emplace_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
+                                   fmt::join(different, ", "), advice));
   }
 }
 
-void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<std::string>& notes) {
+void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<Name>& notes) {
   std::map<const Exclusion*, int64_t> counts;
   for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
     if (excluded && spec.arrangement.where.has_point(grid, combination.index)) ++counts[excluded];
   });
   for (const Exclusion& exclusion : grid.excludes) {
     if (counts[&exclusion] > 0)
-      notes.push_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
+      notes.emplace_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
   }
 }
 
@@ -233,10 +243,7 @@ bool any_cell(const Table& table, const F& what) {
 }
 
 std::string row_in_print(const Table& table, const Table::Row& row) {
-  std::vector<std::string> labels;
-  for (size_t i = 0; i < row.labels.size(); ++i)
-    labels.push_back(name_of(table.names, table.row_axes[i], row.labels[i]).text);
-  return fmt::format("{}", fmt::join(labels, ", "));
+  return labels_in_print(table.names, table.row_axes, row.labels).text;
 }
 
 // "the baseline is (1) base", or which of several is that of a row.
@@ -245,21 +252,17 @@ std::string baselines_in_print(const Table& table) {
   for (size_t i = 0; i < table.rows.size(); ++i) {
     if (table.rows[i].baseline == i) rows.push_back(row_in_print(table, table.rows[i]));
   }
-  if (rows.size() == 1) return fmt::format("the baseline is {}", rows.front());
+  if (rows.size() == 1) return fmt::format("The baseline is {}", rows.front());
   constexpr size_t kMaxRows = 8;
-  return fmt::format("the baseline of a row is the last above it of: {}", some_of(rows, kMaxRows, "; "));
+  return fmt::format("The baseline of a row is the last above it of: {}", some_of(rows, kMaxRows, "; "));
 }
 
 // "RT, test: ", or "" for the only column.
 std::string column_in_print(const Table& table, size_t index) {
   const Table::Column& column = table.columns[index];
-  std::vector<std::string> names;
-  for (size_t i = 0; i < table.column_axes.size(); ++i) {
-    const std::string name = name_of(table.names, table.column_axes[i], column.labels[i]).text;
-    if (!name.empty()) names.push_back(name);
-  }
-  if (table.several_scores) names.push_back(score_in_print(table, column.score));
-  return table.columns.size() == 1 || names.empty() ? "" : fmt::format("{} ", fmt::join(names, ", "));
+  std::string text = labels_in_print(table.names, table.column_axes, column.labels).text;
+  if (table.several_scores) text += (text.empty() ? "" : ", ") + score_in_print(table, column.score);
+  return table.columns.size() == 1 || text.empty() ? "" : text + " ";
 }
 
 // What the numbers of a cell are: one sentence, or one for each `show` with its scores.
@@ -275,14 +278,14 @@ void add_meanings(const NoteContext& context, Table& table) {
   }
   for (const auto& [meaning, scores] : meanings) {
     const bool is_of_all = table.several_scores && meanings.size() == 1;
-    table.notes.push_back(fmt::format("{}{} over {} ({})",
-                                      is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")), meaning,
-                                      counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
+    table.notes.emplace_back(fmt::format(
+        "{}{} over {} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
+        is_of_all ? capitalised(meaning) : meaning, counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
   }
 }
 
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings] = context;
   add_meanings(context, table);
   for (size_t i = 0; i < grid.axes.size(); ++i) {
     const Axis& axis = grid.axes[i];
@@ -294,11 +297,11 @@ void add_show_notes(const NoteContext& context, Table& table) {
       if (spec.arrangement.where.has(axis.name, point.label))
         labels.push_back(name_of(grid.names, axis.name, point.label).text);
     }
-    table.notes.push_back(fmt::format("{}: {}", names_in_print(grid, {i}), fmt::join(labels, ", ")));
+    table.notes.emplace_back(fmt::format("{}: {}", names_in_print(grid, {i}), fmt::join(labels, ", ")));
   }
   if (!spec.arrangement.average.empty() && averages != Averages::kOfOne) {
-    table.notes.push_back(
-        fmt::format("of each seed the mean over the values of {}{}", names_in_print(grid, spec.arrangement.average),
+    table.notes.emplace_back(
+        fmt::format("Of each seed the mean over the values of {}{}", names_in_print(grid, spec.arrangement.average),
                     averages == Averages::kOfOthers ? " that the cell has, which are not the same in every cell" : ""));
   }
   const auto compares = [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; };
@@ -310,8 +313,8 @@ void add_show_notes(const NoteContext& context, Table& table) {
   const auto is_by_seed = [&](const ShownPart& part) {
     return compares(part) && part.statistic->kind != Statistic::Kind::kRatio;
   };
-  table.notes.push_back(baselines_in_print(table) +
-                        (has(is_by_seed) && table.is_paired ? "; differences are of the same seed" : ""));
+  table.notes.emplace_back(baselines_in_print(table) +
+                           (has(is_by_seed) && table.is_paired ? "; differences are of the same seed" : ""));
 }
 
 const char* method_in_words(const SignificanceTest& test) {
@@ -329,17 +332,17 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
-void add_seed_notes(const Replicates& runs, std::vector<std::string>& notes) {
+void add_seed_notes(const Replicates& runs, std::vector<Name>& notes) {
   const std::set<int64_t> later = seeds_added_later(runs);
   if (later.empty()) return;
-  notes.push_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
-                              later.size() == 1 ? "seed" : "seeds", fmt::join(later, ", "),
-                              later.size() == 1 ? "was" : "were"));
+  notes.emplace_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
+                                 later.size() == 1 ? "Seed" : "Seeds", fmt::join(later, ", "),
+                                 later.size() == 1 ? "was" : "were"));
 }
 
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
-  if (context.spec.bold == TableSpec::Bold::kBest) table.notes.push_back("bold: the best mean of the column");
+  if (context.spec.bold == TableSpec::Bold::kBest) table.notes.emplace_back("Bold: the best mean of the column");
   if (!context.spec.test) return;
   const SignificanceTest& test = *context.spec.test;
   std::string how = method_in_words(test);
@@ -347,28 +350,34 @@ void add_test_notes(const NoteContext& context, Table& table) {
       test.method == SignificanceTest::Method::kSignFlip && context.grid.seeds.size() <= kMaxExactSignFlips;
   if (test.draws_samples() && !is_exact)
     how += fmt::format(" ({} samples, seed {})", test.sampling.samples, test.sampling.seed);
-  const bool has_marks = context.compared.family > 0;
-  if (has_marks) {
-    const std::string family = counted(static_cast<int64_t>(context.compared.family), "comparison");
+  const bool has_family = context.compared.family > 0;
+  if (has_family) {
     const auto& levels = test.levels;
-    table.notes.push_back(fmt::format("† p ≤ {}{}: different from the baseline, {}, {}{}", levels[0],
-                                      levels.size() > 1 ? fmt::format(", ‡ p ≤ {}", levels[1]) : "", how,
-                                      test.is_corrected ? fmt::format("corrected for {} (Holm)", family)
-                                                        : fmt::format("not corrected for {}", family),
-                                      test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
+    std::vector<std::string> marks;
+    for (size_t i = 0; i < levels.size(); ++i) {
+      const auto has_mark = [&](const TableCell& one) { return one.comparison.level == static_cast<int>(i) + 1; };
+      if (any_table_cell(table, has_mark)) marks.push_back(fmt::format("{} p ≤ {}", i == 0 ? "†" : "‡", levels[i]));
+    }
+    table.notes.emplace_back(fmt::format(
+        "{}, {}, {}corrected for {}{}{}",
+        marks.empty() ? fmt::format("No cell is different from the baseline with p ≤ {}", levels[0])
+                      : fmt::format("{}: different from the baseline", fmt::join(marks, ", ")),
+        how, test.is_corrected ? "" : "not ", counted(static_cast<int64_t>(context.compared.family), "comparison"),
+        test.is_corrected ? " (Holm)" : "",
+        test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
   }
   if (context.spec.bold == TableSpec::Bold::kNotWorse && any_table_cell(table, &TableCell::is_bold)) {
-    table.notes.push_back(fmt::format(
-        "bold: the best of the column, and what is not different from it with p ≤ {}{}{}{}", test.levels.front(),
+    table.notes.emplace_back(fmt::format(
+        "Bold: the best of the column, and what is not different from it with p ≤ {}{}{}{}", test.levels.front(),
         test.is_corrected ? " (Holm, over the column)" : "",
         context.compared.is_best_a_baseline ? "; where the best is the baseline, with the p of the marks" : "",
-        has_marks ? "" : ": " + how));
+        has_family ? "" : ": " + how));
   }
   std::vector<std::string> without;
   for (const auto& [why, count] : context.compared.without) without.push_back(fmt::format("{} ({})", why, count));
   if (!without.empty()) {
-    table.notes.push_back(fmt::format("comparisons that are not decided{}: {}",
-                                      has_marks ? "" : fmt::format(" ({})", how), fmt::join(without, "; ")));
+    table.notes.emplace_back(fmt::format("Comparisons that are not decided{}: {}",
+                                         has_family ? "" : fmt::format(" ({})", how), fmt::join(without, "; ")));
   }
 }
 
@@ -399,13 +408,13 @@ void add_power_notes(Table& table) {
   const std::string seeds =
       counts.size() == 1 ? fmt::format("{} seeds", *counts.begin())
                          : fmt::format("{} to {} seeds (the fewest of a column)", *counts.begin(), *counts.rbegin());
-  table.notes.push_back(fmt::format(
-      "power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
+  table.notes.emplace_back(fmt::format(
+      "Power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
       seeds, some_of(parts, kMaxColumns, "; ")));
 }
 
 // Failures of cells, with the interval of their share.
-void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
+void add_failure_notes(const Table& table, std::vector<Name>& notes) {
   constexpr size_t kMaxParts = 6;
   std::set<std::pair<int, int>> shares;  // of ended runs
   for (const Table::Row& row : table.rows) {
@@ -422,74 +431,69 @@ void add_failure_notes(const Table& table, std::vector<std::string>& notes) {
         fmt::format("{}/{} is {:.0f} to {:.0f} %", failed, of, 100 * interval->first, 100 * interval->second));
   }
   if (!parts.empty())
-    notes.push_back(
-        fmt::format("share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
+    notes.emplace_back(
+        fmt::format("Share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
 }
 
 // "two rows are called LayerNorm: a and b".
-void add_namesakes(const Table& table, std::vector<std::string>& notes) {
+void add_namesakes(const Table& table, std::vector<Name>& notes) {
   const auto add = [&](const char* what, const auto& lines, const auto& in_print, const auto& labels_of) {
     std::map<std::string, std::set<std::string>> labels;  // of lines with a name
-    for (size_t i = 0; i < lines.size(); ++i)
-      labels[in_print(i)].insert(fmt::format("{}", fmt::join(labels_of(i), ", ")));
+    for (size_t i = 0; i < lines.size(); ++i) labels[in_print(i)].insert(labels_of(i));
     for (const auto& [name, own] : labels) {
       if (own.size() > 1)
-        notes.push_back(fmt::format("{} {} are called \"{}\": {}", own.size(), what, name, fmt::join(own, "; ")));
+        notes.emplace_back(fmt::format("{} {} are called \"{}\": {}", own.size(), what, name, fmt::join(own, "; ")));
     }
   };
   add(
       "rows", table.rows, [&](size_t i) { return row_in_print(table, table.rows[i]); },
-      [&](size_t i) { return table.rows[i].labels; });
+      [&](size_t i) { return labels_in_print({}, table.row_axes, table.rows[i].labels).text; });
   const auto column = [&](size_t i) {
-    std::vector<std::string> labels = table.columns[i].labels;
-    labels.push_back(table.columns[i].score);
-    return labels;
+    const std::string labels = labels_in_print({}, table.column_axes, table.columns[i].labels).text;
+    return labels + (labels.empty() ? "" : ", ") + table.columns[i].score;
   };
   add(
       "columns", table.columns,
       [&](size_t i) {
-        std::vector<std::string> names;
-        for (size_t axis = 0; axis < table.column_axes.size(); ++axis)
-          names.push_back(name_of(table.names, table.column_axes[axis], table.columns[i].labels[axis]).text);
-        if (table.several_scores) names.push_back(score_in_print(table, table.columns[i].score));
-        return fmt::format("{}", fmt::join(names, ", "));
+        const std::string text = labels_in_print(table.names, table.column_axes, table.columns[i].labels).text;
+        return text + (table.several_scores ? ", " + score_in_print(table, table.columns[i].score) : "");
       },
       column);
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings] = context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
   });
   const std::string axes = names_in_print(grid, spec.arrangement.select->over),
                     by = score_in_print(table, spec.arrangement.select->by);
-  table.notes.push_back(fmt::format("{} of {} with the {} mean {}{}{}",
-                                    table.chosen.empty() ? "@: the value" : "the value", axes,
-                                    spec.arrangement.select->highest ? "highest" : "lowest", by,
-                                    table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
-                                    final ? "" : ", which may still change: runs are missing"));
+  table.notes.emplace_back(fmt::format("{} of {} with the {} mean {}{}{}",
+                                       table.chosen.empty() ? "@: the value" : "The value", axes,
+                                       spec.arrangement.select->highest ? "highest" : "lowest", by,
+                                       table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
+                                       final ? "" : ", which may still change: runs are missing"));
   const auto is_by_it = [&](const Table::Column& column) { return is_chosen_by_what_is_reported(spec, column.score); };
   if (std::ranges::any_of(table.columns, is_by_it))
-    table.notes.push_back(fmt::format("chosen by the score that is reported ({}): what is shown is too good", by));
+    table.notes.emplace_back(fmt::format("Chosen by the score that is reported ({}): what is shown is too good", by));
   if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen.is_of_all; })) {
-    table.notes.push_back(fmt::format("@ compares what there is: some runs have no {}", by));
+    table.notes.emplace_back(fmt::format("@ compares what there is: some runs have no {}", by));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.chosen.is_tied; })) {
-    table.notes.push_back(
+    table.notes.emplace_back(
         fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", by));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kNotChosen) > 0; })) {
-    table.notes.push_back(fmt::format("not chosen: no run has {}", by));
+    table.notes.emplace_back(fmt::format("not chosen: no run has {}", by));
   }
 }
 
 // Where the numbers in brackets are from.
 void add_published_notes(const TableSpec& spec, Table& table) {
-  std::vector<std::string> sources;
-  const auto add = [&](const std::string& source) {
-    if (!source.empty() && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
+  std::vector<Name> sources;
+  const auto add = [&](const Name& source) {
+    if (!source.text.empty() && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
   };
   for (const Published& published : spec.published) add(published.source);  // "": with each number
   for (const TableSpec::AddedLine& row : spec.added_rows) add(row.source);
@@ -497,14 +501,14 @@ void add_published_notes(const TableSpec& spec, Table& table) {
     const bool has_ours = any_table_cell(table, [](const TableCell& one) { return one.difference().has_value(); }) ||
                           !spec.published.empty();
     table.notes.push_back(
-        fmt::format("[in brackets]: {}{}", fmt::join(sources, "; "), has_ours ? ", then ours minus that" : ""));
+        joined({{"[in brackets]: "}, joined(sources, "; "), {has_ours ? ", then ours minus that" : ""}}, ""));
   }
   for (size_t i = 0; i < table.sources.size(); ++i)
-    table.notes.push_back(fmt::format("({}): {}", static_cast<char>('a' + i), table.sources[i]));
+    table.notes.push_back(joined({{fmt::format("({})", static_cast<char>('a' + i))}, table.sources[i]}, ": "));
 }
 
 // Where the numbers of the table were measured.
-void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
+void add_machine_notes(const Table& table, std::vector<Name>& notes) {
   std::map<std::string, std::set<std::string>> machines;  // of each score
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
@@ -519,7 +523,8 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
   for (const auto& [names, same] : scores) {
     const std::string which = scores.size() > 1 ? fmt::format("{}: ", fmt::join(same, ", ")) : "";
     const char* what = names.size() > 1 ? "measured on machines that cannot be compared" : "measured on";
-    notes.push_back(fmt::format("{}{}: {}", which, what, some_of({names.begin(), names.end()}, kMaxShown, "; ")));
+    notes.emplace_back(fmt::format("{}: {}", which.empty() ? capitalised(what) : which + what,
+                                   some_of({names.begin(), names.end()}, kMaxShown, "; ")));
   }
 }
 
@@ -527,28 +532,71 @@ void add_machine_notes(const Table& table, std::vector<std::string>& notes) {
 void add_mark_notes(const TableSpec& spec, Table& table) {
   if (any_cell(table, [](const Cell& cell) { return cell.diverged() > 0; })) {
     const bool counted = any_cell(table, [](const Cell& cell) { return cell.diverged_scored > 0; });
-    table.notes.push_back(
+    table.notes.emplace_back(
         fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
                     counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kBelow) > 0; })) {
     const auto first = std::ranges::find(table.columns, false, &Table::Column::is_added);
-    table.notes.push_back(fmt::format("fail: trained to the end with {} below {}", score_in_print(table, first->score),
-                                      *spec.rules.fail_below));
+    table.notes.emplace_back(fmt::format("fail: trained to the end with {} below {}",
+                                         score_in_print(table, first->score), *spec.rules.fail_below));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.stale > 0; })) {
-    table.notes.push_back("*: stale: " + all_of(table, &Origins::stale_because));
+    table.notes.emplace_back("*: stale: " + all_of(table, &Origins::stale_because));
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.mixed() > 0; })) {
-    table.notes.push_back(fmt::format("°: mixed, {}", kMixed));
+    table.notes.emplace_back(fmt::format("°: mixed, {}", kMixed));
   }
   if (any_table_cell(table, &TableCell::repeats)) {
-    table.notes.push_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
+    table.notes.emplace_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.trained_by.size() > 1; })) {
-    table.notes.push_back("trained by: " + all_of(table, &Origins::trained_by));
+    table.notes.emplace_back("Trained by: " + all_of(table, &Origins::trained_by));
   }
 }
+
+void add_published_or_why_not(const NoteContext& context, Table& table) {
+  add_published_notes(context.spec, table);
+  if (context.other_settings.empty()) return;
+  table.notes.emplace_back(fmt::format("Without the published numbers, which are not of runs with --set {}",
+                                       fmt::join(context.other_settings, ", ")));
+}
+
+// What is missing and, in a table that is not final, how to get it.
+void add_missing_notes(const NoteContext& context, Table& table) {
+  if (context.which == Notes::kAll) {
+    add_state_notes(context.grid, context.runs, context.options, table.notes);
+    add_derived_notes(context.grid, table, context.runs, context.options, table.notes);
+  }
+  add_scoreless_notes(table, context.options, context.which, table.notes);
+  if (context.which == Notes::kFinal && any_cell(table, [](const Cell& cell) { return cell.missing() > 0; }))
+    table.notes.emplace_back("(k/n): k of n seeds; the others have no result");
+}
+
+using AddNotes = void (*)(const NoteContext&, Table&);
+// In the order of TableSpec::kNotes.
+constexpr std::array<AddNotes, std::size(TableSpec::kNotes)> kAdders = {
+    add_show_notes,
+    [](const NoteContext&, Table& table) { add_namesakes(table, table.notes); },
+    [](const NoteContext& context, Table& table) {
+      if (context.spec.arrangement.select) add_select_notes(context, table);
+    },
+    add_published_or_why_not,
+    [](const NoteContext& context, Table& table) { add_seed_notes(context.runs, table.notes); },
+    add_test_notes,
+    [](const NoteContext&, Table& table) { add_power_notes(table); },
+    [](const NoteContext& context, Table& table) { add_mark_notes(context.spec, table); },
+    [](const NoteContext&, Table& table) { add_failure_notes(table, table.notes); },
+    [](const NoteContext&, Table& table) { add_machine_notes(table, table.notes); },
+    [](const NoteContext& context, Table& table) { add_factor_notes(table, context.spec, table.notes); },
+    [](const NoteContext& context, Table& table) { add_resume_notes(context, table.notes); },
+    [](const NoteContext& context, Table& table) { add_warning_notes(context.runs, table.notes); },
+    [](const NoteContext& context, Table& table) {
+      if (context.grid.sample) table.notes.emplace_back(drawn_text(*context.grid.sample));
+    },
+    [](const NoteContext& context, Table& table) { add_exclusion_notes(context.grid, context.spec, table.notes); },
+    add_missing_notes,
+};
 
 }  // namespace
 
@@ -558,31 +606,12 @@ bool is_chosen_by_what_is_reported(const TableSpec& spec, const std::string& sho
 }
 
 void add_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared] = context;
-  add_show_notes(context, table);
-  add_namesakes(table, table.notes);
-  if (spec.arrangement.select) add_select_notes(context, table);
-  add_published_notes(spec, table);
-  add_seed_notes(runs, table.notes);
-  add_test_notes(context, table);
-  add_power_notes(table);
-  add_mark_notes(spec, table);
-  add_failure_notes(table, table.notes);
-  add_machine_notes(table, table.notes);
-  add_factor_notes(table, spec, table.notes);
-  add_resume_notes(context, table.notes);
-  add_warning_notes(runs, table.notes);
-  if (grid.sample) table.notes.push_back(drawn_text(*grid.sample));
-  add_exclusion_notes(grid, spec, table.notes);
-  if (which == Notes::kFinal) {
-    add_scoreless_notes(table, options, which, table.notes);
-    if (any_cell(table, [](const Cell& cell) { return cell.missing() > 0; }))
-      table.notes.push_back("(k/n): k of n seeds; the others have no result");
-    return;
+  const std::optional<std::set<std::string>>& chosen = context.spec.notes;
+  for (size_t i = 0; i < std::size(kAdders); ++i) {
+    if (!chosen || chosen->contains(TableSpec::kNotes.at(i))) kAdders.at(i)(context, table);
   }
-  add_state_notes(grid, runs, options, table.notes);
-  add_derived_notes(grid, table, runs, options, table.notes);
-  add_scoreless_notes(table, options, which, table.notes);
+  end_sentences(table.notes);
+  table.notes.insert(table.notes.end(), context.spec.own_notes.begin(), context.spec.own_notes.end());
 }
 
 }  // namespace tearless::harness

@@ -20,6 +20,7 @@ struct NoteContext {
   Notes which;
   Averages averages;
   const Compared& compared;
+  const std::vector<std::string>& other_settings;  // for which the table lacks its published numbers
 };
 
 /// Appends the notes of a table whose rows and columns are complete.

@@ -22,7 +22,7 @@ std::string html_header_line(const std::vector<HeaderCell>& line) {
 }  // namespace
 
 std::string render_html(const Sheet& sheet) {
-  std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(sheet.title));
+  std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(sheet.title.text));
   for (const HeaderLine& line : sheet.header) text += html_header_line(line.cells);
   text += "</thead>\n<tbody>\n";
   for (const Sheet::Row& row : sheet.rows) {
@@ -36,7 +36,7 @@ std::string render_html(const Sheet& sheet) {
     text += "</tr>\n";
   }
   text += "</tbody>\n</table>\n";
-  for (const std::string& note : sheet.notes) text += fmt::format("<p>{}</p>\n", escape_html(note));
+  for (const Name& note : sheet.notes) text += fmt::format("<p>{}</p>\n", escape_html(note.text));
   return text;
 }
 

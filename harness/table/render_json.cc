@@ -36,8 +36,10 @@ nlohmann::json json_of(const Table& table) {
     rows.push_back(
         {{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}, {"added", row.is_added}});
   }
-  return {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
-          {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};
+  json notes = json::array();
+  for (const Name& note : table.notes) notes.push_back(note.text);
+  return {{"title", table.title.text},     {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
+          {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", std::move(notes)}};
 }
 
 }  // namespace tearless::harness

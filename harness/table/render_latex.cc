@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -18,16 +17,20 @@
 namespace tearless::harness {
 namespace {
 
-/// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as digits before a number, so that the points of
-/// a column align. Its first `bold` bytes are bold.
-std::string latex_cell(const std::string& text, size_t widest, size_t bold) {
+/// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as what it lacks of `widest` before a number, so
+/// that the points of a column align. Its first `bold` bytes are bold.
+std::string latex_cell(const std::string& text, const Lead& widest, size_t bold) {
   static const std::regex kNumber(R"((?:\$(-)\$)?(\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
-  const size_t digits = whole_digits(text);
-  const size_t missing = digits > 0 ? widest - digits : 0;
+  const Lead own = lead_of(text);
+  std::string missing;
+  if (own.digits > 0) {
+    missing = std::string(widest.has_bracket && !own.has_bracket ? "[" : "") +
+              (widest.has_sign && !own.has_sign ? "$-$" : "") + std::string(widest.digits - own.digits, '0');
+  }
   const auto set = [](const std::string& part) {
     return std::regex_replace(escape_latex(part), kNumber, R"($$$1$2\times10^{$3$4}$$)");
   };
-  return (missing > 0 ? fmt::format("\\phantom{{{}}}", std::string(missing, '0')) : "") +
+  return (missing.empty() ? "" : fmt::format("\\phantom{{{}}}", missing)) +
          (bold > 0 ? fmt::format("\\textbf{{{}}}", set(text.substr(0, bold))) : "") + set(text.substr(bold));
 }
 
@@ -109,16 +112,6 @@ double width_of(const std::vector<double>& widths, const Size& size) {
          2 * size.gap * static_cast<double>(widths.size() - 1);
 }
 
-/// What the wider columns may have each, if all are to have `room` together.
-double share_of_wide(std::vector<double> widths, double room) {
-  std::ranges::sort(widths, std::greater());
-  while (widths.size() > 1 && widths.back() * static_cast<double>(widths.size()) < room) {
-    room -= widths.back();
-    widths.pop_back();
-  }
-  return room / static_cast<double>(widths.size());
-}
-
 /// Breaks texts, so that the sheet fits. False: the columns would be too narrow.
 bool breaks(const Sheet& sheet, Fit& fit) {
   constexpr double kLeast = 40;
@@ -189,9 +182,25 @@ std::string latex_header_line(const std::vector<HeaderCell>& line) {
   return fmt::format("{} \\\\{}\n", fmt::join(cells, " & "), rules);
 }
 
+/// All that cells of a column have before the point.
+std::vector<Lead> widest_of(const Sheet& sheet, bool is_stacked) {
+  std::vector<Lead> widest(sheet.columns());
+  for (const Sheet::Row& row : sheet.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      for (const std::string& text : {row.cells[i], is_stacked ? row.published[i] : ""}) {
+        const Lead own = lead_of(text);
+        widest[i].has_bracket |= own.has_bracket;
+        widest[i].has_sign |= own.has_sign;
+        widest[i].digits = std::max(widest[i].digits, own.digits);
+      }
+    }
+  }
+  return widest;
+}
+
 /// `bold`: Sheet::Row::bold of these texts.
 std::string body_line(const std::vector<Name>& labels, const std::vector<std::string>& texts,
-                      const std::vector<size_t>& widest, const std::vector<size_t>& bold = {}) {
+                      const std::vector<Lead>& widest, const std::vector<size_t>& bold = {}) {
   std::vector<std::string> cells;
   std::ranges::transform(labels, std::back_inserter(cells), latex_of);
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -200,7 +209,7 @@ std::string body_line(const std::vector<Name>& labels, const std::vector<std::st
   return fmt::format("{} \\\\", fmt::join(cells, " & "));
 }
 
-std::string body_lines(const Sheet::Row& row, const std::vector<size_t>& widest, bool is_stacked) {
+std::string body_lines(const Sheet::Row& row, const std::vector<Lead>& widest, bool is_stacked) {
   const std::string space = row.begins_group ? "\\addlinespace\n" : "";
   const auto has_text = [](const std::string& text) { return !text.empty(); };
   if (!is_stacked || std::ranges::none_of(row.published, has_text))
@@ -221,21 +230,21 @@ std::string render_latex(const Sheet& sheet) {
     const std::string why = fmt::format("about {:.0f} points wider than a {}: {}", fit.too_wide,
                                         fit.is_page_wide ? "page" : "column", advice);
     text += "% " + why + "\n";
-    notice(fmt::format("in LaTeX the table \"{}\" is {}", sheet.title, why));
+    notice(fmt::format("in LaTeX the table \"{}\" is {}", sheet.title.text, why));
   }
-  text += fmt::format("\\begin{{{}}}\n\\centering\n\\caption{{{}}}\n", environment, escape_latex(sheet.title));
+  text += fmt::format("\\begin{{{}}}\n\\centering\n\\caption{{{}}}\n", environment, latex_of(sheet.title));
   if (!sheet.label.empty()) text += fmt::format("\\label{{{}}}\n", sheet.label);
   text += "\\vspace{3pt}\n";  // article's own style has none below a caption
   text += fmt::format("{}\n\\setlength{{\\tabcolsep}}{{{:.0f}pt}}\n", fit.size.command, fit.size.gap);
   text += fmt::format("\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n", column_types(sheet, fit));
   for (const HeaderLine& line : sheet.header) text += latex_header_line(line.cells);
   text += "\\midrule\n";
-  const std::vector<size_t> widest = widest_digits(sheet);
+  const std::vector<Lead> widest = widest_of(sheet, fit.is_stacked);
   for (const Sheet::Row& row : sheet.rows) text += body_lines(row, widest, fit.is_stacked);
   text += "\\bottomrule\n\\end{tabular}\n";
   if (!sheet.notes.empty()) {
     text += "\\par\\vspace{3pt}\n\\begin{minipage}{\\linewidth}\\raggedright\\footnotesize\n";
-    for (const std::string& note : sheet.notes) text += escape_latex(note) + "\\par\n";
+    for (const Name& note : sheet.notes) text += latex_of(note) + "\\par\n";
     text += "\\end{minipage}\n";
   }
   return text + fmt::format("\\end{{{}}}\n", environment);

@@ -47,7 +47,7 @@ std::string render_markdown(const Sheet& sheet) {
     return fmt::format("| {} |\n", join_escaped(texts, " | ", escape_markdown));
   };
   const std::vector<std::string> header = header_of(sheet);
-  std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title)) + add(header) + "|";
+  std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title.text)) + add(header) + "|";
   for (size_t i = 0; i < header.size(); ++i) text += i < sheet.label_columns ? " --- |" : " ---: |";
   text += "\n";
   for (const HeaderLine& line : sheet.header) {
@@ -62,7 +62,7 @@ std::string render_markdown(const Sheet& sheet) {
     text += "\n";
   }
   text += "\n";
-  for (const std::string& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note));
+  for (const Name& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note.text));
   return text;
 }
 

@@ -1,7 +1,6 @@
 // A table for a terminal, in columns of equal width. One that is wider than the terminal is printed in parts, each with
 // the labels of the rows and as many columns as fit.
 #include <algorithm>
-#include <numeric>
 
 #include "base/utf8.h"
 #include "harness/table/formats.h"
@@ -20,24 +19,6 @@ size_t width_of(const std::vector<size_t>& columns, const std::vector<size_t>& w
   size_t width = 0;
   for (const size_t i : columns) width += widths[i] + (width > 0 || i != columns.front() ? kGap.size() : 0);
   return width;
-}
-
-/// The columns of each part: those of the labels, and others as long as they fit, at least one.
-std::vector<std::vector<size_t>> parts_of(const std::vector<size_t>& widths, size_t labels, size_t limit) {
-  std::vector<size_t> first(labels);
-  std::iota(first.begin(), first.end(), 0);
-  std::vector<std::vector<size_t>> parts = {first};
-  for (size_t column = labels; column < widths.size(); ++column) {
-    std::vector<size_t> wider = parts.back();
-    wider.push_back(column);
-    if (limit > 0 && parts.back().size() > labels && width_of(wider, widths) > limit) {
-      parts.push_back(first);
-      parts.back().push_back(column);
-    } else {
-      parts.back() = std::move(wider);
-    }
-  }
-  return parts;
 }
 
 /// One part: some of the columns of all lines.
@@ -84,22 +65,77 @@ class Part {
   std::vector<size_t> columns_, widths_;
 };
 
+/// In lines of at most `limit`; a command to type stays in one.
+std::vector<std::string> lines_of(const Name& name, size_t limit) {
+  const std::string text = printable(name.text);
+  if (limit == 0) return {text};
+  const size_t command = text.find(": tearless ");
+  std::vector<std::string> lines = wrapped(text.substr(0, command == std::string::npos ? command : command + 1), limit);
+  if (command == std::string::npos) return lines;
+  const std::string rest = text.substr(command + 1);
+  if (display_width(lines.back() + rest) > limit) {
+    lines.push_back(rest.substr(1));
+  } else {
+    lines.back() += rest;
+  }
+  return lines;
+}
+
+using Line = std::vector<HeaderCell>;
+
+constexpr size_t kIndent = 2;  // of labels that go on, so that it is seen where a row begins
+
+/// A row in several lines, each text of at most `most` behind its indent.
+std::vector<Line> broken(const Line& row, size_t labels, size_t most) {
+  std::vector<Line> lines(1, Line(row.size()));
+  for (size_t i = 0; i < row.size(); ++i) {
+    const size_t indent = i < labels ? kIndent : 0;
+    const std::vector<std::string> texts = wrapped(printable(row[i].text), most);
+    while (lines.size() < texts.size()) lines.emplace_back(row.size());
+    for (size_t k = 0; k < texts.size(); ++k) lines[k][i].text = std::string(k > 0 ? indent : 0, ' ') + texts[k];
+  }
+  return lines;
+}
+
+/// Breaks the lines of a sheet that may be, so that it fits.
+void break_to(size_t limit, const Sheet& sheet, std::vector<Line>& lines) {
+  constexpr double kLeast = 16;
+  std::vector<double> widths(sheet.label_columns + sheet.columns());
+  for (const Line& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i)
+      widths[i] = std::max(widths[i], static_cast<double>(display_width(printable(line[i].text))));
+  }
+  const size_t gaps = kGap.size() * (widths.size() - 1) + kIndent * sheet.label_columns;
+  const double room = static_cast<double>(limit) - static_cast<double>(gaps);
+  const auto most = static_cast<size_t>(std::max(kLeast, share_of_wide(widths, room)));
+  std::vector<Line> all(lines.begin(), lines.begin() + std::ssize(sheet.header));
+  for (size_t i = sheet.header.size(); i < lines.size(); ++i) {
+    const std::vector<Line> own = broken(lines[i], sheet.label_columns, most);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  lines = std::move(all);
+}
+
 }  // namespace
 
 std::string render_text(const Sheet& sheet, size_t limit) {
-  std::vector<std::vector<HeaderCell>> lines;
+  std::vector<Line> lines;
   for (const HeaderLine& line : sheet.header) lines.push_back(line.cells);
-  const std::vector<size_t> widest = widest_digits(sheet);
+  std::vector<size_t> widest(sheet.columns());  // of what is before the point
   for (const Sheet::Row& row : sheet.rows) {
-    std::vector<HeaderCell>& line = lines.emplace_back();
+    for (size_t i = 0; i < row.cells.size(); ++i) widest[i] = std::max(widest[i], lead_of(row.cells[i]).columns());
+  }
+  for (const Sheet::Row& row : sheet.rows) {
+    Line& line = lines.emplace_back();
     for (const Name& label : row.labels) line.push_back({label});
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const size_t digits = whole_digits(row.cells[i]);
+      const size_t columns = lead_of(row.cells[i]).columns();
       const auto [bold, rest] = Sheet::bold_and_rest(row, i);
-      line.push_back({Name{std::string(digits > 0 ? widest[i] - digits : 0, ' ') + bold +
+      line.push_back({Name{std::string(columns > 0 ? widest[i] - columns : 0, ' ') + bold +
                            (bold.empty() ? "" : sheet.bold_in_text) + rest}});
     }
   }
+  if (sheet.wraps && limit > 0) break_to(limit, sheet, lines);
   std::vector<size_t> widths(sheet.label_columns + sheet.columns());
   for (const auto& line : lines) {
     size_t column = 0;
@@ -109,8 +145,9 @@ std::string render_text(const Sheet& sheet, size_t limit) {
     }
   }
 
-  std::string text = printable(sheet.title) + "\n";
-  for (const std::vector<size_t>& columns : parts_of(widths, sheet.label_columns, limit)) {
+  std::string text;
+  for (const std::string& line : lines_of(sheet.title, limit)) text += line + "\n";
+  for (const std::vector<size_t>& columns : parts_of_columns(widths, sheet.label_columns, kGap.size(), limit)) {
     Part part(columns, widths);
     for (const HeaderLine& line : sheet.header) part.widen_for(line.cells);
     std::string rule;
@@ -122,7 +159,9 @@ std::string render_text(const Sheet& sheet, size_t limit) {
     }
     text += rule + "\n";
   }
-  for (const std::string& note : sheet.notes) text += printable(note) + "\n";
+  for (const Name& note : sheet.notes) {
+    for (const std::string& line : lines_of(note, limit)) text += line + "\n";
+  }
   if (!sheet.about_bold_in_text.empty()) text += sheet.about_bold_in_text + "\n";
   return text;
 }

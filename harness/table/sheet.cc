@@ -92,6 +92,14 @@ std::pair<std::string, std::string> Sheet::bold_and_rest(const Row& row, size_t 
   return {text.substr(0, bold), text.substr(bold)};
 }
 
+void end_sentences(std::vector<Name>& notes) {
+  for (Name& note : notes) {
+    if (note.text.ends_with('.') || note.text.find(": tearless ") != std::string::npos) continue;
+    note.text += '.';
+    if (!note.latex.empty()) note.latex += '.';
+  }
+}
+
 Sheet sheet_of(const Table& table) {
   Sheet sheet{.title = table.title,
               .label = table.label,

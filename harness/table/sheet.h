@@ -39,7 +39,7 @@ struct Sheet {
     bool begins_group = false;                     // not the first row, and of another group than the one above
   };
 
-  std::string title;
+  Name title;
   std::string label = {};  // in LaTeX
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
   size_t label_columns = 0;  // the first columns, which have the labels of the rows
@@ -50,7 +50,7 @@ struct Sheet {
   // the line above, have one cell together.
   std::vector<HeaderLine> header = {};
   std::vector<Row> rows = {};
-  std::vector<std::string> notes = {};
+  std::vector<Name> notes = {};
 
   // What text prints behind a bold part, since it has no bold letters, and the line that says so; both may be "".
   std::string bold_in_text = {}, about_bold_in_text = {};
@@ -60,6 +60,9 @@ struct Sheet {
   /// The part of a cell that is bold, and the rest.
   static std::pair<std::string, std::string> bold_and_rest(const Row& row, size_t cell);
 };
+
+/// Puts a point behind notes, but not behind a command to type.
+void end_sentences(std::vector<Name>& notes);
 
 Sheet sheet_of(const Table& table);
 

@@ -72,22 +72,21 @@ struct Table {
     std::vector<Name> texts;  // one for each column
   };
 
-  std::string title = {};
+  Name title = {};
   std::vector<std::string> row_axes = {};     // names, outermost first
   std::vector<std::string> column_axes = {};  // names, outermost first
   bool several_scores = false;                // the header then has a line with the scores' names
   std::vector<HeaderLine> header = {};        // below the labels of the columns
   std::vector<Column> columns = {};
   std::vector<Row> rows = {};
-  bool shows_counts = true;  // `show` leaves the number of seeds to the table, and it is not the same everywhere
-  bool has_choices = false;  // it has `select`
-  std::string chosen = {};   // with `select`: what is chosen in every cell; "": not the same everywhere
-  bool is_paired = true;     // with the baseline, by seed
-  std::vector<std::string> sources = {};  // that single published numbers have
-  Names names = {};                       // in print, of the axes, labels and scores above
-  std::string label = {};                 // in LaTeX, as in \ref{tab:norms}
+  bool has_choices = false;        // it has `select`
+  std::string chosen = {};         // with `select`: what is chosen in every cell; "": not the same everywhere
+  bool is_paired = true;           // with the baseline, by seed
+  std::vector<Name> sources = {};  // that single published numbers have
+  Names names = {};                // in print, of the axes, labels and scores above
+  std::string label = {};          // in LaTeX, as in \ref{tab:norms}
   TableSpec::Width width = TableSpec::Width::kAsNeeded;
-  std::vector<std::string> notes = {};  // printed below the table, one sentence each
+  std::vector<Name> notes = {};  // printed below the table, one sentence each
 };
 
 /// Whether a note says how many runs `tearless verify-resume` found equal. Runs that it found different are always
@@ -109,7 +108,7 @@ bool is_chosen_by_what_is_reported(const TableSpec& spec, const std::string& sho
 /// Computes a table of the grid. `rows` are those of the runs that the grid does not exclude, each at most once, in any
 /// order; an absent run counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the
 /// notes recommend.
-Table fill(const Grid& grid, const std::string& title, const TableSpec& spec, const std::vector<Row>& rows,
+Table fill(const Grid& grid, const Name& title, const TableSpec& spec, const std::vector<Row>& rows,
            const std::string& options = "", ResumeNote resume = ResumeNote::kIfDifferent, Notes notes = Notes::kAll);
 
 /// What CSV and JSON print of a cell. The fields are in the order of CSV's columns.

@@ -126,11 +126,11 @@ struct PublishedPlaces {
 void load_published_row(const toml::table& published, const std::string& file, const PublishedPlaces& places,
                         TableSpec::AddedLine& row) {
   TableReader reader(published, "published", file);
-  row.source = reader.text("source").value_or("");
+  row.source = name_at(reader, "source").value_or(Name());
   const toml::array* values = reader.list("values");
   reader.refuse_leftovers();
   const auto fit = [&](const auto& all) { return values && values->size() == all.size(); };
-  if (row.source.empty() || !(fit(places.of_first) || fit(places.of_each))) {
+  if (row.source.text.empty() || !(fit(places.of_first) || fit(places.of_each))) {
     const bool has_several = places.of_each.size() > places.of_first.size();
     fail("{}: a row of published numbers needs their source and values = […], {} of them (the table's columns){}",
          reader.location(), places.of_first.size(),

@@ -83,8 +83,8 @@ const View& table_named(const std::optional<std::string>& caption, const TableRe
   std::vector<std::string> captions;
   for (const View& view : views) {
     if (!std::holds_alternative<TableSpec>(view.spec)) continue;
-    if (!caption || view.title == *caption) return view;
-    captions.push_back(view.title);
+    if (!caption || view.title.text == *caption) return view;
+    captions.push_back(view.title.text);
   }
   fail("{}: the grid has no table with the caption \"{}\"{}; it has: {}", reader.location("table"),
        caption.value_or(""), did_you_mean(caption.value_or(""), captions), some_of(captions, kMaxWords));
@@ -167,8 +167,8 @@ class CellReader {
 
   void require_axis(const std::string& axis, const toml::node& node) const {
     if (lines_.has_axis(axis)) return;
-    fail("{}: the table \"{}\" has no axis {} in its rows or columns{}; it has: {}", at(node), lines_.view.title, axis,
-         did_you_mean(axis, lines_.axes), fmt::join(lines_.axes, ", "));
+    fail("{}: the table \"{}\" has no axis {} in its rows or columns{}; it has: {}", at(node), lines_.view.title.text,
+         axis, did_you_mean(axis, lines_.axes), fmt::join(lines_.axes, ", "));
   }
 
  private:
@@ -208,7 +208,7 @@ class CellReader {
       fail("{}: \"{}\" is a label of {} and of {}; write {{ axis = label }}", at(node), word, found[0].first,
            found[1].first);
     }
-    fail("{}: the table \"{}\" has no row or column \"{}\"{}; it has: {}", at(node), lines_.view.title, word,
+    fail("{}: the table \"{}\" has no row or column \"{}\"{}; it has: {}", at(node), lines_.view.title.text, word,
          did_you_mean(word, known), some_of(known, kMaxWords));
   }
 
@@ -442,7 +442,7 @@ std::optional<double> number_of_label(const std::string& label) {
 
 void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, ClaimSpec& spec) {
   spec.name = reader.text("name").value_or("");
-  spec.source = reader.text("source").value_or("");
+  spec.source = name_at(reader, "source").value_or(Name());
   const View& view = table_named(reader.text("table"), reader, others);
   spec.table = static_cast<size_t>(&view - others.data());
   const TableLines lines(grid, view);

@@ -35,10 +35,10 @@ struct ClaimSpec {
   static constexpr const char* kTitle = "text";
   static constexpr bool kHasDefaultTitle = false;
 
-  std::string name;    // "T4"; "": none. Several claims may have it
-  std::string source;  // "Nguyen and Salazar 2019, 3.2"
-  size_t table = 0;    // index into the views of the grid
-  std::string score;   // "": the first of each column
+  std::string name;   // "T4"; "": none. Several claims may have it
+  Name source;        // "Nguyen and Salazar 2019, 3.2"
+  size_t table = 0;   // index into the views of the grid
+  std::string score;  // "": the first of each column
   const ClaimKind* kind = nullptr;
   std::vector<CellLabels> cells;    // each names one cell at a place
   std::vector<std::string> scores;  // of each of the cells, where they are not of one score

@@ -274,8 +274,9 @@ Curve points_in(const toml::array& list, const TableReader& reader, const Grid& 
 void load_published(const toml::table& table, const std::string& file, const Grid& grid, FigureSpec& spec) {
   TableReader reader(table, "[[figure.published]]", file);
   FigureSpec::PublishedLine line;
-  line.source = reader.text("source").value_or("");
-  if (line.source.empty()) fail("{}: published needs its source, as in source = \"…, Figure 1\"", reader.location());
+  line.source = name_at(reader, "source").value_or(Name());
+  if (line.source.text.empty())
+    fail("{}: published needs its source, as in source = \"…, Figure 1\"", reader.location());
   line.label = reader.text("label").value_or("");
   line.y = reader.text("y").value_or(spec.y.front());
   if (std::ranges::find(spec.y, line.y) == spec.y.end()) {

@@ -36,7 +36,7 @@ struct FigureSpec {
 
   /// A line of another source.
   struct PublishedLine {
-    std::string source;
+    Name source;
     std::string label;                        // of a line of its own; "": they are numbers of one of the grid's lines
     std::vector<uint32_t> line_at, panel_at;  // a point of each axis of `lines` (without a label) and `panels`
     std::string y;

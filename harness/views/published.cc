@@ -37,7 +37,7 @@ PublishedNumber read_published(const toml::node& node, const TableReader& reader
   if (const auto* table = node.as_table()) {
     TableReader own(*table, "a published value", reader.file());
     const toml::node* value = own.any("value");
-    const std::optional<std::string> source = own.text("source");
+    const std::optional<Name> source = name_at(own, "source");
     own.refuse_leftovers();
     if (value && !value->is_table() && source) {
       PublishedNumber published = read_published(*value, reader);

@@ -7,19 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "harness/grid/names.h"
+
 namespace tearless::harness {
 
 struct PublishedNumber {
   nlohmann::json value = {};  // a number, a text that is none ("fail"), or null: none
-  std::string text = {};    // as the source prints it, marks included: "20.91‡*"; "": the number, with the digits of
-                            // the others
-  std::string source = {};  // "": that of the others
+  std::string text = {};  // as the source prints it, marks included: "20.91‡*"; "": the number, with the digits of
+                          // the others
+  Name source = {};       // "": that of the others
   std::optional<double> tolerance = {};  // how far from it the measured mean may be; nullopt: it is not compared
 };
 
 /// The numbers of one score, or words in their place.
 struct Published {
-  std::string source;                                // "TwT, Table 3"
+  Name source;                                       // "TwT, Table 3"
   std::string score;                                 // "": the first of the table
   std::map<std::string, double> tolerances;          // score or pattern → PublishedNumber::tolerance
   std::vector<std::vector<PublishedNumber>> values;  // [row][column] of the grid

@@ -47,6 +47,11 @@ Where read_where(TableReader& reader, const Grid& grid) {
   return where;
 }
 
+std::optional<Name> name_at(TableReader& reader, const std::string& key) {
+  const toml::node* node = reader.any(key);
+  return node ? std::optional(read_name(*node, key, reader.location(key))) : std::nullopt;
+}
+
 bool leaves_one_point(const Grid& grid, const Where& where, size_t axis) {
   if (where.labels.empty()) return false;
   std::set<uint32_t> points;

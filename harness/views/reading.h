@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/table_reader.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/names.h"
 #include "harness/grid/where.h"
 #include "harness/views/published.h"
 
@@ -15,6 +17,9 @@ namespace tearless::harness {
 
 /// `where = { axis = label or [labels] }`. UserError for an axis or a label that the grid does not have.
 Where read_where(TableReader& reader, const Grid& grid);
+
+/// A caption or a source: read_name(); nullopt: the key is absent.
+std::optional<Name> name_at(TableReader& reader, const std::string& key);
 
 /// Whether it leaves one point of an axis.
 bool leaves_one_point(const Grid& grid, const Where& where, size_t axis);

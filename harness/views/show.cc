@@ -52,11 +52,10 @@ Show default_show() {
 
 Show read_show(const std::string& text, const std::string& location) {
   // Short for these.
-  if (text == "mean ± std (n)") return default_show();
-  if (text == "mean ± std") return {.parts = default_show().parts, .counts_itself = true};
-  if (text == "mean") return {.parts = {default_show().parts.front()}, .counts_itself = true};
+  if (text == "mean ± std (n)" || text == "mean ± std") return default_show();
+  if (text == "mean") return {.parts = {default_show().parts.front()}};
 
-  Show show{.parts = {}, .counts_itself = true};
+  Show show;
   std::string between;
   for (size_t at = 0; at < text.size();) {
     const size_t open = text.find_first_of("{}", at), close = open == std::string::npos ? open : text.find('}', open);

@@ -21,10 +21,9 @@ struct ShownPart {
 
 struct Show {
   std::vector<ShownPart> parts;
-  bool counts_itself = false;  // `show` says where the number of seeds stands, or that it does not
 };
 
-/// The default: "{mean} ± {std}", with the number of seeds where it is not the same everywhere.
+/// The default: "{mean} ± {std}".
 Show default_show();
 
 /// Reads a `show`. After a statistic, the text to the first blank that ends in ")", "]" or "%" belongs to it; the rest

@@ -208,8 +208,8 @@ void load_tolerances(const toml::node& node, const TableReader& reader, TableSpe
 void load_published(const toml::table& table, const std::string& file, const Layout& layout, TableSpec& spec) {
   TableReader reader(table, "published", file);
   Published published;
-  published.source = reader.text("source").value_or("");
-  if (published.source.empty())
+  published.source = name_at(reader, "source").value_or(Name());
+  if (published.source.text.empty())
     fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
   const std::optional<std::string> score = reader.text("score");
   if (score) {
@@ -239,10 +239,10 @@ void load_published(const toml::table& table, const std::string& file, const Lay
     std::vector<PublishedNumber>& values = published.values.emplace_back();
     for (const toml::node& value : *columns) {
       PublishedNumber& number = values.emplace_back(read_published(value, reader));
-      if (has_other && number.source.empty()) number.source = published.source;  // to tell them from the first
+      if (has_other && number.source.text.empty()) number.source = published.source;  // to tell them from the first
     }
   }
-  if (has_other) published.source.clear();
+  if (has_other) published.source = {};
   spec.published.push_back(std::move(published));
 }
 
@@ -335,6 +335,26 @@ void load_header(const toml::table& table, const std::string& file, const Grid& 
   spec.header.push_back(std::move(line));
 }
 
+/// `notes`: words of kNotes, without which all stay, and notes of one's own as { text, latex }.
+void load_notes(const toml::array& list, const TableReader& reader, TableSpec& spec) {
+  if (list.empty()) spec.notes.emplace();
+  for (const toml::node& node : list) {
+    if (node.is_table()) {
+      spec.own_notes.push_back(read_name(node, "notes", reader.location(node)));
+      continue;
+    }
+    const std::string word = node.value_exact<std::string>().value_or("");
+    if (std::ranges::find(TableSpec::kNotes, word) == TableSpec::kNotes.end()) {
+      const std::vector<std::string> known(TableSpec::kNotes.begin(), TableSpec::kNotes.end());
+      fail("{}: notes: {} names no note{}; there are {}, and {{ text = \"…\" }} for one of your own",
+           reader.location(node), word.empty() ? "what is no text" : fmt::format("\"{}\"", word),
+           did_you_mean(word, known), fmt::join(known, ", "));
+    }
+    if (!spec.notes) spec.notes.emplace();
+    spec.notes->insert(word);
+  }
+}
+
 /// \label{…} prints its text as it is: what LaTeX would take for a command must not be in it.
 std::string load_label(TableReader& reader) {
   const std::string label = reader.text("label").value_or("");
@@ -399,6 +419,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, 
   note_idle_keys(reader, spec);
   require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
+  if (const auto* notes = reader.list("notes")) load_notes(*notes, reader, spec);
   spec.label = load_label(reader);
   spec.width = static_cast<TableSpec::Width>(reader.choice("width", {"as needed", "column", "page"}, 0));
 }

@@ -1,10 +1,12 @@
 // A view that is a table: the sections [table] of a grid file.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +46,7 @@ struct TableSpec {
     std::optional<size_t> baseline;  // of a column: the layout's row that is subtracted from each
     // Of a row of published numbers alone: for each of the layout's columns, by score; "": the first of the column.
     std::vector<std::map<std::string, PublishedNumber>> published;
-    std::string source;  // of these
+    Name source;  // of these
   };
 
   /// A line of the header, below the labels of the columns: a text for the labels of an axis.
@@ -56,6 +58,11 @@ struct TableSpec {
 
   /// What is bold in a column: nothing; the best mean; or that and what the test cannot tell from it.
   enum class Bold { kNone, kBest, kNotWorse };
+
+  /// The notes below a table, in their order, by the words of the key `notes`.
+  static constexpr std::array kNotes = {"cells",    "names",  "select",   "published", "seeds",  "test",
+                                        "power",    "marks",  "failures", "machines",  "factor", "resume",
+                                        "warnings", "sample", "excluded", "missing"};
 
   /// In LaTeX.
   enum class Width { kAsNeeded, kColumn, kPage };
@@ -76,7 +83,9 @@ struct TableSpec {
   std::vector<Published> published;
   std::vector<AddedLine> added_rows, added_columns;
   std::vector<HeaderLine> header;
-  std::string label;  // \label in LaTeX; "": none
+  std::optional<std::set<std::string>> notes;  // of kNotes; nullopt: all
+  std::vector<Name> own_notes;                 // below these
+  std::string label;                           // \label in LaTeX; "": none
   Width width = Width::kAsNeeded;
   std::vector<NamedScore> named;  // all scores that the sections above name
   std::vector<IdleKey> idle;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/table_reader.h"
 #include "harness/grid/parsed_file.h"
+#include "harness/views/reading.h"
 
 namespace tearless::harness {
 namespace {
@@ -28,17 +29,17 @@ template <class Spec>
 void load_view(const toml::table& table, const Grid& grid, std::map<std::string, std::string>& taken,
                std::vector<View>& views) {
   TableReader reader(table, fmt::format("[{}]", Spec::kSection), grid.parsed->file);
-  const std::optional<std::string> own_title = reader.text(Spec::kTitle);
+  const std::optional<Name> own_title = name_at(reader, Spec::kTitle);
   if (!own_title && !Spec::kHasDefaultTitle)
     fail("{}: a {} needs its {}", reader.location(), Spec::kSection, Spec::kTitle);
-  const std::string title = own_title.value_or(grid.title);
+  const Name title = own_title.value_or(Name{grid.title});
   Spec spec;
   read_view(reader, grid, views, spec);
   reader.refuse_leftovers();
-  const auto [first, is_new] = taken.emplace(title, reader.location());
+  const auto [first, is_new] = taken.emplace(title.text, reader.location());
   if (!is_new) {
     fail("{}: two {}s have the {} \"{}\" (the first at {}); each of several needs its own", reader.location(),
-         Spec::kSection, Spec::kTitle, title, first->second);
+         Spec::kSection, Spec::kTitle, title.text, first->second);
   }
   views.push_back({title, std::move(spec)});
 }

@@ -18,7 +18,7 @@ namespace tearless::harness {
 using ViewSpec = std::variant<TableSpec, FigureSpec, ClaimSpec>;
 
 struct View {
-  std::string title;  // no other view of its kind has it
+  Name title;  // no other view of its kind has its text
   ViewSpec spec;
 
   const TableSpec& table() const { return std::get<TableSpec>(spec); }  ///< REQUIRES: it is a table

@@ -31,5 +31,10 @@ TEST(Spelling, OfOneValueMayDiffer) {
   }
 }
 
+TEST(Spelling, OfNumbersAndTruthValuesIsBare) {
+  for (const char* label : {"1", "0.001", "1e-3", "-2", "true", "false"}) EXPECT_TRUE(is_bare(label)) << label;
+  for (const char* label : {"", "post", "2 layers", "nan", "inf", "True", "1x"}) EXPECT_FALSE(is_bare(label)) << label;
+}
+
 }  // namespace
 }  // namespace tearless::spelling_test

@@ -48,6 +48,16 @@ TEST(DisplayWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(display_width(""), 0u);
 }
 
+TEST(Wrapped, BreaksBetweenWordsAndInLongOnes) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrapped("two words", 20), (Lines{"two words"}));
+  EXPECT_EQ(wrapped("two words", 9), (Lines{"two words"}));
+  EXPECT_EQ(wrapped("two words", 8), (Lines{"two", "words"}));
+  EXPECT_EQ(wrapped("√√√ √√√", 3), (Lines{"√√√", "√√√"})) << "columns, not bytes";
+  EXPECT_EQ(wrapped("abcdefg h", 3), (Lines{"abc", "def", "g h"}));
+  EXPECT_EQ(wrapped("", 3), Lines());
+}
+
 TEST(Fitted, CutsAtColumnsAndSaysSo) {
   EXPECT_EQ(cut_to_width("日本語", 5), "日本");
   EXPECT_EQ(cut_to_width("gl→en", 5), "gl→en");

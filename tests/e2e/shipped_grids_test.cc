@@ -194,7 +194,7 @@ TEST(ShippedGrids, TheTimesOfNormsAreATableOfWhatTheirRunsMeasured) {
     const double mean = row.at("cells")[0].at("mean").get<double>();
     EXPECT_DOUBLE_EQ(mean, milliseconds.at(row.at("labels").at("model.norm.kind").get<std::string>()));
   }
-  EXPECT_THAT(table.at("notes").dump(), HasSubstr("measured on: cpu, "));
+  EXPECT_THAT(table.at("notes").dump(), HasSubstr("Measured on: cpu, "));
 }
 
 TEST_F(TableThree, Table1CountsItsFiveCorporaAndRefusesAScoreThatIsNone) {

@@ -243,7 +243,7 @@ TEST_F(ReportedNumbersTest, LargeWholeNumbersAreWholeInEveryList) {
 TEST_F(ReportedNumbersTest, AFactorIsPartOfASweepAsItWasSubmitted) {
   run_grid(row("a", "scores", R"({"test.acc": 0.912})") + "[table]\nscores = \"test.acc\"\nfactor = 100\n");
   const std::string now = output({"table", "grid.toml"});
-  EXPECT_THAT(now, AllOf(HasSubstr("91.20"), HasSubstr("\ntest.acc: 100 times what the runs report\n")));
+  EXPECT_THAT(now, AllOf(HasSubstr("91.20"), HasSubstr("\ntest.acc: 100 times what the runs report.\n")));
   EXPECT_EQ(output({"table", "last"}), now);
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"
 
@@ -210,12 +211,20 @@ TEST_F(RunsCommand, WhereTheyDoNotFitWhatIsConstantGoesAndIsSaidOnce) {
     std::erase(shown, '\r');
     return lines_of(shown);
   };
-  const std::vector<std::string> wide = lines("200", ""), narrow = lines("60", "");
+  const std::vector<std::string> wide = lines("200", "");
   ASSERT_EQ(wide.size(), 5u);
+  const size_t width = display_width(std::ranges::max(wide, {}, display_width));
+  const std::vector<std::string> narrow = lines(std::to_string(width - 1), "");
   ASSERT_EQ(narrow.size(), 6u);
   EXPECT_THAT(wide[0], testing::ContainsRegex("^run +place +model.norm +place:2 +seed +state +progress +test.score$"));
   EXPECT_THAT(narrow[0], testing::ContainsRegex("^run +place +model.norm +place:2 +state +progress +test.score$"));
   EXPECT_EQ(narrow[5], "all runs: seed 3");
+  for (const std::string& line : lines("40", "")) EXPECT_LE(display_width(line), 40u) << line;
+  const std::vector<std::string> parts = lines("40", "");
+  EXPECT_THAT(parts[0], testing::ContainsRegex("^run +place +norm"));
+  EXPECT_EQ(std::ranges::count_if(parts, [](const std::string& line) { return line.starts_with("run "); }), 3)
+      << "each part has the column run";
+  EXPECT_EQ(parts.back(), "all runs: seed 3");
   EXPECT_THAT(lines("30", "--columns run,seed,sweep")[0], testing::ContainsRegex("^run +seed +sweep$")) << "as asked";
 }
 

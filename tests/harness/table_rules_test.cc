@@ -126,19 +126,19 @@ TEST_F(TableRulesTest, ARunWhoseFirstScoreIsBelowTheLimitFailsInEveryColumnAndNo
   const json by_dev = table_of(points + "[table]\nscores = [\"dev\", \"test\"]\nfail_below = 20\n");
   EXPECT_THAT(states_and_means(by_dev), testing::ElementsAre("below null", "below null", "done 20.0", "done 1.0",
                                                              "done 20.001", "done 2.0", "scoreless null", "done 3.0"));
-  EXPECT_THAT(by_dev.at("notes"), Contains("fail: trained to the end with dev below 20"));
+  EXPECT_THAT(by_dev.at("notes"), Contains("fail: trained to the end with dev below 20."));
 
   const json by_test = table_of(points + "[table]\nscores = [\"test\", \"dev\"]\nfail_below = 2\n");
   EXPECT_THAT(states_and_means(by_test), testing::ElementsAre("done 50.0", "done 19.999", "below null", "below null",
                                                               "done 2.0", "done 20.001", "done 3.0", "scoreless null"));
-  EXPECT_THAT(by_test.at("notes"), Contains("fail: trained to the end with test below 2"));
+  EXPECT_THAT(by_test.at("notes"), Contains("fail: trained to the end with test below 2."));
 }
 
 TEST_F(TableRulesTest, ASeedThatIsAddedAfterTheOthersHaveResultsIsNamed) {
   const auto grid = [](int seeds) {
     return fmt::format("seeds = {}\n[axis]\n\"model.norm\" = [\"x\", \"y\"]\n", seeds);
   };
-  const auto added = Contains(testing::StartsWith("seed 3 was added when others had results"));
+  const auto added = Contains(testing::StartsWith("Seed 3 was added when others had results"));
   EXPECT_THAT(table_of(grid(2)).at("notes").get<std::vector<std::string>>(), testing::Not(added));
   ASSERT_TRUE(test::eventually(
       [before = std::time(nullptr)] { return std::time(nullptr) > before + 1; }));  // times are of seconds

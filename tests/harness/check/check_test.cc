@@ -11,6 +11,8 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "harness/grid/expand.h"
 #include "tests/support/paths.h"
 
@@ -205,7 +207,7 @@ TEST_F(Checks, ArePairedBySeedUnlessTheClaimSaysWhereNot) {
   EXPECT_THAT(some.claims[1].finding.n, ElementsAre(5, 5));
   EXPECT_THAT(
       text(some, TableFormat::kText),
-      HasSubstr("intervals are of the differences within seeds; on q, r they are Welch's, of independent means\n"));
+      HasSubstr("Intervals are of the differences within seeds; on q, r they are Welch's, of independent means.\n"));
 }
 
 TEST_F(Checks, ShowNumbersWhereNothingIsClaimed) {
@@ -244,8 +246,8 @@ TEST_F(Checks, CountFailedRunsAndSayWhichAreMissing) {
   EXPECT_THAT(verdicts(check(claim("trains = [[\"a\", 1]]\n"), behave)), ElementsAre("p: held", "q: held", "r: held"));
   const GridChecks order = check(claim("better = [[\"a\", 1], [\"b\", 1]]\n"), behave);
   EXPECT_THAT(verdicts(order), ElementsAre("p: held", "q: held", "r: not tested"));
-  EXPECT_EQ(order.claims[0].finding.reason, "0/5 of Alpha, 1 and 5/5 of b, 1 failed");
-  EXPECT_EQ(order.claims[2].finding.reason, "1/5 of b, 1 missing");
+  EXPECT_EQ(order.claims[0].finding.reason, "0/5 of Alpha, depth = 1 and 5/5 of b, depth = 1 failed");
+  EXPECT_EQ(order.claims[2].finding.reason, "1/5 of b, depth = 1 missing");
   const auto crash = [](const Coordinates& at, Row& row) {
     if (at.at("norm") == "b") row.result.state = RunState::kFailed;
   };
@@ -311,6 +313,18 @@ TEST_F(Checks, ARatioThatIsNot0IsNotPrintedAs0) {
   EXPECT_THAT(shown(4e-6), testing::StartsWith("0.000004"));
 }
 
+TEST_F(Checks, AreBrokenIntoLinesThatTheTerminalHas) {
+  const GridChecks checks =
+      check(claim("source = { text = \"Q 2017, 3.2\", latex = \"\\\\cite{q}\" }\nbetter = [[\"a\", 1], [\"b\", 1]]\n",
+                  "a norm of this kind is better than one of that kind wherever it stands"));
+  const std::string text = render(sheets_of({checks}), TableFormat::kText, 80);
+  for (const std::string_view line : split_lines(text)) EXPECT_LE(display_width(line), 80u) << line;
+  EXPECT_THAT(text, HasSubstr("\na norm of this       held: +3.0 (+1.0   contradicted:"));
+  EXPECT_THAT(text, HasSubstr("\n  kind is better"));
+  EXPECT_THAT(text, HasSubstr("Sources: Q 2017, 3.2.\n"));
+  EXPECT_THAT(this->text(checks, TableFormat::kLatex), HasSubstr("Sources: \\cite{q}.\\par"));
+}
+
 TEST_F(Checks, ArePrintedAsAMatrixOfClaimsAndPlaces) {
   const GridChecks checks =
       check(claim("name = \"K1\"\nsource = \"paper, 2\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better") +
@@ -323,12 +337,12 @@ Claim                                   p                          q            
 K1 a is better (bleu): held at 1 of 3   held: +3.0 (+1.0 … +5.0)   contradicted: −3.0 (−5.0 … −1.0)   cannot tell: +0 (+0 … +0)
 a is worse (bleu): held at 1 of 2                                  held: +3.0 (+1.0 … +5.0)           cannot tell: +0 (+0 … +0)
 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-better: by how much it is better, with its 95 % interval
-worse: by how much it is worse, with its 95 % interval
-intervals are of the differences within seeds
-n = 5: the seeds of each verdict
-each place is decided by itself: nothing is corrected for their number
-sources: K1: paper, 2
+better: by how much it is better, with its 95 % interval.
+worse: by how much it is worse, with its 95 % interval.
+Intervals are of the differences within seeds.
+n = 5: the seeds of each verdict.
+Each place is decided by itself: nothing is corrected for their number.
+Sources: K1: paper, 2.
 
 Claims: T
 
@@ -336,9 +350,9 @@ Claim                          Verdict
 ───────────────────────────────────────────────────────────────
 a_b *same* (within 0.5 bleu)   contradicted: +3.0 (+1.5 … +4.5)
 ───────────────────────────────────────────────────────────────
-equivalent: the difference with its 90 % interval, which must be inside the claim's limits
-intervals are of the differences within seeds
-n = 5: the seeds of each verdict
+equivalent: the difference with its 90 % interval, which must be inside the claim's limits.
+Intervals are of the differences within seeds.
+n = 5: the seeds of each verdict.
 
 Verdicts
 
@@ -419,7 +433,7 @@ TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
   });
   EXPECT_THAT(caveats_of(stale), ElementsAre("stale"));
   EXPECT_THAT(text(stale, TableFormat::kText),
-              AllOf(HasSubstr("held: +3.0 (+1.0 … +5.0); stale"), HasSubstr("\nstale: of numerics 1\n")));
+              AllOf(HasSubstr("held: +3.0 (+1.0 … +5.0); stale"), HasSubstr("\nstale: of numerics 1.\n")));
   EXPECT_EQ(json_of({stale}).at("claims").at(0).at("caveats"), json({"stale"}));
   EXPECT_THAT(render_csv({stale}, Formulas::kAsTheyAre), HasSubstr(",bleu,stale\n"));
   // Each cell is of one machine, and the two are not.
@@ -597,11 +611,11 @@ TEST_F(Checks, OfFailuresSayWhatTheirTableCountsAsOne) {
                     claim(kind + " = [[\"b\", 1]]\n"), [](const Coordinates&, Row&) {}, grid),
                 TableFormat::kText);
   };
-  EXPECT_THAT(note("", "", "fails"), HasSubstr("test at 5 %; failed: diverged or below 1\n"));
-  EXPECT_THAT(note("", "", "trains"), HasSubstr("test at 5 %; failed: diverged or below 1\n"));
-  EXPECT_THAT(note("fail_below = 1\n", "", "fails"), HasSubstr("test at 5 %; failed: diverged\n"));
+  EXPECT_THAT(note("", "", "fails"), HasSubstr("test at 5 %; failed: diverged or below 1.\n"));
+  EXPECT_THAT(note("", "", "trains"), HasSubstr("test at 5 %; failed: diverged or below 1.\n"));
+  EXPECT_THAT(note("fail_below = 1\n", "", "fails"), HasSubstr("test at 5 %; failed: diverged.\n"));
   EXPECT_THAT(note("fail_below = 1\n", "diverged = \"counted\"\nfail_below = 2.5\n", "trains"),
-              HasSubstr("test at 5 %; failed: diverged without a score or below 2.5\n"));
+              HasSubstr("test at 5 %; failed: diverged without a score or below 2.5.\n"));
   EXPECT_THAT(text(check(claim("better = [\"a\", \"b\"]\n")), TableFormat::kText), Not(HasSubstr("failed:")));
 }
 
@@ -651,7 +665,7 @@ TEST_F(Checks, OfToleranceAreOneForEachSource) {
                                     published("second", "tolerance = 2\n", "[[146], [141]]"),
                                 nothing, kTwoCells);
   EXPECT_EQ(counts_of({both}).cells, (VerdictCounts{3, 1, 0, 0, 0}));
-  EXPECT_EQ(both.cells.at(1).source, "second");
+  EXPECT_EQ(both.cells.at(1).source.text, "second");
   EXPECT_DOUBLE_EQ(*both.cells.at(1).finding.estimate, -3);
   EXPECT_THAT(text(both, TableFormat::kText), HasSubstr("T: a, p, 1 (second)   143 ± 17 [146.0, −3]   2\n"));
   const GridChecks last =
@@ -686,13 +700,13 @@ TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
         cell.values.push_back({seed, r * static_cast<double>(c) + 0.01 * seed * c});
     }
   }
-  std::vector<View> views = {{.title = "", .spec = TableSpec()}};
+  std::vector<View> views = {{.title = {}, .spec = TableSpec()}};
   const auto better = std::ranges::find(claim_kinds(), "better", &ClaimKind::name);
   for (int c = 0; c < kColumns; ++c) {  // each against the next, the last against the first
     ClaimSpec spec;
     spec.kind = &*better;
     spec.cells = {{{"c", std::to_string((c + 1) % kColumns)}}, {{"c", std::to_string(c)}}};
-    views.push_back({.title = "claim " + std::to_string(c), .spec = spec});
+    views.push_back({.title = {"claim " + std::to_string(c)}, .spec = spec});
   }
   std::vector<Table> tables(views.size());
   tables.front() = table;

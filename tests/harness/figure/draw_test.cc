@@ -15,6 +15,7 @@
 #include "harness/figure/band.h"
 #include "harness/grid/expand.h"
 #include "harness/runs/workspace.h"
+#include "tests/harness/notes_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::draw_test {
@@ -168,7 +169,7 @@ TEST_F(Draw, EachCellIsALineTheMeanOfItsSeedsWithTheirStandardDeviation) {
   EXPECT_THAT(texts_of(figure.panels[0].lines[4].points),
               ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=3"));
   EXPECT_THAT(figure.panels[0].lines[4].labels, ElementsAre("scale", "4"));
-  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds; bands: the mean ± the standard deviation."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds; bands: the mean ± the standard deviation."));
 }
 
 TEST_F(Draw, PanelsAreTheLabelsOfAnAxis) {
@@ -321,7 +322,7 @@ TEST_F(Draw, BarsStandOverTheLabelsOfAnAxisInTheOrderOfTheGrid) {
   EXPECT_EQ(figure.labels[0].name.text, "LayerNorm");
   EXPECT_THAT(legend_of(figure), ElementsAre("2", "eight"));
   EXPECT_THAT(texts_of(figure.panels[0].lines[1].points), ElementsAre("1: 9 10 11 n=3", "2: 17 18 19 n=3"));
-  EXPECT_THAT(figure.notes, Contains("Bars: the mean of 3 seeds; error bars: the mean ± the standard deviation."));
+  EXPECT_THAT(notes_of(figure), Contains("Bars: the mean of 3 seeds; error bars: the mean ± the standard deviation."));
 }
 
 TEST_F(Draw, BarsOverNumbersStandAtEqualDistancesAndLabelsThatWhereLeavesOutHaveNone) {
@@ -350,8 +351,8 @@ TEST_F(Draw, RunsThatFailByTheTablesLimitAreInNoMeanOverAnAxisAndANoteSaysSo) {
   const std::vector<Figure::Line>& lines = limited.panels[0].lines;
   EXPECT_THAT(texts_of(lines[0].points), ElementsAre("2: nan nan nan n=0", "4: 6 6.5 7 n=2", "8: 9 10 11 n=3"));
   EXPECT_THAT(texts_of(lines[1].points), ElementsAre("2: 6 6.5 7 n=2", "4: 9 10 11 n=3", "8: 17 18 19 n=3"));
-  EXPECT_THAT(limited.notes, Contains("5 runs with test.bleu below 6, which fail by the table, in no mean."));
-  EXPECT_THAT(limited.notes, Not(Contains(HasSubstr("drawn"))));
+  EXPECT_THAT(notes_of(limited), Contains("5 runs with test.bleu below 6, which fail by the table, in no mean."));
+  EXPECT_THAT(notes_of(limited), Not(Contains(HasSubstr("drawn"))));
   const Figure whole = drawn(figure +
                              "[[table]]\ncaption = \"a\"\nscores = [\"g.final\"]\nfail_below = 8\n[[table]]\ncaption = "
                              "\"b\"\nscores = [\"test.*\"]\n");
@@ -372,9 +373,9 @@ TEST_F(Draw, ALineEndsWhereTheFirstOfItsSeedsDoesAndANoteCounts) {
   const Figure figure = drawn(kOneLine, one_ends_early);
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
               ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: nan nan nan n=0"));
-  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
   EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre), HasSubstr(",30,66,65,67,2,")) << "what is there";
-  EXPECT_THAT(drawn(kOneLine).notes, Not(Contains(HasSubstr("then of"))));
+  EXPECT_THAT(notes_of(drawn(kOneLine)), Not(Contains(HasSubstr("then of"))));
 }
 
 TEST_F(Draw, ALineIsDashedNotEndedWhereASeedIsStillUnderWay) {
@@ -385,7 +386,7 @@ TEST_F(Draw, ALineIsDashedNotEndedWhereASeedIsStillUnderWay) {
   });
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
               ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=2"));
-  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
 }
 
 TEST_F(Draw, WithFewerSeedsDashedTheLineGoesOnMarkedAsTheMeanOfThoseThatAreLeft) {
@@ -394,7 +395,7 @@ TEST_F(Draw, WithFewerSeedsDashedTheLineGoesOnMarkedAsTheMeanOfThoseThatAreLeft)
   EXPECT_THAT(texts_of(points), ElementsAre("10: 25 26 27 n=3", "20: 45 46 47 n=3", "30: 65 66 67 n=2"));
   EXPECT_EQ((std::vector{points[0].is_of_fewer, points[1].is_of_fewer, points[2].is_of_fewer}),
             (std::vector{false, false, true}));
-  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds to update 20, then of 2 (dashed)."));
 }
 
 TEST_F(Draw, SeedsThatBeginLateOrEndOneAfterTheOtherAreCountedOverAMetricAsWell) {
@@ -406,7 +407,7 @@ TEST_F(Draw, SeedsThatBeginLateOrEndOneAfterTheOtherAreCountedOverAMetricAsWell)
   const Figure figure = drawn(std::string(kOneLine) + "x = \"epoch\"\n", late);
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points),
               ElementsAre("0.5: nan nan nan n=0", "1: 45 46 47 n=3", "1.5: 65 66 67 n=3"));
-  EXPECT_THAT(figure.notes, Contains("Lines: the mean of 3 seeds from epoch = 1, elsewhere of 2 (not drawn)."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds from epoch = 1, elsewhere of 2 (not drawn)."));
   const auto a_little = [](const Coordinates& at) {
     Given run = given(at);
     run.metrics.push_back({200, 31, "dev.bleu", 100});
@@ -415,15 +416,15 @@ TEST_F(Draw, SeedsThatBeginLateOrEndOneAfterTheOtherAreCountedOverAMetricAsWell)
   };
   const Figure almost = drawn(std::string(kOneLine) + "x = \"epoch\"\n", a_little);
   EXPECT_EQ(almost.panels[0].lines[0].points.back().runs, 0);
-  EXPECT_THAT(almost.notes, Not(Contains(HasSubstr("not drawn")))) << "less than a twentieth of the line";
+  EXPECT_THAT(notes_of(almost), Not(Contains(HasSubstr("not drawn")))) << "less than a twentieth of the line";
   const auto one_after_the_other = [](const Coordinates& at) {
     Given run = given(at);
     std::erase_if(run.metrics, [&](const MetricLine& line) { return line.step > 10 * std::stod(at.at("seed")); });
     return run;
   };
   EXPECT_THAT(
-      drawn("y = \"dev.bleu\"\nlines = \"norm\"\npanels = \"depth\"\nwhere.depth = [2, 4]\n", one_after_the_other)
-          .notes,
+      notes_of(
+          drawn("y = \"dev.bleu\"\nlines = \"norm\"\npanels = \"depth\"\nwhere.depth = [2, 4]\n", one_after_the_other)),
       Contains("layers = 2, LayerNorm; layers = 2, scale; layers = 4, LayerNorm; layers = 4, scale: the mean of 3 "
                "seeds to update 10, then of 2 or fewer (not drawn)."));
 }
@@ -441,7 +442,7 @@ TEST_F(Draw, ALineOfEachRunAndRunsThatDivergedEndNoOtherLine) {
   };
   const Figure figure = drawn(kOneLine, diverges);
   EXPECT_THAT(texts_of(figure.panels[0].lines[0].points), Contains("30: 65 66 67 n=2"));
-  EXPECT_THAT(figure.notes, Not(Contains(HasSubstr("then of"))));
+  EXPECT_THAT(notes_of(figure), Not(Contains(HasSubstr("then of"))));
 }
 
 TEST_F(Draw, ALineIsInterruptedWhereAValueOfASeedIsNoNumberAndANoteCounts) {
@@ -459,11 +460,11 @@ TEST_F(Draw, ALineIsInterruptedWhereAValueOfASeedIsNoNumberAndANoteCounts) {
               ElementsAre("10: 25 26 27 n=3", "20: nan nan nan n=0", "30: 65 66 67 n=3"));
   EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre),
               HasSubstr(",10,26,25,27,3,,\nF,dev.bleu,20,46,45,47,2,,\nF,dev.bleu,30,"));
-  EXPECT_THAT(figure.notes,
+  EXPECT_THAT(notes_of(figure),
               Contains("Lines: the mean of 3 seeds, of 2 at 1 point from update 20 to update 20 (not drawn)."));
   const Figure dashed = drawn(std::string(kOneLine) + "fewer_seeds = \"dashed\"\n", lost_at(20, 20));
   EXPECT_THAT(texts_of(dashed.panels[0].lines[0].points), Contains("20: 45 46 47 n=2"));
-  EXPECT_THAT(drawn(kOneLine, lost_at(30, 30)).notes,
+  EXPECT_THAT(notes_of(drawn(kOneLine, lost_at(30, 30))),
               Contains("Lines: the mean of 3 seeds to update 20, then of 2 (not drawn)."));
 }
 
@@ -505,10 +506,10 @@ TEST_F(Draw, SmoothingAndBinsAreOfEachRunAndSaidInANote) {
   const Figure smooth = drawn(only + "smooth = 3\n");
   EXPECT_THAT(texts_of(smooth.panels[0].lines[0].points),
               ElementsAre("10: 35 36 37 n=3", "20: 45 46 47 n=3", "30: 55 56 57 n=3"));
-  EXPECT_THAT(smooth.notes, Contains("Of each run, a point is the mean of 3 reported values about it."));
+  EXPECT_THAT(notes_of(smooth), Contains("Of each run, a point is the mean of 3 reported values about it."));
   const Figure binned = drawn(only + "bins = 2\n");  // 10 … 20, 20 … 30
   EXPECT_THAT(texts_of(binned.panels[0].lines[0].points), ElementsAre("15: 25 26 27 n=3", "25: 55 56 57 n=3"));
-  EXPECT_THAT(binned.notes, Contains("Of each run, a point is the mean in one of 2 equal parts of x."));
+  EXPECT_THAT(notes_of(binned), Contains("Of each run, a point is the mean in one of 2 equal parts of x."));
 }
 
 TEST(Smoothed, BesideAValueThatIsNotFiniteAPointIsTheMeanOfTheOthers) {
@@ -543,7 +544,7 @@ TEST_F(Draw, ARunThatDivergedEndsInACrossAndIsNotInTheMean) {
   EXPECT_THAT(texts_of(line.points), Contains("30: 64.7929 65.5 66.2071 n=2"));
   EXPECT_THAT(line.diverged, ElementsAre(CurvePoint{30, 67}));
   EXPECT_TRUE(line.sets_scale);
-  EXPECT_THAT(figure.notes, Contains("×: 1 run diverged, in no mean unless all of a line have."));
+  EXPECT_THAT(notes_of(figure), Contains("×: 1 run diverged, in no mean unless all of a line have."));
   const Figure scores = drawn("x = \"depth\"\ny = \"test.bleu\"\n", one_diverges);
   EXPECT_THAT(texts_of(scores.panels[0].lines[1].points), Contains("8: 16.7929 17.5 18.2071 n=2"));
   EXPECT_EQ(scores.panels[0].lines[1].diverged.size(), 3u);
@@ -558,20 +559,20 @@ TEST_F(Draw, OfALineOfWhichARunLacksTheCurveTheOthersAreDrawnAndThatIsSaid) {
   };
   const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", lacks);
   EXPECT_EQ(figure.panels[0].lines[0].points.at(0).runs, 2);
-  EXPECT_THAT(figure.notes,
+  EXPECT_THAT(notes_of(figure),
               Contains(HasSubstr("LayerNorm: 2 of 3 runs drawn; 0000000000000004 is done without dev BLEU.")));
   const auto waits = [](const Coordinates& at) {
     Given run = given(at);
     if (at.at("seed") == "1" && at.at("norm") == "layer") run = {.state = RunState::kQueued};
     return run;
   };
-  EXPECT_THAT(drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", waits).notes,
+  EXPECT_THAT(notes_of(drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", waits)),
               Contains("LayerNorm: 2 of 3 runs drawn, the others have nothing to draw."));
   const auto none = [](const Coordinates& at) {
     return at.at("norm") == "layer" ? Given{.state = RunState::kQueued} : given(at);
   };
   EXPECT_THAT(
-      drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\npanels = \"y\"\nwhere.depth = \"4\"\n", none).notes,
+      notes_of(drawn("y = [\"dev.bleu\", \"epoch\"]\nlines = \"norm\"\npanels = \"y\"\nwhere.depth = \"4\"\n", none)),
       Contains("No run to draw yet: LayerNorm."));
 }
 
@@ -581,14 +582,14 @@ TEST_F(Draw, OfALineWhoseRunsHaveAllEndedNothingIsExpectedYet) {
          {"y = \"dev.bleu\"\nlines = \"norm\"\nwhere.depth = \"4\"\n", "x = \"depth\"\ny = \"test.bleu\"\n"}) {
       const Figure none = drawn(
           figure, [&](const Coordinates& at) { return at.at("norm") == "layer" ? Given{.state = state} : given(at); });
-      EXPECT_THAT(none.notes, Contains("No run to draw, as all have failed or were cancelled: LayerNorm."));
+      EXPECT_THAT(notes_of(none), Contains("No run to draw, as all have failed or were cancelled: LayerNorm."));
     }
   }
   const Figure waits = drawn("x = \"depth\"\ny = \"test.bleu\"\n", [](const Coordinates& at) {
     const RunState state = at.at("seed") == "1" ? RunState::kQueued : RunState::kFailed;
     return at.at("norm") == "layer" ? Given{.state = state} : given(at);
   });
-  EXPECT_THAT(waits.notes, Contains("No run to draw yet: LayerNorm."));
+  EXPECT_THAT(notes_of(waits), Contains("No run to draw yet: LayerNorm."));
 }
 
 TEST_F(Draw, ALineWithoutALabelOnTheAxisOfXIsInNoLegendAndNoNote) {
@@ -598,7 +599,7 @@ TEST_F(Draw, ALineWithoutALabelOnTheAxisOfXIsInNoLegendAndNoNote) {
   for (const std::string where : {"", "where.depth = [\"–\", 2, 4]\n"}) {
     const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\nlines = \"norm\"\n" + where, scored, kConditional);
     EXPECT_THAT(legend_of(figure), ElementsAre("sgd"));
-    EXPECT_THAT(figure.notes, ElementsAre("Lines: one seed."));
+    EXPECT_THAT(notes_of(figure), ElementsAre("Lines: one seed."));
   }
   EXPECT_THAT(
       legend_of(drawn("kind = \"bars\"\nx = \"depth\"\ny = \"test.bleu\"\nlines = \"norm\"\n", scored, kConditional)),
@@ -614,7 +615,7 @@ TEST_F(Draw, ARunThatFailedIsNotDrawnAndThatIsSaid) {
   };
   const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n", fails);
   EXPECT_EQ(figure.panels[0].lines[0].points.at(0).runs, 2);
-  EXPECT_THAT(figure.notes, Contains("LayerNorm: 2 of 3 runs drawn, the others have nothing to draw."));
+  EXPECT_THAT(notes_of(figure), Contains("LayerNorm: 2 of 3 runs drawn, the others have nothing to draw."));
 }
 
 TEST_F(Draw, PublishedLinesStandBesideOurs) {
@@ -628,7 +629,19 @@ TEST_F(Draw, PublishedLinesStandBesideOurs) {
   EXPECT_EQ(figure.panels[0].lines[2].source, "Them 2019");
   EXPECT_THAT(figure.panels[0].lines[2].labels, ElementsAre("scale"));
   EXPECT_THAT(figure.panels[0].lines[3].labels, ElementsAre("their own"));
-  EXPECT_THAT(figure.notes, Contains("Published: Them 2019; Others 2020."));
+  EXPECT_THAT(notes_of(figure), Contains("Published: Them 2019; Others 2020."));
+}
+
+TEST_F(Draw, CaptionAndSourcesHaveTheirLatex) {
+  const Figure figure = drawn(
+      "x = \"depth\"\ny = \"test.bleu\"\n"
+      "[[figure.published]]\nsource = { text = \"Them & us\", latex = \"\\\\citet{them}\" }\nline = { norm = \"scale\" "
+      "}\n"
+      "points = [[2, 20]]\n"
+      "[[figure.published]]\nsource = \"A & B\"\nlabel = \"their own\"\npoints = [[4, 1]]\n");
+  EXPECT_THAT(figure.notes, Contains(Name{"Published: Them & us; A & B.", "Published: \\citet{them}; A \\& B."}));
+  EXPECT_EQ(figure.legend[2].front(), (Name{"scale (Them & us)", "scale (\\citet{them})"}));
+  EXPECT_EQ(figure.panels[0].lines[2].source, "Them & us") << "for CSV";
 }
 
 TEST_F(Draw, TheLimitsOfTheScoresThatTheGridTakesFromItsCurvesAreMarked) {
@@ -639,7 +652,7 @@ TEST_F(Draw, TheLimitsOfTheScoresThatTheGridTakesFromItsCurvesAreMarked) {
   const Figure figure = drawn("y = \"dev.bleu\"\nwhere.depth = \"4\"\n" + scores);
   EXPECT_THAT(figure.panels[0].at_x, ElementsAre(15));
   EXPECT_THAT(figure.panels[0].at_y, ElementsAre(30));
-  EXPECT_THAT(figure.notes, Contains("Dashed lines: the limits of late, at_30."));
+  EXPECT_THAT(notes_of(figure), Contains("Dashed lines: the limits of late, at_30."));
 }
 
 TEST_F(Draw, OverAnAxisThatSomeRunsOfALineLackIsSaid) {
@@ -648,7 +661,7 @@ TEST_F(Draw, OverAnAxisThatSomeRunsOfALineLackIsSaid) {
   };
   const Figure figure = drawn("x = \"depth\"\ny = \"test.bleu\"\n", lacks);
   EXPECT_EQ(figure.panels[0].lines[0].points[2].runs, 1);
-  EXPECT_THAT(figure.notes, Contains("LayerNorm: 7 of 9 runs drawn, the others have nothing to draw."));
+  EXPECT_THAT(notes_of(figure), Contains("LayerNorm: 7 of 9 runs drawn, the others have nothing to draw."));
 }
 
 TEST_F(Draw, TheSeedsThatAreDrawnAreCountedAndNotThoseOfTheGrid) {
@@ -657,9 +670,9 @@ TEST_F(Draw, TheSeedsThatAreDrawnAreCountedAndNotThoseOfTheGrid) {
       return std::stoi(at.at("seed")) > drawn_seeds ? Given{.state = RunState::kQueued} : given(at);
     });
   };
-  EXPECT_THAT(of_seeds(1).notes, Contains("Lines: one seed."));
-  EXPECT_THAT(of_seeds(2).notes, Contains(HasSubstr("Lines: the mean of 2 seeds; bands: ")));
-  EXPECT_THAT(of_seeds(0).notes, Not(Contains(HasSubstr("Lines: "))));
+  EXPECT_THAT(notes_of(of_seeds(1)), Contains("Lines: one seed."));
+  EXPECT_THAT(notes_of(of_seeds(2)), Contains(HasSubstr("Lines: the mean of 2 seeds; bands: ")));
+  EXPECT_THAT(notes_of(of_seeds(0)), Not(Contains(HasSubstr("Lines: "))));
 }
 
 TEST_F(Draw, NamesWithAndWithoutLatexAreJoinedAsLatexHasThem) {
@@ -688,7 +701,7 @@ TEST_F(Draw, TheUpdateFromWhichAClaimIsAboutACurveIsMarked) {
       "15\nbest_is = "
       "\"highest\"\n");
   EXPECT_THAT(figure.panels[0].at_x, ElementsAre(15));
-  EXPECT_THAT(figure.notes, Contains("Dashed lines: the limits of \"scale is ahead\"."));
+  EXPECT_THAT(notes_of(figure), Contains("Dashed lines: the limits of \"scale is ahead\"."));
 }
 
 // --- mistakes --------------------------------------------------------------------------------------------------------

@@ -271,7 +271,7 @@ TEST(Figure, WhereUpdatesShareAColumnTheirMeanIsDrawn) {
   }
 }
 
-TEST(Figure, TheBandReachesFromTheLeastToTheGreatestSeed) {
+TEST(Figure, TheBandHasADottedEndAtTheLeastAndTheGreatestSeed) {
   const Picture picture = picture_of(figure_of({{curve_of({2, 2, 2}), curve_of({4, 4, 4}), curve_of({9, 9, 9})}}));
   // The scale is 2 … 10.
   const int last = picture.dot_rows() - 1;
@@ -280,9 +280,19 @@ TEST(Figure, TheBandReachesFromTheLeastToTheGreatestSeed) {
   for (int x = 0; x < picture.dot_columns(); ++x) {
     for (int y = 0; y <= last; ++y) {
       if (picture.is_under_mark(x, y)) continue;
-      const bool expected = y == mean || (y >= high && (x + y) % 2 == 0);
+      const bool expected = y == mean || ((y == high || y == last) && x % 4 == 0);
       EXPECT_EQ(picture.dots.contains(x) && picture.dots.at(x).contains(y), expected) << x << " " << y;
     }
+  }
+}
+
+TEST(Figure, ABandHasNoDotsInTheCharactersOfALine) {
+  const Picture picture = picture_of(figure_of(
+      {{curve_of({2, 2, 2})}, {curve_of({10, 10, 10})}, {curve_of({5.9, 5.9, 5.9}), curve_of({6.1, 6.1, 6.1})}}));
+  const int mean = static_cast<int>(std::lround((picture.dot_rows() - 1) / 2.0));
+  for (const auto& [x, dots] : picture.dots) {
+    for (const int y : dots)
+      EXPECT_TRUE(y == mean || y / 4 != mean / 4 || picture.is_under_mark(x, y)) << x << " " << y;
   }
 }
 
@@ -458,7 +468,7 @@ TEST(Figure, WithoutAFiniteValueItSaysSo) {
 TEST(Figure, PanelsShareTheUpdatesAndTheLegend) {
   Figure figure = figure_of({{curve_of({1, 2, 3}, 100)}});
   figure.panels.push_back({.y = {"dev.bleu"}, .lines = {{.points = range_of({{{100, 20.0}}})}}});
-  figure.notes = {"a note", "another"};
+  figure.notes = {Name{"a note"}, Name{"another"}};
   const std::string text = render_text(figure, 80, false);
   EXPECT_LT(text.find("train.loss\n"), text.find("dev.bleu\n"));
   EXPECT_EQ(text.find("A  label 0"), text.rfind("A  label 0"));

@@ -961,7 +961,7 @@ TEST(Pictures, OfMorePanelsAreHigherInTheirOwnFormat) {
     EXPECT_LT(height(with_panels(12, TableSpec::Width::kPage)), 229);
     Figure noted = with_panels(1, TableSpec::Width::kColumn);
     const double without = height(noted);
-    noted.notes.assign(20, "a note of one line");
+    noted.notes.assign(20, {"a note of one line"});
     EXPECT_NEAR(height(noted) - without, 20 * 4, 20) << "mm";
   }
 }
@@ -1060,10 +1060,9 @@ TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
       figure.title = {
           "A caption of many words that is longer than a line of the picture is wide, even if it fills a page"};
       figure.notes = {
-          "A note that needs more than one line, too, since it says in many words how it came about and goes far to do "
-          "so, "
-          "and farther still.",
-          "A note."};
+          {"A note that needs more than one line, too, since it says in many words how it came about and goes far to "
+           "do so, and farther still."},
+          Name{"A note."}};
       figure.legend.clear();
       for (size_t i = 0; i < count; ++i) {
         figure.panels[0].lines.push_back(line({point(1, static_cast<double>(i)), point(150'000, 5)}));
@@ -1085,7 +1084,7 @@ TEST(Pictures, LongTextsAreWrappedAndOverlapNothing) {
 
 TEST(Pictures, CaptionNotesAndLabelAreInLatex) {
   Figure figure = figure_of({line({point(1, 5)})});
-  figure.notes = {"Lines: the mean of 3 seeds.", "100 % of_it"};
+  figure.notes = {Name{"Lines: the mean of 3 seeds."}, Name{"100 % of_it"}};
   const std::string text = render_pgfplots(figure);
   EXPECT_THAT(text, HasSubstr("\\caption{Dev BLEU}\n\\label{fig:dev}\n"));
   EXPECT_THAT(text, HasSubstr("Lines: the mean of 3 seeds.\\par\n100 \\% of\\_it\\par\n"));
@@ -1355,7 +1354,8 @@ Figure full_figure() {
   figure.width = TableSpec::Width::kPage;
   figure.heading = {{"Norm"}, {"depth"}};
   figure.legend = {{{"ScaleNorm", "\\textsc{ScaleNorm}"}, {"2"}}, {{"layer_norm"}, {"4"}}, {{"Paper: 100 %"}}};
-  figure.notes = {"Lines: the mean of 3 seeds; bands: their standard deviation.", "×: 2 runs diverged, in no mean."};
+  figure.notes = {Name{"Lines: the mean of 3 seeds; bands: their standard deviation."},
+                  Name{"×: 2 runs diverged, in no mean."}};
   figure.panels.assign(2, {.y = {"dev BLEU"}});
   figure.panels[0].title = {"gl→en"};
   figure.panels[1].title = {"en_vi"};

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "harness/results/curves.h"
 #include "harness/table/table.h"
+#include "tests/harness/notes_of.h"
 #include "tests/harness/table/example_table.h"
 
 namespace tearless::harness::combined_keys_test {
@@ -88,9 +89,9 @@ TEST(MeanOfScores, IsMissingForTheGravestReasonOfItsScores) {
       });
   EXPECT_THAT(texts_of(table)[0], ElementsAre("a", "23.00, 1/2 no score"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("b", "– (0/2), 1/2 failed"));
-  EXPECT_THAT(table.notes, Contains(HasSubstr("wide: 1 run has no result yet. To make them: tearless run")));
-  EXPECT_THAT(table.notes, Contains(HasSubstr("1 derived run failed")));
-  EXPECT_THAT(table.notes, Contains(HasSubstr("no score: 1 run is done without both")));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr("wide: 1 run has no result yet. To make them: tearless run")));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr("1 derived run failed")));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr("no score: 1 run is done without both")));
 }
 
 TEST(MeanOfScores, IsBestAsItsScoresAreAndNotInBothDirections) {
@@ -175,7 +176,7 @@ published = { source = "P", values = [[18.47], [19.5]] }
                                });
   EXPECT_THAT(texts_of(table)[0], ElementsAre("post", "20.0 [18.47, +1.5]"));
   EXPECT_THAT(texts_of(table)[1], ElementsAre("pre", "div. (2/2) [19.50]"));
-  EXPECT_THAT(table.notes, Contains("div.: diverged, the loss or a gradient was no longer finite"));
+  EXPECT_THAT(notes_of(table), Contains("div.: diverged, the loss or a gradient was no longer finite."));
 }
 
 TEST(Average, OverOneValueInEachCellIsNoMean) {
@@ -194,7 +195,7 @@ scores = "s"
                                  return done({{"s", labels["dropout"] == "0.3" ? 2 : 1}});
                                });
   EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("post", "1.00"), ElementsAre("pre", "2.00")));
-  EXPECT_THAT(table.notes, Not(Contains(HasSubstr("mean over the values"))));
+  EXPECT_THAT(notes_of(table), Not(Contains(HasSubstr("mean over the values"))));
 }
 
 TEST(Average, OverOtherValuesInSomeCellsIsToldInTheNote) {
@@ -212,9 +213,9 @@ show = "{mean:.0f}"
                                  return done({{"s", labels["init"] == "s" ? 30 : 10}});
                                });
   EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("post", "20"), ElementsAre("pre", "10")));
-  EXPECT_THAT(table.notes,
-              Contains("of each seed the mean over the values of init that the cell has, which are not the "
-                       "same in every cell"));
+  EXPECT_THAT(notes_of(table),
+              Contains("Of each seed the mean over the values of init that the cell has, which are not the "
+                       "same in every cell."));
 }
 
 constexpr const char* kTwoRows = R"--(
@@ -413,19 +414,19 @@ values = [[6], [7]]
                                  return done({{"s", 9}});
                                });
   EXPECT_THAT(texts_of(table), ElementsAre(ElementsAre("1", "9 [5, +4] [6 (a)]"), ElementsAre("2", "9 [7 (a), +2]")));
-  EXPECT_THAT(table.notes, Contains("[in brackets]: P, then ours minus that"));
-  EXPECT_THAT(table.notes, Contains("(a): Q"));
+  EXPECT_THAT(notes_of(table), Contains("[in brackets]: P, then ours minus that."));
+  EXPECT_THAT(notes_of(table), Contains("(a): Q."));
 }
 
 TEST(Published, RowsGoWithSettingsOfTheCommandLineAndANoteSaysSo) {
   Grid grid = load_text(kTwoRows + std::string("[[table.row]]\nlabel = \"theirs\"\npublished = { source = \"P\", "
                                                "values = [5] }\n"));
   grid.set_options = {"train.max_epochs=1"};
-  const Table table = fill(grid, "t", views_of(grid).at(0).table(), rows_of(grid, [](const auto&, int64_t) {
+  const Table table = fill(grid, {"t"}, views_of(grid).at(0).table(), rows_of(grid, [](const auto&, int64_t) {
                              return done({{"s", 9}});
                            }));
   EXPECT_EQ(table.rows.size(), 2u);
-  EXPECT_THAT(table.notes, Contains(HasSubstr("without the published numbers")));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr("Without the published numbers")));
 }
 
 TEST(Where, TakesPatternsForTheScoresOfItsRunsAlone) {
@@ -549,7 +550,7 @@ texts = { MT = 8, RT = 9 }
 )--";
   const Grid grid = load_text(text), again = parse_grid(grid.merged, "merged.toml");
   for (const Grid& one : {grid, again}) {
-    const Table table = fill(one, "t", views_of(one).at(0).table(), {});
+    const Table table = fill(one, {"t"}, views_of(one).at(0).table(), {});
     EXPECT_THAT(
         render(table, TableFormat::kText),
         HasSubstr("\n\n               MT        RT\nModel layers   12        2\nBatch          8         9\n─"));

@@ -10,6 +10,7 @@
 #include "harness/grid/expand.h"
 #include "harness/statistics/power.h"
 #include "harness/table/table.h"
+#include "tests/harness/notes_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::grid_forms_test {
@@ -41,7 +42,7 @@ class GridForms : public testing::Test {
         row.run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
       }
     }
-    return fill(grid, grid.title, views_of(grid).front().table(), rows);
+    return fill(grid, {grid.title}, views_of(grid).front().table(), rows);
   }
   static std::vector<std::string> cells(const Table& table) {
     std::vector<std::string> all;
@@ -114,7 +115,7 @@ TEST_F(GridForms, TheNoteOfPowerCountsARepeatedCellOnce) {
   // Variances of the cells: 2, once, and 8, twice.
   const double once = *detectable_difference(std::sqrt((2 + 8 + 8) / 3.0), 2),
                twice = *detectable_difference(std::sqrt((2 + 2 + 8 + 8) / 4.0), 2);
-  EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("(two-sided, 5 %): {:.1f}", once))));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr(fmt::format("(two-sided, 5 %): {:.1f}", once))));
   EXPECT_NE(fmt::format("{:.1f}", once), fmt::format("{:.1f}", twice));
 }
 
@@ -122,15 +123,15 @@ TEST_F(GridForms, CellsWithTheRunsOfAnotherAreMarked) {
   const std::string text = kTwoKinds;
   const Table table = table_of(text, {}, without_lr);
   EXPECT_THAT(cells(table), ElementsAre("|7.00 ± 0.00", "|7.00 ± 0.00 ≡", "|7.00 ± 0.00", "|7.00 ± 0.00"));
-  EXPECT_THAT(table.notes, Contains(HasSubstr("≡: the same runs")));
-  EXPECT_THAT(table_of(text).notes, Not(Contains(HasSubstr("≡"))));
+  EXPECT_THAT(notes_of(table), Contains(HasSubstr("≡: the same runs")));
+  EXPECT_THAT(notes_of(table_of(text)), Not(Contains(HasSubstr("≡"))));
   EXPECT_THAT(render(table, TableFormat::kLatex), HasSubstr("$\\equiv$"));
   EXPECT_THAT(render(table, TableFormat::kJson), HasSubstr("\"repeats\": true"));
 }
 
 TEST_F(GridForms, ASampleSaysOfHowMany) {
-  EXPECT_THAT(table_of("sample = { count = 2, seed = 4 }\n[axis]\na = [1, 2, 3]\n").notes,
-              Contains("2 of 3 points, drawn at random with seed 4"));
+  EXPECT_THAT(notes_of(table_of("sample = { count = 2, seed = 4 }\n[axis]\na = [1, 2, 3]\n")),
+              Contains("2 of 3 points, drawn at random with seed 4."));
 }
 
 constexpr const char* kPublished =
@@ -145,8 +146,8 @@ TEST_F(GridForms, PublishedNumbersStandBesideThePapersSettingsOnly) {
       << "a local setting";
   const Table other = table_of(kPublished, {"train.max_epochs=1", "run.device=cpu"}, id_of, "a.train.max_epochs = 1\n");
   EXPECT_THAT(cells(other), ElementsAre("|7.00"));
-  EXPECT_THAT(other.notes,
-              Contains("without the published numbers, which are not of runs with --set train.max_epochs"));
+  EXPECT_THAT(notes_of(other),
+              Contains("Without the published numbers, which are not of runs with --set train.max_epochs."));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "harness/table/table.h"
+#include "tests/harness/notes_of.h"
 #include "tests/harness/table/example_table.h"
 #include "tests/support/error_of.h"
 
@@ -51,7 +52,7 @@ std::vector<bool> bold_of(const Table& table, size_t column = 0) {
   return bold;
 }
 std::string note_with(const Table& table, const std::string& part) {
-  for (const std::string& note : table.notes) {
+  for (const std::string& note : notes_of(table)) {
     if (note.find(part) != std::string::npos) return note;
   }
   return "";
@@ -70,16 +71,20 @@ TEST(Marks, AreOfThePCorrectedForTheFamily) {
   EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].comparison.p, 0.03125);
   EXPECT_DOUBLE_EQ(*alone.rows[1].cells[0].comparison.corrected_p, 0.03125);
   EXPECT_FALSE(alone.rows[0].cells[0].comparison.p) << "the baseline";
-  EXPECT_THAT(note_with(alone, "†"), AllOf(HasSubstr("† p ≤ 0.05, ‡ p ≤ 0.04"), HasSubstr("sign-flip test over seeds"),
-                                           HasSubstr("corrected for 1 comparison (Holm)")));
+  EXPECT_THAT(note_with(alone, "‡"),
+              AllOf(HasSubstr("‡ p ≤ 0.04: different from the baseline"), HasSubstr("sign-flip test over seeds"),
+                    HasSubstr("corrected for 1 comparison (Holm)")));
   // c differs from a in one seed alone: p = 1. Of two comparisons the smallest p is doubled: 0.0625.
   const Table both = filled(grid_of(6, "\"a\", \"b\", \"c\"", two), kSixSeeds);
   EXPECT_THAT(column_of(both), ElementsAre("3.5", "4.6", "3.6"));
   EXPECT_DOUBLE_EQ(*both.rows[1].cells[0].comparison.corrected_p, 0.0625);
-  EXPECT_THAT(note_with(both, "† p"), HasSubstr("corrected for 2 comparisons (Holm)"));
+  EXPECT_THAT(note_with(both, "No cell"),
+              "No cell is different from the baseline with p ≤ 0.05, sign-flip test over seeds, corrected for 2 "
+              "comparisons (Holm).");
+  EXPECT_EQ(note_with(both, "†") + note_with(both, "‡"), "") << "there are none";
   const Table uncorrected = filled(grid_of(6, "\"a\", \"b\", \"c\"", two + "correction = \"none\"\n"), kSixSeeds);
   EXPECT_THAT(column_of(uncorrected), ElementsAre("3.5", "4.6‡", "3.6"));
-  EXPECT_THAT(note_with(uncorrected, "† p"), HasSubstr("not corrected for 2 comparisons"));
+  EXPECT_THAT(note_with(uncorrected, "‡ p"), HasSubstr("not corrected for 2 comparisons"));
   const Table one_level =
       filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), kSixSeeds);
   EXPECT_THAT(column_of(one_level), ElementsAre("3.5", "4.6†"));
@@ -91,7 +96,7 @@ TEST(Marks, OfFewSeedsSayThatTheseCannotDecide) {
       filled(grid_of(3, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nmethod = \"sign-flip\"\n"), values);
   EXPECT_THAT(column_of(table), ElementsAre("2.0", "12.0"));
   EXPECT_THAT(note_with(table, "cannot decide"), HasSubstr("3 seeds cannot decide (the least p is 0.25)"));
-  EXPECT_THAT(note_with(table, "† p"), HasSubstr("sign-flip test over seeds, corrected")) << "nothing is drawn";
+  EXPECT_THAT(note_with(table, "No cell"), HasSubstr("sign-flip test over seeds, corrected")) << "nothing is drawn";
 }
 
 // Welch's t of 1, 2, 3, 4, 5, 6 and 4, 5, 6, 7, 8, 10: means 3.5 and 6.6667, variances 3.5 and 4.6667, t = 2.714,
@@ -105,19 +110,19 @@ TEST(Marks, OfTheTTestPairBySeedUnlessToldNotTo) {
   EXPECT_THAT(column_of(p_of("")), ElementsAre("3.5", "6.7‡"));
   EXPECT_THAT(column_of(p_of("paired = false\n")), ElementsAre("3.5", "6.7†"));
   EXPECT_NEAR(*p_of("paired = false\n").rows[1].cells[0].comparison.p, 0.0222, 0.0002);
-  EXPECT_THAT(p_of("paired = false\n").notes, Contains(HasSubstr("Welch's t test over seeds")));
+  EXPECT_THAT(notes_of(p_of("paired = false\n")), Contains(HasSubstr("Welch's t test over seeds")));
 }
 
 TEST(Marks, AreOverSeedsWithoutAMethodWhereTheGridHasSeveral) {
   const Values values = {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {4, 5, 6, 7, 8, 10}}};
-  EXPECT_THAT(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values).notes,
+  EXPECT_THAT(notes_of(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values)),
               Contains(HasSubstr("paired t test over seeds")));
   // One seed has no spread; and samples and a seed are of tests that draw.
   EXPECT_THAT(
-      filled(grid_of(1, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values).notes,
-      Contains("comparisons that are not decided (approximate randomisation over sentences (10000 samples, seed "
-               "1)): no statistics of sentences (1)"));
-  EXPECT_THAT(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nsamples = 200\n"), values).notes,
+      notes_of(filled(grid_of(1, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\n"), values)),
+      Contains("Comparisons that are not decided (approximate randomisation over sentences (10000 samples, seed "
+               "1)): no statistics of sentences (1)."));
+  EXPECT_THAT(notes_of(filled(grid_of(6, "\"a\", \"b\"", "baseline = \"a\"\n[table.test]\nsamples = 200\n"), values)),
               Contains(HasSubstr("(approximate randomisation over sentences (200 samples, seed 1))")));
 }
 
@@ -137,7 +142,7 @@ TEST(Marks, OfSeedsThatDifferByTheSameAmountAreNotDecided) {
     const Grid own = load_text(grid);
     return column_of(
                harness::fill(
-                   own, "t", views_of(own)[0].table(),
+                   own, {"t"}, views_of(own)[0].table(),
                    rows_of(own,
                            [&](auto labels, int64_t seed) {
                              return done({{score, 10.0 * static_cast<double>(seed) + (labels["norm"] == "b" ? 1 : 0)}});
@@ -161,9 +166,9 @@ TEST(Marks, AndBoldNumbersOfOnePairHaveOneP) {
   EXPECT_LE(*marked.comparison.p, 0.05);
   EXPECT_EQ(marked.is_bold, *marked.comparison.corrected_p > 0.05);
   EXPECT_EQ(marked.comparison.level > 0, !marked.is_bold);
-  EXPECT_THAT(note_with(with, "bold"), HasSubstr("where the best is the baseline, with the p of the marks"));
+  EXPECT_THAT(note_with(with, "Bold"), HasSubstr("where the best is the baseline, with the p of the marks"));
   // The best is another row: its column is a family of its own.
-  EXPECT_THAT(note_with(sn("baseline = \"sn\"\n"), "bold"), Not(HasSubstr("with the p of the marks")));
+  EXPECT_THAT(note_with(sn("baseline = \"sn\"\n"), "Bold"), Not(HasSubstr("with the p of the marks")));
 }
 
 TEST(Bold, IsTheBestMeanOfEachColumnWhereTheTableAsksForIt) {
@@ -173,7 +178,7 @@ TEST(Bold, IsTheBestMeanOfEachColumnWhereTheTableAsksForIt) {
   EXPECT_THAT(bold_of(table("")), ElementsAre(false, false, false));
   EXPECT_THAT(bold_of(table("bold = \"best\"\n")), ElementsAre(false, true, true)) << "two of one mean";
   EXPECT_THAT(bold_of(table("bold = \"best\"\nbest = \"lowest\"\n")), ElementsAre(true, false, false));
-  EXPECT_THAT(table("bold = \"best\"\n").notes, Contains("bold: the best mean of the column"));
+  EXPECT_THAT(notes_of(table("bold = \"best\"\n")), Contains("Bold: the best mean of the column."));
   EXPECT_THAT(bold_of(table("bold = \"best\"\nbaseline = \"a\"\n[table.test]\n")), ElementsAre(false, true, true));
   EXPECT_THAT(bold_of(table("bold = false\nbaseline = \"a\"\n[table.test]\n")), ElementsAre(false, false, false));
   const auto refused = [&](const std::string& lines) { return test::error_of([&] { table(lines); }); };
@@ -223,7 +228,7 @@ Table of_sentences(const std::string& test, const std::map<std::string, std::map
     const std::string norm = row.run.coordinates[0].second, set = row.run.coordinates[1].second;
     if (has_sentences) row.sentences["test.accuracy"] = first_right(correct.at(norm).at(set));
   }
-  return fill(grid, "t", views_of(grid)[0].table(), rows);
+  return fill(grid, {"t"}, views_of(grid)[0].table(), rows);
 }
 
 // b is right on 30 sentences more than a on both sets, c on one of two: 30 swapped the same way by chance has the
@@ -241,14 +246,14 @@ TEST(SentenceMarks, AreOfThePOverSentencesAndOfAMeanTheLargest) {
   EXPECT_DOUBLE_EQ(*table.rows[2].cells[2].comparison.p, 1);
   EXPECT_DOUBLE_EQ(*table.rows[1].cells[0].comparison.corrected_p, 6.0 / 1001) << "the least of a family of six";
   EXPECT_THAT(
-      note_with(table, "† p"),
+      note_with(table, "‡ p"),
       HasSubstr("approximate randomisation over sentences (1000 samples, seed 1), corrected for 6 comparisons"));
   const Table few = of_sentences("samples = 100", correct);
   EXPECT_THAT(column_of(few, 0), ElementsAre("40", "70", "70")) << "6 / 101 is above 0.05";
   EXPECT_THAT(note_with(few, "not decided"), HasSubstr("corrected for 6 comparisons, the least p is 0.0594 (6)"));
   EXPECT_THAT(column_of(of_sentences("method = \"bootstrap\"\nsamples = 1000", correct), 0),
               ElementsAre("40", "70†", "70†"));
-  EXPECT_THAT(of_sentences("method = \"bootstrap\"\ncompat = \"sacrebleu\"", correct).notes,
+  EXPECT_THAT(notes_of(of_sentences("method = \"bootstrap\"\ncompat = \"sacrebleu\"", correct)),
               Contains(AllOf(HasSubstr("as sacreBLEU does it"), HasSubstr("1000 samples"), HasSubstr("too often"))));
 }
 
@@ -276,7 +281,7 @@ TEST(SentenceMarks, NeedStatisticsOfSentences) {
                    {{"a", {{"x", 40}, {"y", 40}}}, {"b", {{"x", 70}, {"y", 70}}}, {"c", {{"x", 7}, {"y", 4}}}}, "",
                    /*has_sentences=*/false);
   EXPECT_THAT(column_of(table, 0), ElementsAre("40", "70", "7"));
-  EXPECT_EQ(note_with(table, "† p"), "") << "nothing is marked";
+  EXPECT_EQ(note_with(table, "† p") + note_with(table, "No cell"), "") << "nothing is compared";
   EXPECT_THAT(note_with(table, "no statistics"), HasSubstr("no statistics of sentences (4)"));
 }
 
@@ -325,7 +330,7 @@ TEST(Marks, LeaveOutCellsWithTheRunsOfTheBaseline) {
     if (row.run.coordinates[0].second == "c")
       row.run.id = row.result.id = rows[static_cast<size_t>(row.run.seed - 1)].run.id;
   }
-  const Table table = fill(grid, "t", views_of(grid)[0].table(), rows);
+  const Table table = fill(grid, {"t"}, views_of(grid)[0].table(), rows);
   EXPECT_THAT(column_of(table), ElementsAre("3.5", "4.5†", "3.5 ≡"));
   EXPECT_THAT(note_with(table, "† p"), HasSubstr("corrected for 1 comparison"));
 }
@@ -345,8 +350,8 @@ TEST(Bold, IsTheBestAndWhatCannotBeToldFromIt) {
   EXPECT_THAT(bold_of(filled(grid_of(6, "\"a\", \"b\", \"c\"", "[table.test]\nmethod = \"sign-flip\"\n"), values)),
               ElementsAre(true, true, true));
   const Table table = filled(grid_of(6, "\"a\", \"b\", \"c\"", test), values);
-  EXPECT_THAT(table.notes,
-              Contains(AllOf(HasSubstr("bold: the best of the column"), HasSubstr("sign-flip test over seeds"))));
+  EXPECT_THAT(notes_of(table),
+              Contains(AllOf(HasSubstr("Bold: the best of the column"), HasSubstr("sign-flip test over seeds"))));
 }
 
 TEST(Bold, StandsInEveryFormatThatHasIt) {
@@ -413,8 +418,8 @@ TEST(Ratio, IsOfMeansAndAboveOneWhereTheCellIsBetterThanItsBaseline) {
   EXPECT_THAT(column_of(table, 1),
               ElementsAre("40.0/1.00", "60.0/0.67", "30.0/1.33", "50.0/0.80", "80.0/0.50", "20.0/2.00"))
       << "baseline ÷ cell, where the lowest is best";
-  EXPECT_EQ(table.notes.at(0), "mean/ratio to the baseline (above 1 is better) over 2 seeds (1, 2)");
-  EXPECT_EQ(table.notes.at(1), "the baseline is a");
+  EXPECT_EQ(notes_of(table).at(0), "Mean/ratio to the baseline (above 1 is better) over 2 seeds (1, 2).");
+  EXPECT_EQ(notes_of(table).at(1), "The baseline is a.");
   const nlohmann::json json = nlohmann::json::parse(render(table, table_format("json")));
   EXPECT_EQ(json.at("rows").at(1).at("cells").at(0).at("ratio"), 1.5);
   EXPECT_EQ(json.at("rows").at(0).at("cells").at(0).at("ratio"), 1);
@@ -444,8 +449,8 @@ TEST(Baselines, OfARowAreTheLastAboveIt) {
   const std::string show = "show = \"{ratio} {delta}\"\n";
   const Table table = of_six("baseline = [\"e\", \"b\", \"c\"]\n" + show, kSix);
   EXPECT_THAT(column_of(table), ElementsAre("0.67 −2.0", "1.00", "1.00", "1.67 +2.0", "1.00", "0.25 −6.0"));
-  EXPECT_EQ(table.notes.at(1),
-            "the baseline of a row is the last above it of: b; c; e; differences are of the same seed");
+  EXPECT_EQ(notes_of(table).at(1),
+            "The baseline of a row is the last above it of: b; c; e; differences are of the same seed.");
   const Table added = of_six("baseline = [\"a\", \"e\"]\n" + show +
                                  "row = { label = \"mean\", mean = [\"a\", \"b\"], "
                                  "before = \"f\" }\n",
@@ -472,7 +477,7 @@ show = "{mean:.0f}/{ratio}"
   std::vector<std::string> texts;
   for (const auto& line : texts_of(table)) texts.push_back(line.at(2));
   EXPECT_THAT(texts, ElementsAre("10/1.00", "20/2.00", "40/1.00", "50/1.25"));
-  EXPECT_THAT(table.notes, Contains("the baseline of a row is the last above it of: x, base; y, base"));
+  EXPECT_THAT(notes_of(table), Contains("The baseline of a row is the last above it of: x, base; y, base."));
 }
 
 TEST(Baselines, AreThoseOfTheTestToo) {
@@ -499,24 +504,24 @@ TEST(Show, OfAScoreIsItsOwnAndANoteSaysOfEachWhatItIs) {
       of_six("baseline = \"a\"\nshow = { \"sec*\" = \"{mean}/{ratio}\", \"*\" = \"{mean} [{min}]\" }\n", kSix);
   EXPECT_EQ(column_of(table).at(1), "6.0 [5.0]");
   EXPECT_EQ(column_of(table, 1).at(1), "60.0/0.67");
-  EXPECT_THAT(table.notes.at(0), HasSubstr("s: mean [least] over 2 seeds"));
-  EXPECT_THAT(table.notes.at(1), HasSubstr("seconds: mean/ratio to the baseline"));
+  EXPECT_THAT(notes_of(table).at(0), HasSubstr("s: mean [least] over 2 seeds"));
+  EXPECT_THAT(notes_of(table).at(1), HasSubstr("seconds: mean/ratio to the baseline"));
   const Table others = of_six("baseline = \"a\"\nshow = { seconds = \"{ratio}\" }\n", kSix);
   EXPECT_EQ(column_of(others).at(1), "6.0 ± 1.4") << "others have the default";
 }
 
 TEST(Show, OfOneSeedSpeaksOfNoSpread) {
   const auto note = [](const std::string& seeds, const std::string& show) {
-    return table_of("seeds = " + seeds + "\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + show,
-                    [](auto, int64_t) {
-                      return done({{"s", 1}});
-                    })
-        .notes.at(0);
+    return notes_of(table_of("seeds = " + seeds + "\n[axis]\na = [1]\n[table]\nscores = \"s\"\n" + show,
+                             [](auto, int64_t) {
+                               return done({{"s", 1}});
+                             }))
+        .at(0);
   };
-  EXPECT_EQ(note("1", ""), "s: mean over 1 seed (1)");
-  EXPECT_EQ(note("2", ""), "s: mean ± sample standard deviation over 2 seeds (1, 2)");
-  EXPECT_EQ(note("1", "show = \"{mean} {max} {ci95}\"\n"), "s: mean, greatest over 1 seed (1)");
-  EXPECT_EQ(note("1", "show = \"{std}\"\n"), "s: sample standard deviation over 1 seed (1)");
+  EXPECT_EQ(note("1", ""), "s: mean over 1 seed (1).");
+  EXPECT_EQ(note("2", ""), "s: mean ± sample standard deviation over 2 seeds (1, 2).");
+  EXPECT_EQ(note("1", "show = \"{mean} {max} {ci95}\"\n"), "s: mean, greatest over 1 seed (1).");
+  EXPECT_EQ(note("1", "show = \"{std}\"\n"), "s: sample standard deviation over 1 seed (1).");
 }
 
 TEST(Differences, AreLeftOutTogetherWithTheirBracketWhereACellHasNone) {
@@ -554,16 +559,16 @@ TEST(Shares, AreRoundedAndOnlyAPIsSmallerThanItsLastDigit) {
 // 0.816497 = 9.598.
 TEST(Power, IsTheDifferenceThatSoManySeedsCouldHaveFound) {
   const Table table = filled(grid_of(3, "\"a\", \"b\"", "decimals = 2\n"), {{"a", {0, 2, 4}}, {"b", {0, 4, 8}}});
-  EXPECT_THAT(note_with(table, "power"), AllOf(HasSubstr("3 seeds"), HasSubstr(": 9.60")));
+  EXPECT_THAT(note_with(table, "Power"), AllOf(HasSubstr("3 seeds"), HasSubstr(": 9.60")));
   // Of the column's cells with two seeds or more the fewest: t(0.975, 2) + t(0.8, 2) = 4.302653 + 1.060660, times
   // √((8 + 2) / (2 + 1)) · √(2 / 2).
   const Table uneven = filled(grid_of(3, "\"a\", \"b\", \"c\"", "decimals = 2\n"),
                               {{"a", {0, 2, 4}}, {"b", {0, NAN, 2}}, {"c", {5, NAN, NAN}}});
-  EXPECT_THAT(note_with(uneven, "power"), AllOf(HasSubstr("2 to 3 seeds"), HasSubstr(": 9.79")));
-  EXPECT_EQ(note_with(filled(grid_of(1, "\"a\", \"b\"", ""), {{"a", {0}}, {"b", {4}}}), "power"), "")
+  EXPECT_THAT(note_with(uneven, "Power"), AllOf(HasSubstr("2 to 3 seeds"), HasSubstr(": 9.79")));
+  EXPECT_EQ(note_with(filled(grid_of(1, "\"a\", \"b\"", ""), {{"a", {0}}, {"b", {4}}}), "Power"), "")
       << "one seed has no spread";
-  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\"", ""), {{"a", {0, 2, 4}}}), "power"), "") << "one cell";
-  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\", \"b\"", ""), {{"a", {1, 1, 1}}, {"b", {2, 2, 2}}}), "power"), "")
+  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\"", ""), {{"a", {0, 2, 4}}}), "Power"), "") << "one cell";
+  EXPECT_EQ(note_with(filled(grid_of(3, "\"a\", \"b\"", ""), {{"a", {1, 1, 1}}, {"b", {2, 2, 2}}}), "Power"), "")
       << "without spread any difference would be found";
 }
 
@@ -579,12 +584,12 @@ Table with_third_seed(const std::string& third, const std::string& of_b = "", bo
     row.result.attempts.resize(1);
     row.result.attempts[0].ended_at = row.run.seed == 3 ? "2026-01-09T10:00:00Z" : "2026-01-02T10:00:00Z";
   }
-  return fill(grid, "t", views_of(grid)[0].table(), rows);
+  return fill(grid, {"t"}, views_of(grid)[0].table(), rows);
 }
 
 TEST(Seeds, ThatWereAddedWhenOthersHadResultsAreNamed) {
   EXPECT_EQ(note_with(with_third_seed("2026-01-03T10:00:00Z"), "added"),
-            "seed 3 was added when others had results: intervals and p do not count such a choice");
+            "Seed 3 was added when others had results: intervals and p do not count such a choice.");
   EXPECT_EQ(note_with(with_third_seed("2026-01-01T10:00:00Z"), "added"), "") << "all at once";
   EXPECT_EQ(note_with(with_third_seed("2026-01-02T09:00:00Z"), "added"), "") << "before the first result";
   EXPECT_EQ(note_with(with_third_seed(""), "added"), "") << "not known";

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "harness/grid/expand.h"
 #include "harness/table/sheet.h"
+#include "tests/harness/notes_of.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
@@ -104,7 +105,7 @@ TEST(Cell, OfADerivedRunsScoreCountsTheDerivedRuns) {
     const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }));
     std::string text;
     for (size_t i = 0; i < 2; ++i) text += cell_text(filled, filled.columns[i], filled.rows[0].cells[i]) + "; ";
-    return text + testing::PrintToString(filled.notes.back());
+    return text + testing::PrintToString(notes_of(filled).back());
   };
   EXPECT_THAT(cell([](int64_t seed) {
                 return with_derived(28, RunState::kDone, {{"wide.test.bleu", 30.0 + static_cast<double>(seed)}});
@@ -171,9 +172,9 @@ TEST(Cell, OfAMeasuredNumberIsTheMeanOfTheRunsAndTheMachineIsInANote) {
   };
   const Table table = table_of_times("\"measured.seconds_per_update\"", on_one);
   EXPECT_EQ(first_cell(table), "0.38 ± 0.18");
-  EXPECT_THAT(table.notes, testing::Contains("measured on: cpu, one, 1 thread"));
+  EXPECT_THAT(notes_of(table), testing::Contains("Measured on: cpu, one, 1 thread."));
   const Table scores = table_of_times("\"test.bleu\"", on_one);
-  EXPECT_THAT(scores.notes, testing::Not(testing::Contains(testing::HasSubstr("measured on")))) << "of no score";
+  EXPECT_THAT(notes_of(scores), testing::Not(testing::Contains(testing::HasSubstr("Measured on")))) << "of no score";
 }
 
 TEST(Cell, OfAMeasuredNumberOfTwoMachinesHasNoMean) {
@@ -184,10 +185,10 @@ TEST(Cell, OfAMeasuredNumberOfTwoMachinesHasNoMean) {
   EXPECT_EQ(first_cell(table), "–°");
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "0.25 ± 0.00");
   EXPECT_EQ(cell_text(table, table.columns[1], table.rows[0].cells[1]), "28.00 ± 0.00") << "the scores count";
-  EXPECT_THAT(table.notes, testing::Contains("measured on machines that cannot be compared: cpu, one; cpu, two"));
-  EXPECT_THAT(table.notes, testing::Contains(testing::HasSubstr("no score: 2 runs are done without "
-                                                                "measured.seconds_per_update (2 measured on one of "
-                                                                "several machines)")));
+  EXPECT_THAT(notes_of(table), testing::Contains("Measured on machines that cannot be compared: cpu, one; cpu, two."));
+  EXPECT_THAT(notes_of(table), testing::Contains(testing::HasSubstr("no score: 2 runs are done without "
+                                                                    "measured.seconds_per_update (2 measured on one of "
+                                                                    "several machines)")));
   const auto continued_elsewhere = [](uint32_t, int64_t seed) {
     return seed == 1 ? timed(0.25, {"cpu, one", "cpu, two"}) : timed(0.25, {"cpu, one"});
   };
@@ -198,28 +199,26 @@ TEST(Notes, SayOfEachMeasuredNumberWhereItIsOfOnlyWhereTheyDiffer) {
   const Grid grid =
       load_text("[axis]\na = [1, 2]\n[table]\nscores = [\"measured.seconds\", \"wide.measured.seconds\"]\n");
   const auto notes_with = [&](const std::string& decoded_on) {
-    return fill(grid, results(grid,
-                              [&](uint32_t row, uint32_t, int64_t) {
-                                Outcome outcome = timed(0.25, {"cpu, one"});
-                                outcome.wide = RunResult{.id = "00000000000000ff", .state = RunState::kDone};
-                                outcome.wide->measured = {{"wide.measured.seconds", 1.5}};
-                                outcome.wide->measured_on = {row == 0 ? "cpu, one" : decoded_on};
-                                return outcome;
-                              }))
-        .notes;
+    return notes_of(fill(grid, results(grid, [&](uint32_t row, uint32_t, int64_t) {
+                           Outcome outcome = timed(0.25, {"cpu, one"});
+                           outcome.wide = RunResult{.id = "00000000000000ff", .state = RunState::kDone};
+                           outcome.wide->measured = {{"wide.measured.seconds", 1.5}};
+                           outcome.wide->measured_on = {row == 0 ? "cpu, one" : decoded_on};
+                           return outcome;
+                         })));
   };
-  EXPECT_THAT(notes_with("cpu, one"), testing::Contains("measured on: cpu, one"));
+  EXPECT_THAT(notes_with("cpu, one"), testing::Contains("Measured on: cpu, one."));
   EXPECT_THAT(notes_with("cpu, two"),
-              testing::IsSupersetOf({"measured.seconds: measured on: cpu, one",
+              testing::IsSupersetOf({"measured.seconds: measured on: cpu, one.",
                                      "wide.measured.seconds: measured on machines that cannot be compared: cpu, one; "
-                                     "cpu, two"}));
+                                     "cpu, two."}));
 }
 
 TEST(Cell, OfAMeasuredNumberCountsRunsThatHaveMeasuredNothingApart) {
   const auto half = [](uint32_t, int64_t seed) { return seed == 1 ? timed(0.25, {"cpu, one"}) : bleu(28); };
   const Table table = table_of_times("\"measured.seconds_per_update\"", half);
   EXPECT_EQ(first_cell(table), "0.25, 1/2 no score");
-  EXPECT_THAT(table.notes, testing::Contains(testing::HasSubstr("(2 not measured)")));
+  EXPECT_THAT(notes_of(table), testing::Contains(testing::HasSubstr("(2 not measured)")));
   const auto none = [](uint32_t, int64_t) { return bleu(28); };
   EXPECT_EQ(first_cell(table_of_times("\"measured.seconds_per_update\"", none)), "–");
 }
@@ -278,7 +277,7 @@ TEST(Cell, SaysInANoteThatDivergedRunsAreInTheMean) {
       result.state = RunState::kDiverged;
       return result;
     };
-    return testing::PrintToString(fill(grid, results(grid, one)).notes);
+    return testing::PrintToString(notes_of(fill(grid, results(grid, one))));
   };
   const std::string counted = "in the mean with the scores of the best checkpoint before that";
   EXPECT_THAT(notes("diverged = \"counted\""), testing::HasSubstr(counted));
@@ -448,7 +447,7 @@ TEST(Cell, IsTimesTheFactorOfItsScoreWithSpreadAndDifference) {
 TEST(Notes, NameTheScoresThatAreMultiplied) {
   const Grid grid =
       load_text("[axis]\na = [1]\n[table]\nscores = [\"x\", \"y\", \"z\"]\nfactor = { x = 100, z = 100 }\n");
-  EXPECT_THAT(fill(grid, {}).notes, testing::Contains("x, z: 100 times what the runs report"));
+  EXPECT_THAT(notes_of(fill(grid, {})), testing::Contains("x, z: 100 times what the runs report."));
   EXPECT_EQ(fill(grid, {}).columns[1].factor, 1);
 }
 
@@ -469,7 +468,8 @@ TEST(Cell, CountsDoneRunsWithoutTheScoreApart) {
 TEST(Notes, NameTheDoneRunsWithoutAScore) {
   const auto notes = [](int seeds, const std::function<RunResult(int64_t)>& result_of) {
     const Grid grid = load_text(fmt::format("seeds = {}\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n", seeds));
-    return fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }), " -w x").notes;
+    return notes_of(
+        fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }), " -w x"));
   };
   const auto outcome = [](int64_t seed) {
     RunResult result = seed == 1 ? bleu(28) : done({});
@@ -571,10 +571,10 @@ select = { over = ["lr"], by = "dev.bleu" }
            }));
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "93.00 @0.2");
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "91.00 @0.1");
-  EXPECT_THAT(table.notes, testing::Contains("@: the value of lr with the highest mean dev.bleu"));
-  EXPECT_THAT(
-      fill(grid, {results(grid, [](uint32_t, uint32_t, int64_t) { return RunResult{}; }).front()}).notes,
-      testing::Contains("@: the value of lr with the highest mean dev.bleu, which may still change: runs are missing"));
+  EXPECT_THAT(notes_of(table), testing::Contains("@: the value of lr with the highest mean dev.bleu."));
+  EXPECT_THAT(notes_of(fill(grid, {results(grid, [](uint32_t, uint32_t, int64_t) { return RunResult{}; }).front()})),
+              testing::Contains(
+                  "@: the value of lr with the highest mean dev.bleu, which may still change: runs are missing."));
 }
 
 // Of each lr the dev score, or nullopt where the run has none; the test score is the number of the lr.
@@ -600,25 +600,25 @@ std::string only_cell(const Table& table) { return cell_text(table, table.column
 TEST(Fill, ChoosesNothingWhereNoRunHasTheScoreThatChooses) {
   const Table table = selected({std::nullopt, std::nullopt, std::nullopt});
   EXPECT_EQ(only_cell(table), "not chosen");
-  EXPECT_THAT(table.notes, testing::Contains("not chosen: no run has dev.bleu"));
+  EXPECT_THAT(notes_of(table), testing::Contains("not chosen: no run has dev.bleu."));
   EXPECT_EQ(only_cell(selected({std::nullopt, std::nullopt, std::nullopt}, RunState::kDiverged)), "div. (1/1)");
 }
 
 TEST(Fill, SaysThatOthersHaveTheBestMeanToo) {
   const Table table = selected({5, 7, 7});
   EXPECT_EQ(only_cell(table), "2.00 @2 (tied)");
-  EXPECT_THAT(table.notes,
-              testing::Contains("tied: others have the same mean dev.bleu; the first in the grid's order is shown"));
+  EXPECT_THAT(notes_of(table),
+              testing::Contains("tied: others have the same mean dev.bleu; the first in the grid's order is shown."));
   EXPECT_EQ(only_cell(selected({5, 5, 7})), "3.00 @3") << "a tie of others is none";
   EXPECT_EQ(only_cell(selected({7, 5, 7})), "1.00 @1 (tied)");
 }
 
 TEST(Fill, SaysThatSomeOfWhatIsComparedLackTheScore) {
-  constexpr const char* kNote = "@ compares what there is: some runs have no dev.bleu";
+  constexpr const char* kNote = "@ compares what there is: some runs have no dev.bleu.";
   const Table table = selected({5, std::nullopt, 4});
   EXPECT_EQ(only_cell(table), "1.00 @1");
-  EXPECT_THAT(table.notes, testing::Contains(kNote));
-  EXPECT_THAT(selected({5, 6, 4}).notes, testing::Not(testing::Contains(kNote)));
+  EXPECT_THAT(notes_of(table), testing::Contains(kNote));
+  EXPECT_THAT(notes_of(selected({5, 6, 4})), testing::Not(testing::Contains(kNote)));
 }
 
 TEST(Fill, NeedsNoRunAtAll) {
@@ -700,7 +700,7 @@ TEST(Render, AnEmptyTableInEveryFormGolden) {
 TEST(Render, SeveralTablesAreOneAfterAnotherAndOneIsAsByItself) {
   const Table one = golden_table();
   Table other = one;
-  other.title = "Another";
+  other.title = {"Another"};
   for (const char* name : {"text", "markdown", "latex", "html", "csv", "json"}) {
     const TableFormat format = table_format(name);
     EXPECT_EQ(render(std::vector{one}, format), render(one, format)) << name;
@@ -716,7 +716,7 @@ TEST(Render, SeveralTablesAreOneAfterAnotherAndOneIsAsByItself) {
 /// A table of one row and one column with all its words given.
 Table table_of(const std::string& title, const std::string& label, const std::string& note, const std::string& run) {
   Table table;
-  table.title = title;
+  table.title = {title};
   table.row_axes = {"axis"};
   table.columns = {{.labels = {}, .score = "test.bleu"}};
   Cell cell;
@@ -724,7 +724,7 @@ Table table_of(const std::string& title, const std::string& label, const std::st
   cell.values = {{.seed = 1, .value = -0.5}};
   cell.runs = {run};
   table.rows = {{.labels = {label}, .cells = {{.cell = cell}}}};
-  table.notes = {note};
+  table.notes = {{note}};
   return table;
 }
 
@@ -745,8 +745,7 @@ TEST(Render, EscapesControlCharacters) {
 TEST(Render, EscapesLabelsInMarkdown) {
   const std::string text =
       render(table_of("t", "a|b `c` \\| &lt; <i> ~~x~~ $y$ [z](u)", "n", "r"), TableFormat::kMarkdown);
-  EXPECT_THAT(text,
-              testing::HasSubstr(R"(| a\|b \`c\` \\\| &amp;lt; &lt;i> \~\~x\~\~ \$y\$ \[z\](u) | −0.50 (n=1) |)"));
+  EXPECT_THAT(text, testing::HasSubstr(R"(| a\|b \`c\` \\\| &amp;lt; &lt;i> \~\~x\~\~ \$y\$ \[z\](u) | −0.50 |)"));
 }
 
 TEST(Render, EscapesLabelsInLatex) {
@@ -856,7 +855,7 @@ std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, Resume
       grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return runs.at(static_cast<size_t>(seed - 1)); }),
       " --workspace w", note);
   std::vector<std::string> notes;
-  for (const std::string& line : filled.notes) {
+  for (const std::string& line : notes_of(filled)) {
     if (line.find("Resume") == 0 || line.find("NOT") == 0) notes.push_back(line);
   }
   return notes;
@@ -876,16 +875,16 @@ TEST(Notes, SayOnRequestHowManyRunsWereVerifiedAndAlwaysWhichDiffer) {
   using testing::IsEmpty;
   const auto asked = [](const std::vector<RunResult>& runs) { return resume_notes(runs, ResumeNote::kAlways); };
   const auto unasked = [](const std::vector<RunResult>& runs) { return resume_notes(runs, ResumeNote::kIfDifferent); };
-  EXPECT_THAT(asked({bleu(20), bleu(21)}), ElementsAre("Resume verified: 0 of 2 runs"));
+  EXPECT_THAT(asked({bleu(20), bleu(21)}), ElementsAre("Resume verified: 0 of 2 runs."));
   EXPECT_THAT(asked({checked("a", 3, true), checked("b", 3, true), bleu(21)}),
-              ElementsAre("Resume verified: 2 of 3 runs (byte-equal after 3 stops each)"));
+              ElementsAre("Resume verified: 2 of 3 runs (byte-equal after 3 stops each)."));
   EXPECT_THAT(asked({checked("a", 1, true), checked("b", 3, true)}),
-              ElementsAre("Resume verified: 2 of 2 runs (byte-equal after 1 to 3 stops each)"));
+              ElementsAre("Resume verified: 2 of 2 runs (byte-equal after 1 to 3 stops each)."));
   EXPECT_THAT(unasked({checked("a", 3, true), checked("b", 3, true), bleu(21)}), IsEmpty());
   EXPECT_THAT(unasked({checked("a", 3, false), checked("b", 3, true)}),
               ElementsAre("NOT the same result after stops: run a. To see how: tearless explain a --workspace w"));
   EXPECT_THAT(asked({checked("b", 3, false), checked("a", 3, false)}),
-              ElementsAre("Resume verified: 0 of 2 runs",
+              ElementsAre("Resume verified: 0 of 2 runs.",
                           "NOT the same result after stops: runs a, b. To see how: tearless explain a --workspace w"));
 }
 
@@ -898,8 +897,8 @@ TEST(Notes, SayWhyResultsAreStaleAndWhoMadeThem) {
                              result.trained_by = {row == 0 || seed == 1 ? "version 1" : "version 2"};
                              return result;
                            }));
-  EXPECT_THAT(table.notes, testing::Contains("*: stale: of an old file; of old numerics"));
-  EXPECT_THAT(table.notes, testing::Contains("trained by: version 1; version 2"));
+  EXPECT_THAT(notes_of(table), testing::Contains("*: stale: of an old file; of old numerics."));
+  EXPECT_THAT(notes_of(table), testing::Contains("Trained by: version 1; version 2."));
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "28.20 ± 0.10*") << "one program";
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "28.20 ± 0.10*°") << "two programs";
 }

@@ -189,6 +189,13 @@ constexpr Mistake kMistakes[] = {
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\ncompat = \"sacrebleu\"\n"},
     {"bold that is a text",
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\nbold = \"yes\"\n"},
+    {"a note of no such name", "[axis]\na = [1]\n[table]\nnotes = [\"cells\",\n  \"powers\"]\n"},
+    {"a note that is a number", "[axis]\na = [1]\n[table]\nnotes = [3]\n"},
+    {"notes that are no list", "[axis]\na = [1]\n[table]\nnotes = \"cells\"\n"},
+    {"a note of one's own without a text", "[axis]\na = [1]\n[table]\nnotes = [{ latex = \"$x$\" }]\n"},
+    {"a caption whose latex breaks the table",
+     "[axis]\na = [1]\n[table]\ncaption = { text = \"t\", latex = \"100 %\" }\n"},
+    {"a source that is a number", "[axis]\na = [1]\n[table]\npublished = { source = 3, values = [[1]] }\n"},
     {"baselines of which one is no row",
      "[axis]\nnorm = [\"ln\", \"ada\", \"rms\"]\n[table]\nbaseline = [\"ln\", \"rsm\"]\n"},
     {"baseline twice", "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = [\"ln\", \"ln\"]\n"},
@@ -630,12 +637,12 @@ TEST(LoadGrid, EachTableIsAView) {
   const std::string axes = "title = \"T\"\n[axis]\na = [1]\nb = [1]\n";
   const Grid none = load_text(folder, axes);
   ASSERT_EQ(views_of(none).size(), 1u);
-  EXPECT_EQ(views_of(none)[0].title, "T");
+  EXPECT_EQ(views_of(none)[0].title.text, "T");
   const Grid grid = load_text(folder, axes + "[[table]]\n[[table]]\ncaption = \"Turned\"\nrows = \"b\"\n");
   ASSERT_EQ(views_of(grid).size(), 2u);
-  EXPECT_EQ(views_of(grid)[0].title, "T");
+  EXPECT_EQ(views_of(grid)[0].title.text, "T");
   EXPECT_THAT(views_of(grid)[0].table().arrangement.rows, testing::ElementsAre(0));
-  EXPECT_EQ(views_of(grid)[1].title, "Turned");
+  EXPECT_EQ(views_of(grid)[1].title.text, "Turned");
   EXPECT_THAT(views_of(grid)[1].table().arrangement.rows, testing::ElementsAre(1));
   EXPECT_THAT(views_of(grid)[1].table().arrangement.columns, testing::ElementsAre(0));
   std::string many;

@@ -99,11 +99,11 @@ json content_of(const Grid& grid) {
   });
   content.push_back({grid.size(), grid.sample ? drawn_text(*grid.sample) : ""});
   for (const View& view : views_of(grid)) {
-    content.push_back(view.title);
+    content.push_back(view.title.text);
     if (const auto* table = std::get_if<TableSpec>(&view.spec))
       content.push_back({table->arrangement.rows, table->arrangement.columns});
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
-      content.push_back({claim->name, claim->source, claim->kind->name, claim->cells, claim->where.where.labels,
+      content.push_back({claim->name, claim->source.text, claim->kind->name, claim->cells, claim->where.where.labels,
                          claim->not_claimed.where.labels, claim->paired.where.labels, claim->limits.within});
     }
   }
