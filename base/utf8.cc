@@ -123,6 +123,7 @@ std::vector<std::string> wrapped(const std::string& text, size_t columns) {
   std::string rest = text;
   while (display_width(rest) > columns) {
     const std::string begin = cut_to_width(rest, columns);
+    if (begin.empty()) break;  // one character is wider
     const size_t blank = rest[begin.size()] == ' ' ? begin.size() : begin.rfind(' ');
     const size_t end = blank == std::string::npos || blank == 0 ? begin.size() : blank;
     lines.push_back(rest.substr(0, end));

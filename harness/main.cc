@@ -110,6 +110,11 @@ const std::vector<Command> kCommands = [] {
   return commands;
 }();
 
+// The others do without, ask a service, or make the database themselves.
+bool opens_database(const Command& command) {
+  return !command.group.empty() && command.group != kService && command.name != "rebuild";
+}
+
 std::string commands_with_json() {
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
@@ -250,7 +255,10 @@ int run(int argc, char** argv) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());
   }
-  if (!supervises && chosen.command->name != "rebuild") rebuild_if_earlier(Workspace(globals.workspace));
+  if (opens_database(*chosen.command)) {
+    rebuild_if_earlier(Workspace(globals.workspace));
+    rebuild_if_earlier(Workspace(globals.workspace).smoke());
+  }
   return chosen.act();
 }
 

@@ -322,7 +322,7 @@ def lost_text(lost):
 
 
 def memory_lines(sweep, titles):
-    learnt = {row["resource_class"]: json.loads(row["learnt"]) for row in json.loads(sweep.tearless("sql", "SELECT shape AS resource_class, learnt FROM shapes", "--json"))}
+    learnt = {row["resource_class"]: json.loads(row["learnt"]) for row in json.loads(sweep.tearless("sql", "SELECT resource_class, learnt FROM resource_classes", "--json"))}
     seen = set()
     for id, row in sweep.resource_classes.items():
         if row["resource_class"] in seen:

@@ -78,12 +78,6 @@ std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store,
   });
 }
 
-// Else finished runs would be trained again, and running attempts would not be found.
-void rebuild_if_lost(const Workspace& workspace) {
-  if (fs::exists(workspace.database()) || entries_of(workspace.runs()).empty()) return;
-  rebuild_because(workspace, "was missing");
-}
-
 // Null if another service answers. Waits for one that is starting or ending.
 std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
   for (int tries = 1;; ++tries) {
@@ -93,7 +87,8 @@ std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
     const bool is_last = tries >= (is_held && writer && writer->is_service ? kStartTries : kTries);
     try {
       if (!is_held || is_last) {
-        rebuild_if_lost(workspace);
+        rebuild_if_lost(workspace);  // else finished runs would be trained again, and running attempts not be found
+        rebuild_if_earlier(workspace);
         return Store::open_writer(workspace);
       }
     } catch (const UserError&) {

@@ -126,19 +126,23 @@ Curve binned(const Curve& curve, int bins, double low, double high, bool log_x) 
   if (!(width > 0) || !std::isfinite(width)) return curve;
   std::vector<long double> sums(bins);
   std::vector<int64_t> counts(bins);
+  std::vector<bool> is_interrupted(bins);
   for (const CurvePoint& point : curve) {
     const double position = (scaled(point.x) - begin) / width;
-    if (!std::isfinite(position) || !std::isfinite(point.y)) continue;
+    if (!std::isfinite(position)) continue;
     const int bin = std::clamp(static_cast<int>(position), 0, bins - 1);
+    is_interrupted[bin] = is_interrupted[bin] || !std::isfinite(point.y);
+    if (!std::isfinite(point.y)) continue;
     sums[bin] += point.y;
     ++counts[bin];
   }
   Curve means;
   for (int bin = 0; bin < bins; ++bin) {
-    if (counts[bin] == 0) continue;
+    if (counts[bin] == 0 && !is_interrupted[bin]) continue;
     const double middle = begin + (bin + 0.5) * width;
     means.push_back(
-        {log_x ? std::exp(middle) : middle, static_cast<double>(sums[bin] / static_cast<long double>(counts[bin]))});
+        {log_x ? std::exp(middle) : middle,
+         counts[bin] == 0 ? kNone : static_cast<double>(sums[bin] / static_cast<long double>(counts[bin]))});
   }
   return means;
 }

@@ -20,7 +20,8 @@ std::string text_of(FigureSpec::Band band);
 Curve smoothed(const Curve& curve, int count);
 
 /// The mean y of the points in each of `bins` equal parts of the x axis from `low` to `high`, at the middle of the
-/// part. Parts without points have none. With `log_x` the parts are equal by their logarithms.
+/// part. Parts without points have none, and those without a finite one NaN. With `log_x` the parts are equal by their
+/// logarithms.
 Curve binned(const Curve& curve, int bins, double low, double high, bool log_x);
 
 }  // namespace tearless::harness

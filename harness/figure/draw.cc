@@ -583,7 +583,8 @@ std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Fi
   if (whole.empty() || fewer.empty()) return "";
   const auto [least, most] = std::ranges::minmax(fewer, {}, &BandPoint::runs);
   const double first = whole.front().x, last = whole.back().x;
-  const bool has_before = fewer.front().x<first, has_after = fewer.back().x> last;
+  const bool has_before = fewer.front().x < first;
+  const bool has_after = fewer.back().x > last;
   const bool is_within =
       std::ranges::any_of(fewer, [&](const auto& point) { return first < point.x && point.x < last; });
   constexpr double kSaid = 0.95;  // the hours and epochs of seeds differ a little in any case
@@ -591,12 +592,16 @@ std::string text_of_fewer(const FigureSpec& spec, const Figure& figure, const Fi
   if (spec.x != X::kUpdates && !is_within && last - first > kSaid * length) return "";
   const auto place = [&](const BandPoint& point) { return place_text(spec, figure, point.x); };
   const std::string of_fewer = fmt::format("of {}{}", most.runs, least.runs < most.runs ? " or fewer" : "");
-  const std::string where =
-      is_within
-          ? fmt::format(", {} at {} from {} to {}", of_fewer, counted(std::ssize(fewer), "point"), place(fewer.front()),
-                        place(fewer.back()))
-          : fmt::format("{}{}, {} {}", has_before ? " from " + place(whole.front()) : "",
+  std::string where;
+  if (fewer.size() == 1 && is_within) {
+    where = fmt::format(", {} at {}", of_fewer, place(fewer.front()));
+  } else if (is_within) {
+    where = fmt::format(", {} at {} from {} to {}", of_fewer, counted(std::ssize(fewer), "point"), place(fewer.front()),
+                        place(fewer.back()));
+  } else {
+    where = fmt::format("{}{}, {} {}", has_before ? " from " + place(whole.front()) : "",
                         has_after ? " to " + place(whole.back()) : "", has_before ? "elsewhere" : "then", of_fewer);
+  }
   return fmt::format("the mean of {}{} ({})", counted(whole.front().runs, "seed"), where,
                      ends ? "not drawn" : "dashed");
 }

@@ -24,6 +24,7 @@ constexpr int kMarks = 8;             // of a longer one
 constexpr double kMargin = 0.04;      // of an axis, beyond what is on it
 constexpr double kFarOutside = 20;    // axes: where lines end that leave the picture, since TeX has no larger lengths
 constexpr double kLoneBand = 0.004;   // of an axis: half the width of the band of one point
+constexpr double kUsualFont = 8.5;    // points, in which a column has so many characters
 constexpr double kMaxDrawn = 1e250;   // so that the ends of a scale about it are finite
 constexpr const char* kThinSpace = "\u2009";
 constexpr double kColumnInMm = 84, kPageInMm = 174;
@@ -165,16 +166,18 @@ bool is_drawn(const BandPoint& point, const DrawnAxis& x, const DrawnAxis& y) {
   return point.runs > 0 && has_place(x, point.x) && has_place(y, point.mean);
 }
 
-/// The mean of each `each` neighbouring points; what is interrupted between them is joined.
+/// The mean of each `each` neighbouring points; interrupted where one of them is.
 std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each, const DrawnAxis& x,
                                const DrawnAxis& y) {
   std::vector<BandPoint> means;
   for (size_t begin = 0; begin < points.size(); begin += each) {
     BandPoint sum;
     double count = 0;
+    bool is_whole = true;
     for (size_t i = begin; i < std::min(begin + each, points.size()); ++i) {
       const BandPoint& point = points[i];
-      if (!is_drawn(point, x, y)) continue;
+      is_whole = is_whole && is_drawn(point, x, y);
+      if (!is_whole) break;
       ++count;
       sum.runs = std::max(sum.runs, point.runs);
       sum.is_of_fewer = sum.is_of_fewer || point.is_of_fewer;
@@ -183,7 +186,7 @@ std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each
       sum.low += (kept_near(y, point.low) - sum.low) / count;
       sum.high += (kept_near(y, point.high) - sum.high) / count;
     }
-    means.push_back(sum);
+    means.push_back(is_whole ? sum : BandPoint());
   }
   return means;
 }
@@ -336,15 +339,16 @@ bool is_free(const DrawnPanel& panel, const Box& box) {
   };
   /// From one point to the next, between `low` and `high` of both.
   const auto meets = [&](const std::vector<BandPoint>& points, double BandPoint::*low, double BandPoint::*high) {
-    constexpr int kSteps = 64;
+    constexpr double kStep = 1.0 / 64;  // of the panel; lines may leave it
     for (size_t i = 0; i < points.size(); ++i) {
       const BandPoint &a = points[i], &b = points[std::min(i + 1, points.size() - 1)];
-      const auto between = [&](const DrawnAxis& axis, double from, double to, int step) {
-        return std::lerp(axis.position(from), axis.position(to), static_cast<double>(step) / kSteps);
-      };
-      for (int step = 0; step <= kSteps; ++step) {
-        if (has(between(panel.x, a.x, b.x, step), between(panel.y, a.*low, b.*low, step),
-                between(panel.y, a.*high, b.*high, step)))
+      const double from_x = panel.x.position(a.x), to_x = panel.x.position(b.x), from_low = panel.y.position(a.*low),
+                   to_low = panel.y.position(b.*low), from_high = panel.y.position(a.*high),
+                   to_high = panel.y.position(b.*high);
+      const double longest =
+          std::max({kStep, std::abs(to_x - from_x), std::abs(to_low - from_low), std::abs(to_high - from_high)});
+      for (double part = 0; part <= 1; part += kStep / longest) {
+        if (has(std::lerp(from_x, to_x, part), std::lerp(from_low, to_low, part), std::lerp(from_high, to_high, part)))
           return true;
       }
     }
@@ -534,7 +538,8 @@ Drawing drawing_of(const Figure& figure) {
   const double page = (width_of(figure) - kColumnInMm) / (kPageInMm - kColumnInMm);  // 0: as wide as a column
   const double panel_width =
       (kCharactersOfColumn + page * (kCharactersOfPage - kCharactersOfColumn)) / static_cast<double>(drawing.columns);
-  const DrawnAxis x = x_axis_of(figure, panel_width - kCharactersBesidePlot - numbers);
+  const double scale = figure.font_size.value_or(kUsualFont) / kUsualFont;
+  const DrawnAxis x = x_axis_of(figure, panel_width / scale - kCharactersBesidePlot - numbers);
   const std::vector<LineStyle> styles = styles_of(figure);
   size_t greatest = 1;
   for (size_t p = 0; p < figure.panels.size(); ++p) {

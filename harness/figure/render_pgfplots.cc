@@ -275,7 +275,9 @@ double height_of_pgfplots(const Figure& figure) {
   const auto lines_of = [&](const std::string& text) {
     return std::ceil(static_cast<double>(display_width(text)) * kLegendCharacter / line_width(figure));
   };
-  double lines = lines_of(figure.title.text) + static_cast<double>((drawing.legend.size() + columns - 1) / columns);
+  double lines = lines_of(figure.title.text);
+  if (!corner_of_legend(figure, drawing))
+    lines += scale_of(figure) * static_cast<double>((drawing.legend.size() + columns - 1) / columns);
   for (const Name& note : drawing.notes) lines += lines_of(note.text);
   const double panels = static_cast<double>(drawing.rows()) * (sizes.height + sizes.between_rows);
   return (panels + kAboutLegend + lines * kLine) * kMmOfAPoint;

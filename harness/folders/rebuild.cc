@@ -1,6 +1,7 @@
 #include "harness/folders/rebuild.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <set>
@@ -134,6 +135,21 @@ RebuildReport restore_all(Store& store, const Workspace& workspace) {
   return report;
 }
 
+void say(const RebuildReport& report, const Workspace& workspace, const char* why) {
+  notice(fmt::format("{} {}: rebuilt from {}", workspace.database().string(), why, counted(report.runs, "run folder")));
+  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
+}
+
+void require_same_results(const Workspace& workspace, const fs::path& fresh) {
+  constexpr size_t kMaxNamed = 3;
+  const std::vector<std::string> lost = lost_between(workspace.database(), fresh);
+  if (lost.empty()) return;
+  fail(
+      "{} is of an earlier build, and the folders do not give what it has of {}; restore them, or make it from them as "
+      "they are, which keeps the old file: {}",
+      workspace.database().string(), some_of(lost, kMaxNamed, ", "), rebuild_command(workspace.root()));
+}
+
 }  // namespace
 
 RebuildReport restore(Store& store, const Workspace& workspace) {
@@ -142,7 +158,7 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
   return report;
 }
 
-RebuildReport rebuild(const Workspace& workspace) {
+RebuildReport rebuild(const Workspace& workspace, bool keeps_results) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
   }
@@ -153,6 +169,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   for (const char* side : kSideFiles) remove_file(fresh.string() + side);
   RebuildReport report;
   Store::make(fresh, [&](Store& store) { report = restore(store, workspace); });
+  if (keeps_results) require_same_results(workspace, fresh);
   // The name for the old database and its side files. The side files may exist although the database is gone.
   const std::string before = workspace.database().string() + ".before-rebuild";
   std::string kept = before;
@@ -168,14 +185,24 @@ RebuildReport rebuild(const Workspace& workspace) {
   return report;
 }
 
-void rebuild_because(const Workspace& workspace, const char* why) {
-  const RebuildReport report = rebuild(workspace);
-  notice(fmt::format("{} {}: rebuilt from {}", workspace.database().string(), why, counted(report.runs, "run folder")));
-  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
+void rebuild_if_lost(const Workspace& workspace) {
+  if (fs::exists(workspace.database()) || entries_of(workspace.runs()).empty()) return;
+  say(rebuild(workspace), workspace, "was missing");
 }
 
 void rebuild_if_earlier(const Workspace& workspace) {
-  if (has_earlier_database(workspace)) rebuild_because(workspace, "is of an earlier build");
+  constexpr int kBetweenLooks = 100;  // ms
+  if (!has_earlier_database(workspace) || (workspace.is_apart() && !is_own_index(workspace))) return;
+  while (has_writer(workspace)) {
+    const std::optional<Writer> writer = last_writer(workspace);
+    if (writer && writer->is_service) {
+      fail("a service of an earlier build works in {}; to change to this one: tearless stop{}, then the command again",
+           workspace.root().string(), workspace_option(workspace.root()));
+    }
+    ::poll(nullptr, 0, kBetweenLooks);
+  }
+  if (has_earlier_database(workspace))
+    say(rebuild(workspace, /*keeps_results=*/true), workspace, "is of an earlier build");
 }
 
 }  // namespace tearless::harness

@@ -115,7 +115,7 @@ std::optional<std::vector<std::string>> scores_of(const std::vector<PlannedRun>&
 }
 
 std::optional<std::vector<std::string>> windows_of(const std::vector<PlannedRun>& plan) {
-  return names_in(plan, &CheckAnswer::windows);
+  return names_in(plan, &CheckAnswer::windows, [](const PlannedRun& run) { return run.derivation.empty(); });
 }
 
 void show_all_without_default(const Grid& grid, const std::optional<std::vector<std::string>>& known,

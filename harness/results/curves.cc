@@ -122,7 +122,7 @@ Curve CurveCollector::take() {
   curve.reserve(sums_.size() + 2);
   if (each_ > 1) curve.push_back(first_);
   for (const Sum& sum : sums_)
-    curve.push_back({sum.x, sum.finite > 0 ? sum.y : std::numeric_limits<double>::quiet_NaN()});
+    curve.push_back({sum.x, sum.finite == sum.points ? sum.y : std::numeric_limits<double>::quiet_NaN()});
   if (each_ > 1 && last_.x > curve.back().x) curve.push_back(last_);
   put_in_order(curve);
   return curve;

@@ -158,7 +158,8 @@ std::pair<size_t, size_t> part_of(const Curve& curve, const CurveLimits& limits,
   const double last_x = curve.empty() ? 0 : std::max(extent.end, curve.back().x), before = last_x * (1 - limits.last);
   size_t first = 0, end = curve.size();
   const auto is_of_part = [&](size_t i) {
-    const double begin = extent.windows ? (i == 0 ? 0 : curve[i - 1].x) + 1 : curve[i].x;
+    const double after = i == 0 ? 1 : curve[i - 1].x + 1,
+                 begin = extent.windows ? std::min(after, curve[i].x) : curve[i].x;
     return begin >= limits.from && (limits.last == 1 || is_less(before, begin));
   };
   while (first < end && !is_of_part(first)) ++first;

@@ -315,4 +315,8 @@ struct Examined {
 /// UserError for a file that is not a database of tearless.
 Examined examine_database(const std::filesystem::path& file);
 
+/// Sweeps of the database `before` that `now` lacks, and runs of which it has another result or none. `before` may be
+/// of an earlier format. UserError if one of them cannot be read.
+std::vector<std::string> lost_between(const std::filesystem::path& before, const std::filesystem::path& now);
+
 }  // namespace tearless::harness

@@ -145,38 +145,37 @@ void add_scoreless_notes(const Table& table, const std::string& options, Notes w
   }
 }
 
-// A run whose result depends on whether it was stopped is named, whoever asks.
-void add_resume_notes(const NoteContext& context, std::vector<Name>& notes) {
-  const auto& [grid, spec, runs, options, note, which, averages, compared, other_settings] = context;
+// A run whose result depends on whether it was stopped is named, whichever notes the table has.
+void add_different_notes(const NoteContext& context, std::vector<Name>& notes) {
   std::set<std::string> different;
+  for (const Replicate& run : context.runs) {
+    const std::optional<ResumeCheck>& check = run.trained->result.resume;
+    if (check && check->outcome != "equal") different.insert(run.trained->run.id);
+  }
+  if (different.empty()) return;
+  const std::string advice = context.which == Notes::kFinal ? ""
+                                                            : fmt::format(". To see how: tearless explain {}{}",
+                                                                          *different.begin(), context.options);
+  notes.emplace_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
+                                 fmt::join(different, ", "), advice));
+}
+
+void add_resume_notes(const NoteContext& context, std::vector<Name>& notes) {
+  if (context.resume != ResumeNote::kAlways) return;
   int64_t equal = 0;
   std::set<size_t> stops;
-  for (const Replicate& run : runs) {
+  for (const Replicate& run : context.runs) {
     const std::optional<ResumeCheck>& check = run.trained->result.resume;
-    if (!check) continue;
-    if (check->outcome != "equal") {
-      different.insert(run.trained->run.id);
-    } else {
-      ++equal;
-      if (check->attempt == 0) stops.insert(check->stops.size());
-    }
+    if (!check || check->outcome != "equal") continue;
+    ++equal;
+    if (check->attempt == 0) stops.insert(check->stops.size());
   }
-  if (note == ResumeNote::kAlways) {
-    std::string text =
-        fmt::format("Resume verified: {} of {}", equal, counted(static_cast<int64_t>(runs.size()), "run"));
-    if (!stops.empty()) {
-      const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
-      text +=
-          fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
-    }
-    notes.emplace_back(text);
+  std::string text = fmt::format("Resume verified: {} of {}", equal, counted(std::ssize(context.runs), "run"));
+  if (!stops.empty()) {
+    const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
+    text += fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
   }
-  if (!different.empty()) {
-    const std::string advice =
-        which == Notes::kFinal ? "" : fmt::format(". To see how: tearless explain {}{}", *different.begin(), options);
-    notes.emplace_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
-                                   fmt::join(different, ", "), advice));
-  }
+  notes.emplace_back(text);
 }
 
 void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<Name>& notes) {
@@ -448,17 +447,16 @@ void add_namesakes(const Table& table, std::vector<Name>& notes) {
   add(
       "rows", table.rows, [&](size_t i) { return row_in_print(table, table.rows[i]); },
       [&](size_t i) { return labels_in_print({}, table.row_axes, table.rows[i].labels).text; });
-  const auto column = [&](size_t i) {
-    const std::string labels = labels_in_print({}, table.column_axes, table.columns[i].labels).text;
-    return labels + (labels.empty() ? "" : ", ") + table.columns[i].score;
+  const auto column = [&](const Names& names, size_t i, const std::string& score) {
+    const std::string labels = labels_in_print(names, table.column_axes, table.columns[i].labels).text;
+    return labels + (labels.empty() || score.empty() ? "" : ", ") + score;
   };
   add(
       "columns", table.columns,
       [&](size_t i) {
-        const std::string text = labels_in_print(table.names, table.column_axes, table.columns[i].labels).text;
-        return text + (table.several_scores ? ", " + score_in_print(table, table.columns[i].score) : "");
+        return column(table.names, i, table.several_scores ? score_in_print(table, table.columns[i].score) : "");
       },
-      column);
+      [&](size_t i) { return column({}, i, table.columns[i].score); });
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
@@ -610,6 +608,7 @@ void add_notes(const NoteContext& context, Table& table) {
   for (size_t i = 0; i < std::size(kAdders); ++i) {
     if (!chosen || chosen->contains(TableSpec::kNotes.at(i))) kAdders.at(i)(context, table);
   }
+  add_different_notes(context, table.notes);
   end_sentences(table.notes);
   table.notes.insert(table.notes.end(), context.spec.own_notes.begin(), context.spec.own_notes.end());
 }

@@ -1,6 +1,7 @@
 #include "harness/table/sheet.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tearless::harness {
@@ -93,10 +94,15 @@ std::pair<std::string, std::string> Sheet::bold_and_rest(const Row& row, size_t 
 }
 
 void end_sentences(std::vector<Name>& notes) {
+  const auto end = [](std::string& text) {
+    const bool has_end =
+        std::ranges::any_of(std::array{".", "!", "?", "…"}, [&](const char* mark) { return text.ends_with(mark); });
+    if (!text.empty() && !has_end) text += '.';
+  };
   for (Name& note : notes) {
-    if (note.text.ends_with('.') || note.text.find(": tearless ") != std::string::npos) continue;
-    note.text += '.';
-    if (!note.latex.empty()) note.latex += '.';
+    if (note.text.find(": tearless ") != std::string::npos) continue;
+    end(note.text);
+    end(note.latex);
   }
 }
 

@@ -51,7 +51,7 @@ Show default_show() {
 }
 
 Show read_show(const std::string& text, const std::string& location) {
-  // Short for these.
+  // Short for these. The first is of grids of before: a note says n now, and the cells that differ.
   if (text == "mean ± std (n)" || text == "mean ± std") return default_show();
   if (text == "mean") return {.parts = {default_show().parts.front()}};
 

@@ -278,9 +278,11 @@ void load_bold(TableReader& reader, TableSpec& spec) {
   }
 }
 
-void note_idle_keys(const TableReader& reader, TableSpec& spec) {
+void note_idle_keys(const TableReader& reader, const Grid& grid, TableSpec& spec) {
+  // A mean of scores asks for it where they differ in it.
+  const bool has_means = !std::ranges::all_of(grid.defined_scores, &DefinedScore::is_of_curve);
   const bool shows_no_order =
-      spec.bold == TableSpec::Bold::kNone && spec.baselines.empty() && spec.shows.empty() && !spec.test;
+      spec.bold == TableSpec::Bold::kNone && spec.baselines.empty() && spec.shows.empty() && !spec.test && !has_means;
   if (reader.has("best") && shows_no_order)
     spec.idle.push_back({.key = fmt::format("[table] best ({})", reader.location("best")), .unless_claims = true});
   if (reader.has("bold") && spec.test && !spec.test->bold_location.empty()) {
@@ -416,7 +418,7 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>&, 
   load_added_lines(reader, grid, layout, spec);
   if (const auto* test = reader.table("test")) load_test(*test, reader, grid, spec);
   load_bold(reader, spec);
-  note_idle_keys(reader, spec);
+  note_idle_keys(reader, grid, spec);
   require_what_show_needs(reader, spec);
   for (const auto* header : reader.tables("header")) load_header(*header, file, grid, spec);
   if (const auto* notes = reader.list("notes")) load_notes(*notes, reader, spec);

@@ -56,6 +56,7 @@ TEST(Wrapped, BreaksBetweenWordsAndInLongOnes) {
   EXPECT_EQ(wrapped("√√√ √√√", 3), (Lines{"√√√", "√√√"})) << "columns, not bytes";
   EXPECT_EQ(wrapped("abcdefg h", 3), (Lines{"abc", "def", "g h"}));
   EXPECT_EQ(wrapped("", 3), Lines());
+  EXPECT_EQ(wrapped("日本", 1), (Lines{"日本"})) << "a character is not cut";
 }
 
 TEST(Fitted, CutsAtColumnsAndSaysSo) {

@@ -53,7 +53,7 @@ TEST_F(FrozenSweep, KeepsWhatTheProgramWarnedOf) {
             json::array({"the text looks coded"}));
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
-  EXPECT_THAT(table, HasSubstr("warning: the text looks coded\n"));
+  EXPECT_THAT(table, HasSubstr("Warning: the text looks coded.\n"));
   EXPECT_EQ(without_program({"table", "last"}).output, table);
 }
 
@@ -219,7 +219,7 @@ cell = { score = "test.score", show = "mean" }
   for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
     tables[format] = tearless({"table", "grid.toml", "--format", format}).output;
   }
-  EXPECT_THAT(tables["text"], testing::MatchesRegex("By size\n(.|\n)*A paper(.|\n)*not needed\n\nBy kind\n(.|\n)*"));
+  EXPECT_THAT(tables["text"], testing::MatchesRegex("By size\n(.|\n)*A paper(.|\n)*not needed\\.\n\nBy kind\n(.|\n)*"));
   EXPECT_EQ(json::parse(tables["json"]).at(1).at("row_axes"), json({"fake.behaviour", "model.kind"}));
   for (const char* file : {"grid.toml", "base"}) fs::remove_all(folder_ / file);
   for (const auto& [format, table] : tables) {

@@ -112,7 +112,7 @@ TEST_F(VerifyResumeTest, ARunThatDependsOnItsStopsIsNamedByEveryTable) {
   one_run("resume_differs");
   ok({"run", "grid.toml"});
   const std::string id = runs().at(0).id();
-  EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output, HasSubstr("Resume verified: 0 of 1 run\n"));
+  EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output, HasSubstr("Resume verified: 0 of 1 run.\n"));
   const test::Finished verified = test::run(verify_resume());
   EXPECT_EQ(verified.code, 1);
   EXPECT_THAT(verified.output, AllOf(HasSubstr("DIFFERENT after 3 stops"), HasSubstr("in metrics.jsonl from line "),

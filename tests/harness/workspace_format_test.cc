@@ -10,12 +10,16 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 
+#include <functional>
+#include <regex>
+
 #include <nlohmann/json.hpp>
 
 #include "base/sealed_json.h"
 #include "harness/folders/rebuild.h"
 #include "harness/folders/verify.h"
 #include "harness/store/store.h"
+#include "harness/store/writer.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::workspace_format_test {
@@ -51,6 +55,11 @@ class WorkspaceFormatTest : public RunTest {
     for (const Difference& difference : verify(workspace()).differences) {
       ADD_FAILURE() << difference.subject << ": " << difference.what;
     }
+  }
+
+  RunDirectory run_that(const std::function<bool(const RunDirectory&)>& is_meant) const {
+    const std::vector<RunDirectory> all = runs();
+    return *std::ranges::find_if(all, is_meant);
   }
 
   // Path and bytes of each file.
@@ -124,9 +133,49 @@ TEST_F(WorkspaceFormatTest, AWorkspaceOfAnEarlierBuildIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(WorkspaceFormatTest, AWorkspaceOfALaterBuildIsRefusedAndLeftAsItIs) {
-  change_format(kDatabaseFormat + 1, kWorkspaceFormat + 1);
-  expect_refused("a later", kWriters);
-  expect_refused("a later", kReaders);
+  for (const int of_sweep : {kWorkspaceFormat, kWorkspaceFormat + 1}) {
+    change_format(kDatabaseFormat + 1, of_sweep);
+    expect_refused("a later", kWriters);
+    expect_refused("a later", kReaders);
+  }
+}
+
+TEST_F(WorkspaceFormatTest, ADatabaseOfAnEarlierBuildStaysWhereTheFoldersDoNotGiveItsResults) {
+  const RunDirectory done = run_that([](const RunDirectory& run) { return fs::exists(run.scores()); });
+  const auto expect_kept = [&](const std::string& lost) {
+    const std::string database = test::read_text(workspace().database());
+    const test::Finished refused = tearless({"table", "grid.toml"});
+    EXPECT_EQ(refused.code, 2) << lost;
+    EXPECT_THAT(refused.errors,
+                HasSubstr("is of an earlier build, and the folders do not give what it has of " + lost));
+    EXPECT_EQ(test::read_text(workspace().database()), database) << lost;
+  };
+  const std::string scores = test::read_text(done.scores());
+  test::write_text(done.scores(), std::regex_replace(scores, std::regex("[1-8]"), "9"));
+  expect_kept(done.id());
+  test::write_text(done.scores(), scores);
+  fs::rename(done.root(), folder_ / "aside");
+  expect_kept(done.id());
+  fs::rename(folder_ / "aside", done.root());
+  fs::rename(sweep_json(), folder_ / "aside");
+  expect_kept("grid-ab617267");
+  EXPECT_EQ(tearless({"rebuild"}).code, 1) << "as it is asked to: a sweep is skipped";
+  fs::rename(folder_ / "aside", sweep_json());
+  EXPECT_EQ(tearless({"rebuild"}).code, 0);
+  expect_the_same_table_and_no_training();
+}
+
+TEST_F(WorkspaceFormatTest, WhileAServiceOfAnEarlierBuildWorksItsDatabaseStaysAndTheNextStepIsNamed) {
+  const LockFile service = lock_for_writing(workspace(), /*is_service=*/true);
+  const std::string database = test::read_text(workspace().database());
+  for (const char* reader : {"status", "table"}) {
+    EXPECT_EQ(
+        tearless({reader}).errors,
+        "tearless: a service of an earlier build works in results; to change to this one: tearless stop, then the "
+        "command again\n");
+  }
+  EXPECT_EQ(tearless({"completion", "bash"}).code, 0) << "which needs none";
+  EXPECT_EQ(test::read_text(workspace().database()), database);
 }
 
 TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {

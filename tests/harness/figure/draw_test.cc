@@ -460,8 +460,7 @@ TEST_F(Draw, ALineIsInterruptedWhereAValueOfASeedIsNoNumberAndANoteCounts) {
               ElementsAre("10: 25 26 27 n=3", "20: nan nan nan n=0", "30: 65 66 67 n=3"));
   EXPECT_THAT(render_csv({figure}, Formulas::kAsTheyAre),
               HasSubstr(",10,26,25,27,3,,\nF,dev.bleu,20,46,45,47,2,,\nF,dev.bleu,30,"));
-  EXPECT_THAT(notes_of(figure),
-              Contains("Lines: the mean of 3 seeds, of 2 at 1 point from update 20 to update 20 (not drawn)."));
+  EXPECT_THAT(notes_of(figure), Contains("Lines: the mean of 3 seeds, of 2 at update 20 (not drawn)."));
   const Figure dashed = drawn(std::string(kOneLine) + "fewer_seeds = \"dashed\"\n", lost_at(20, 20));
   EXPECT_THAT(texts_of(dashed.panels[0].lines[0].points), Contains("20: 45 46 47 n=2"));
   EXPECT_THAT(notes_of(drawn(kOneLine, lost_at(30, 30))),
@@ -520,6 +519,13 @@ TEST(Smoothed, BesideAValueThatIsNotFiniteAPointIsTheMeanOfTheOthers) {
     EXPECT_EQ(smooth[i].y, mean) << i;
   }
   EXPECT_TRUE(std::isinf(smooth[2].y)) << "the gap stays";
+}
+
+TEST(Binned, APartWithoutAFiniteValueInterruptsAndOneWithoutAValueDoesNot) {
+  const Curve curve = {{1, 1}, {2, 3}, {5, kNaN}, {6, kNaN}, {9, 7}, {10, kNaN}};
+  EXPECT_EQ(texts_of(band_of({binned(curve, 3, 1, 10, false)}, FigureSpec::Band::kNone)),
+            (std::vector<std::string>{"2.5: 2 2 2 n=1", "5.5: nan nan nan n=0", "8.5: 7 7 7 n=1"}));
+  EXPECT_THAT(binned({{1, 1}, {10, 7}}, 3, 1, 10, false), testing::SizeIs(2));
 }
 
 TEST(Binned, PartsAreEqualByTheirLogarithmsOnALogarithmicAxis) {

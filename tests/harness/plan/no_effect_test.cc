@@ -182,6 +182,8 @@ TEST_F(NoEffectTest, OfKeysOfViewsIsSaidWithTheirLine) {
   for (const char* user : {"bold = \"best\"\n", "baseline = \"1\"\n", "[table.test]\n", "show = \"{max}\"\n"})
     EXPECT_THAT(said(best + user), IsEmpty()) << user;
   EXPECT_THAT(said(best + "scores = \"s\"\n" + claim), IsEmpty());
+  EXPECT_THAT(said(best + "[score.both]\nof = [\"dev.ppl\", \"dev.bleu\"]\ntake = \"mean\"\n"), IsEmpty())
+      << "of which it says the direction";
   EXPECT_THAT(said("[table]\nbaseline = \"1\"\nbold = false\n[table.test]\nbold = false\n"),
               ElementsAre("[table.test] bold (grid.toml:8); bold of [table] (grid.toml:6) switches it off"));
   EXPECT_THAT(said("[table]\nbaseline = \"1\"\n[table.test]\nbold = false\n"), IsEmpty());

@@ -129,6 +129,11 @@ TEST(CurveMeasures, SpikesAgreeWithAPlainLoop) {
   }
 }
 
+TEST(CurveMeasures, AReportOfUpdateZeroIsOfNoPartThatBeginsLater) {
+  EXPECT_EQ(taken("mean", {{0, 9}, {50, 1}}, {.from = 1}, {.windows = true}), 1);
+  EXPECT_EQ(taken("mean", {{0, 9}, {50, 1}}, {}, {.windows = true}), 5);
+}
+
 TEST(CurveMeasures, APointThatIsNotFiniteIsNotLeftOut) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto at = [](std::string_view name, const Curve& curve, const CurveLimits& limits = {}) {
