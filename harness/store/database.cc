@@ -43,11 +43,10 @@ void refuse_network(const fs::path& folder) {
 // Of a workspace of this format (require_usable()).
 void require_version(const fs::path& file, int version) {
   if (version == kDatabaseFormat) return;
-  if (version >= kWorkspaceFormat && version < kDatabaseFormat)
-    fail("{} is of an earlier build; rebuild it from the run folders: {}", file.string(),
-         rebuild_command(root_of(file)));
-  fail("{} is damaged (user_version {} in place of {}); rebuild it from the run folders: {}", file.string(), version,
-       kDatabaseFormat, rebuild_command(root_of(file)));
+  fail(
+      "{} is of another build of tearless, or damaged (user_version {} in place of {}); rebuild it from the run "
+      "folders: {}",
+      file.string(), version, kDatabaseFormat, rebuild_command(root_of(file)));
 }
 
 struct Schema {

@@ -121,7 +121,6 @@ void require_usable(const Workspace& workspace) {
   require_own_index(workspace);
   const int database = format_of_database(workspace.database());
   if (database == kDatabaseFormat) return;
-  if (database > kDatabaseFormat) refuse(workspace, database);
   bool has_sweeps = false;
   for (const std::string& id : folders_in(workspace.sweeps())) {
     const auto about = read_sealed(workspace.sweep(id) / "sweep.json");
