@@ -939,6 +939,13 @@ TEST(Pictures, LegendStandsInACornerThatIsFreeElseBelow) {
   EXPECT_THAT(Tikz(rises).text, HasSubstr("\\node[anchor=north west, inner sep=3pt] at (rel axis cs:0,1) {\\usebox"));
   EXPECT_THAT(Tikz(falls).text, HasSubstr("\\node[anchor=north east, inner sep=3pt] at (rel axis cs:1,1) {\\usebox"));
   EXPECT_THAT(Tikz(limited).text, HasSubstr("anchor=south west")) << "a limit is above";
+  Figure banded = falls, crossed = falls, limited_in_x = falls;
+  banded.panels[0].lines[0].points = {point(0, 9, 10, 10), point(10, 0, 0, 10)};
+  crossed.panels[0].lines[1].diverged = {{9.8, 9.8}};
+  limited_in_x.panels[0].at_x = {9.5};
+  for (const Figure* figure : {&banded, &crossed, &limited_in_x})
+    EXPECT_THAT(Tikz(*figure).text, HasSubstr("anchor=south west")) << "what is in the corner keeps it out";
+  EXPECT_LT(height_of_pgfplots(rises), height_of_pgfplots(below));
   for (const Figure& figure : {below, zigzag}) {
     EXPECT_THAT(Tikz(figure).text, Not(HasSubstr("\\usebox")));
     EXPECT_THAT(Tikz(figure).text, HasSubstr("\\par\\smallskip\n{\\footnotesize\\begin{tabular}"));

@@ -240,6 +240,11 @@ TEST(Names, ThatTwoRowsOrColumnsShareAreNoted) {
   EXPECT_THAT(notes("\"depth=2\" = \"deep\"\n\"depth=6\" = \"deep\"\n"),
               testing::Contains("2 columns are called \"deep\": depth = 2, s; depth = 6, s."));
   EXPECT_THAT(notes("ln = \"LayerNorm\"\n"), testing::Not(testing::Contains(HasSubstr(" are called "))));
+  const Grid scores = load_text(
+      "[axis]\nnorm = [\"ln\"]\n[table]\nrows = \"norm\"\nscores = [\"s\", \"t\"]\n[names]\ns = \"BLEU\"\nt = "
+      "\"BLEU\"\n");
+  EXPECT_THAT(notes_of(fill(scores, {"t"}, views_of(scores).at(0).table(), rows_of(scores, one_score))),
+              testing::Contains("2 columns are called \"BLEU\": s; t."));
 }
 
 TEST(Names, OfABaseFileYieldToThoseOfTheGridInWhateverSpelling) {
@@ -606,6 +611,13 @@ TEST(Notes, OfEveryNameAreTogetherAllNotes) {
   std::string names;
   for (const char* name : TableSpec::kNotes) names += fmt::format("\"{}\", ", name);
   EXPECT_EQ(notes_of(noted("notes = [" + names + "]\n")), notes_of(noted("")));
+}
+
+TEST(Notes, AreSentencesOfWhichACommandHasNoPointBehindIt) {
+  std::vector<Name> notes = {{"a"}, {"b."}, {"c: too slow!"}, {"To see why: tearless explain ab"}, {"d", "\\cite{d}."}};
+  end_sentences(notes);
+  EXPECT_EQ(notes, (std::vector<Name>{
+                       {"a."}, {"b."}, {"c: too slow!"}, {"To see why: tearless explain ab"}, {"d.", "\\cite{d}."}}));
 }
 
 TEST(Notes, OfOnesOwnFollowAndAreAsTheyAreWritten) {

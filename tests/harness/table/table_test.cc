@@ -849,8 +849,9 @@ TEST(CellFields, AreInEveryFormWithTheValuesBySeedBehindThem) {
   EXPECT_EQ(json.size(), cell_fields(table).size());
 }
 
-std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note) {
-  const Grid grid = load_text("seeds = " + std::to_string(runs.size()) + "\n[axis]\na = [1]\n");
+std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note,
+                                      const std::string& table = "") {
+  const Grid grid = load_text("seeds = " + std::to_string(runs.size()) + "\n[axis]\na = [1]\n" + table);
   const Table filled = fill(
       grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return runs.at(static_cast<size_t>(seed - 1)); }),
       " --workspace w", note);
@@ -883,6 +884,9 @@ TEST(Notes, SayOnRequestHowManyRunsWereVerifiedAndAlwaysWhichDiffer) {
   EXPECT_THAT(unasked({checked("a", 3, true), checked("b", 3, true), bleu(21)}), IsEmpty());
   EXPECT_THAT(unasked({checked("a", 3, false), checked("b", 3, true)}),
               ElementsAre("NOT the same result after stops: run a. To see how: tearless explain a --workspace w"));
+  EXPECT_THAT(resume_notes({checked("a", 3, false)}, ResumeNote::kAlways, "[table]\nnotes = [\"cells\"]\n"),
+              ElementsAre(testing::HasSubstr("NOT the same result after stops: run a")))
+      << "which is not chosen away";
   EXPECT_THAT(asked({checked("b", 3, false), checked("a", 3, false)}),
               ElementsAre("Resume verified: 0 of 2 runs.",
                           "NOT the same result after stops: runs a, b. To see how: tearless explain a --workspace w"));
