@@ -19,7 +19,7 @@ struct DrawnRun {
 };
 
 /// The runs together. Those that have diverged are not in the mean and do not set the scale, unless all have. Where it
-/// joins, a run counts from its first finite value to its last: BandPoint::is_of_fewer.
+/// joins, points of fewer runs than others are marked: BandPoint::is_of_fewer.
 Figure::Line line_of(const std::vector<DrawnRun>& runs, FigureSpec::Band band, bool joins);
 
 /// Draws a figure of the grid. UserError for a y that no run has although some have ended, with the nearest names.
