@@ -17,16 +17,35 @@
 namespace tearless::harness {
 namespace {
 
+/// What a cell lacks of `widest` before its number; "" if it has none.
+std::string missing_of(const std::string& text, const Lead& widest) {
+  const Lead own = lead_of(text);
+  if (own.digits == 0) return "";
+  return std::string(widest.has_bracket && !own.has_bracket ? "[" : "") +
+         (widest.has_sign && !own.has_sign ? "−" : "") + std::string(widest.digits - own.digits, '0');
+}
+
+/// All that cells of a column have before the point.
+std::vector<Lead> widest_of(const Sheet& sheet, bool is_stacked) {
+  std::vector<Lead> widest(sheet.columns());
+  for (const Sheet::Row& row : sheet.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      for (const std::string& text : {row.cells[i], is_stacked ? row.published[i] : ""}) {
+        const Lead own = lead_of(text);
+        widest[i].has_bracket |= own.has_bracket;
+        widest[i].has_sign |= own.has_sign;
+        widest[i].digits = std::max(widest[i].digits, own.digits);
+      }
+    }
+  }
+  return widest;
+}
+
 /// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as what it lacks of `widest` before a number, so
 /// that the points of a column align. Its first `bold` bytes are bold.
 std::string latex_cell(const std::string& text, const Lead& widest, size_t bold) {
   static const std::regex kNumber(R"((?:\$(-)\$)?(\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
-  const Lead own = lead_of(text);
-  std::string missing;
-  if (own.digits > 0) {
-    missing = std::string(widest.has_bracket && !own.has_bracket ? "[" : "") +
-              (widest.has_sign && !own.has_sign ? "$-$" : "") + std::string(widest.digits - own.digits, '0');
-  }
+  const std::string missing = std::regex_replace(missing_of(text, widest), std::regex("−"), "$$-$$");
   const auto set = [](const std::string& part) {
     return std::regex_replace(escape_latex(part), kNumber, R"($$$1$2\times10^{$3$4}$$)");
   };
@@ -97,11 +116,15 @@ std::vector<double> widths_of(const Sheet& sheet, bool is_stacked) {
       column += cell.span;
     }
   }
+  const std::vector<Lead> widest = widest_of(sheet, is_stacked);
   for (const Sheet::Row& row : sheet.rows) {
     for (size_t i = 0; i < row.labels.size(); ++i) add(i, row.labels[i].text);
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      add(sheet.label_columns + i, is_stacked ? row.measured[i] : row.cells[i]);
-      if (is_stacked) add(sheet.label_columns + i, row.published[i]);
+      const auto add_cell = [&](const std::string& text) {
+        add(sheet.label_columns + i, missing_of(text, widest[i]) + text);
+      };
+      add_cell(is_stacked ? row.measured[i] : row.cells[i]);
+      if (is_stacked) add_cell(row.published[i]);
     }
   }
   return widths;
@@ -180,22 +203,6 @@ std::string latex_header_line(const std::vector<HeaderCell>& line) {
     column += cell.span;
   }
   return fmt::format("{} \\\\{}\n", fmt::join(cells, " & "), rules);
-}
-
-/// All that cells of a column have before the point.
-std::vector<Lead> widest_of(const Sheet& sheet, bool is_stacked) {
-  std::vector<Lead> widest(sheet.columns());
-  for (const Sheet::Row& row : sheet.rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      for (const std::string& text : {row.cells[i], is_stacked ? row.published[i] : ""}) {
-        const Lead own = lead_of(text);
-        widest[i].has_bracket |= own.has_bracket;
-        widest[i].has_sign |= own.has_sign;
-        widest[i].digits = std::max(widest[i].digits, own.digits);
-      }
-    }
-  }
-  return widest;
 }
 
 /// `bold`: Sheet::Row::bold of these texts.
