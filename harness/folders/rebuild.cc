@@ -150,20 +150,8 @@ void require_same_results(const Workspace& workspace, const fs::path& fresh) {
       workspace.database().string(), some_of(lost, kMaxNamed, ", "), rebuild_command(workspace.root()));
 }
 
-}  // namespace
-
-RebuildReport restore(Store& store, const Workspace& workspace) {
-  RebuildReport report;
-  store.in_transaction([&] { report = restore_all(store, workspace); });  // in one: each waits for the disk
-  return report;
-}
-
-RebuildReport rebuild(const Workspace& workspace, bool keeps_results) {
-  if (!fs::is_directory(workspace.root())) {
-    fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
-  }
-  require_usable(workspace);
-  const LockFile lock = lock_for_writing(workspace);
+/// REQUIRES: the lock is held.
+RebuildReport rebuild_locked(const Workspace& workspace, bool keeps_results) {
   const fs::path fresh = workspace.database().string() + ".new";
   remove_file(fresh);
   for (const char* side : kSideFiles) remove_file(fresh.string() + side);
@@ -185,6 +173,23 @@ RebuildReport rebuild(const Workspace& workspace, bool keeps_results) {
   return report;
 }
 
+}  // namespace
+
+RebuildReport restore(Store& store, const Workspace& workspace) {
+  RebuildReport report;
+  store.in_transaction([&] { report = restore_all(store, workspace); });  // in one: each waits for the disk
+  return report;
+}
+
+RebuildReport rebuild(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.root())) {
+    fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
+  }
+  require_usable(workspace);
+  const LockFile lock = lock_for_writing(workspace);
+  return rebuild_locked(workspace, /*keeps_results=*/false);
+}
+
 void rebuild_if_lost(const Workspace& workspace) {
   if (fs::exists(workspace.database()) || entries_of(workspace.runs()).empty()) return;
   say(rebuild(workspace), workspace, "was missing");
@@ -192,17 +197,24 @@ void rebuild_if_lost(const Workspace& workspace) {
 
 void rebuild_if_earlier(const Workspace& workspace) {
   constexpr int kBetweenLooks = 100;  // ms
-  if (!has_earlier_database(workspace) || (workspace.is_apart() && !is_own_index(workspace))) return;
-  while (has_writer(workspace)) {
+  if (workspace.is_apart() && !is_own_index(workspace)) return;
+  while (true) {  // a rebuild that is under way has none for a moment
+    const bool is_earlier = has_earlier_database(workspace);
+    if (!is_earlier && fs::exists(workspace.database())) return;
+    if (!has_writer(workspace)) break;
     const std::optional<Writer> writer = last_writer(workspace);
-    if (writer && writer->is_service) {
+    const bool is_service = writer && writer->is_service;
+    if (is_service && !is_earlier) return;
+    if (is_service) {
       fail("a service of an earlier build works in {}; to change to this one: tearless stop{}, then the command again",
            workspace.root().string(), workspace_option(workspace.root()));
     }
     ::poll(nullptr, 0, kBetweenLooks);
   }
+  if (!has_earlier_database(workspace)) return;
+  const LockFile lock = lock_for_writing(workspace);
   if (has_earlier_database(workspace))
-    say(rebuild(workspace, /*keeps_results=*/true), workspace, "is of an earlier build");
+    say(rebuild_locked(workspace, /*keeps_results=*/true), workspace, "is of an earlier build");
 }
 
 }  // namespace tearless::harness

@@ -24,12 +24,12 @@ RebuildReport restore(Store& store, const Workspace& workspace);
 ///   2. fills a new database beside the old one;
 ///   3. renames the old one to tearless.db.before-rebuild (-2, -3 … if that name is taken);
 ///   4. moves the new one into its place.
-/// `keeps_results`: UserError before the third step if the new one lacks a sweep or a result of the old one.
-RebuildReport rebuild(const Workspace& workspace, bool keeps_results = false);
+RebuildReport rebuild(const Workspace& workspace);
 /// If it is gone, though there are runs, and says so.
 void rebuild_if_lost(const Workspace& workspace);
 /// If has_earlier_database(), and says so. Waits for another process that does. UserError while a service of that build
-/// works here, and where the folders do not give the same results. Does nothing for an index of another machine.
+/// works here, and if the new one would lack a sweep or a result of the old one. Does nothing for an index of another
+/// machine.
 void rebuild_if_earlier(const Workspace& workspace);
 
 }  // namespace tearless::harness

@@ -166,6 +166,19 @@ TEST_F(WorkspaceFormatTest, ADatabaseOfAnEarlierBuildStaysWhereTheFoldersDoNotGi
   expect_the_same_table_and_no_training();
 }
 
+TEST_F(WorkspaceFormatTest, OfSeveralCommandsAtOnceOneMakesADatabaseOfAnEarlierBuildAgain) {
+  std::vector<std::unique_ptr<test::Background>> commands;
+  for (int i = 0; i < 4; ++i) commands.push_back(std::make_unique<test::Background>(command({"table", "grid.toml"})));
+  int made = 0;
+  for (const auto& one : commands) {
+    const test::Finished ended = one->wait();
+    EXPECT_EQ(ended.output, table_) << ended.errors;
+    made += ended.errors.find("rebuilt from 3 run folders") != std::string::npos;
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_FALSE(fs::exists(workspace().database().string() + ".before-rebuild-2"));
+}
+
 TEST_F(WorkspaceFormatTest, WhileAServiceOfAnEarlierBuildWorksItsDatabaseStaysAndTheNextStepIsNamed) {
   const LockFile service = lock_for_writing(workspace(), /*is_service=*/true);
   const std::string database = test::read_text(workspace().database());
