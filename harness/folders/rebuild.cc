@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -196,25 +197,31 @@ void rebuild_if_lost(const Workspace& workspace) {
 }
 
 void rebuild_if_earlier(const Workspace& workspace) {
-  constexpr int kBetweenLooks = 100;  // ms
+  constexpr int kBetweenLooks = 100, kTries = 10;  // ms; of taking a lock that another process takes first
   if (workspace.is_apart() && !is_own_index(workspace)) return;
-  while (true) {  // a rebuild that is under way has none for a moment
-    const bool is_earlier = has_earlier_database(workspace);
-    if (!is_earlier && fs::exists(workspace.database())) return;
-    if (!has_writer(workspace)) break;
+  for (int tries = 1;; ::poll(nullptr, 0, kBetweenLooks)) {
+    const bool is_earlier = has_earlier_database(workspace), is_written = has_writer(workspace);
+    // A rebuild that is under way has none for a moment.
+    if (!is_earlier && (!is_written || fs::exists(workspace.database()))) return;
     const std::optional<Writer> writer = last_writer(workspace);
-    const bool is_service = writer && writer->is_service;
+    const bool is_service = is_written && writer && writer->is_service;
     if (is_service && !is_earlier) return;
     if (is_service) {
       fail("a service of an earlier build works in {}; to change to this one: tearless stop{}, then the command again",
            workspace.root().string(), workspace_option(workspace.root()));
     }
-    ::poll(nullptr, 0, kBetweenLooks);
+    if (is_written) continue;
+    std::optional<LockFile> lock;
+    try {
+      lock.emplace(lock_for_writing(workspace));
+    } catch (const UserError&) {
+      if (tries++ == kTries) throw;
+      continue;
+    }
+    if (has_earlier_database(workspace))
+      say(rebuild_locked(workspace, /*keeps_results=*/true), workspace, "is of an earlier build");
+    return;
   }
-  if (!has_earlier_database(workspace)) return;
-  const LockFile lock = lock_for_writing(workspace);
-  if (has_earlier_database(workspace))
-    say(rebuild_locked(workspace, /*keeps_results=*/true), workspace, "is of an earlier build");
 }
 
 }  // namespace tearless::harness
