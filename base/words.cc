@@ -86,6 +86,8 @@ std::string some_of(const std::vector<std::string>& texts, size_t most, std::str
   return shown == texts.size() ? first : fmt::format("{} and {} more", first, texts.size() - shown);
 }
 
+std::string last_word(std::string_view dotted) { return std::string(dotted.substr(dotted.rfind('.') + 1)); }
+
 std::string counted(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -39,6 +39,9 @@ std::string option_words(std::string_view option, const std::vector<std::string>
 /// The first of them, `most` at most, with `between` between them: "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& texts, size_t most, std::string_view between = ", ");
 
+/// What stands behind the last point of a name: "kind" of "model.norm.kind".
+std::string last_word(std::string_view dotted);
+
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);
 

@@ -175,9 +175,6 @@ std::string numbers_text(const Finding& finding, ClaimKind::Form form, const Tab
   return finding.interval ? fmt::format("{} ({} … {})", estimate, text(low), text(high)) : estimate;
 }
 
-/// "bleu" of "test.bleu".
-std::string last_word(const std::string& score) { return score.substr(score.rfind('.') + 1); }
-
 /// That of a score of a data set; "": other names do not end in a unit ("beta.encoder.*.ffn").
 std::string unit_of(const ClaimKind& kind, const std::string& score) {
   const auto is_of = [&](const char* set) {

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "harness/cells/scores.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/run_conditions.h"
@@ -143,7 +144,6 @@ std::string leave_out_constant_columns(std::vector<std::vector<std::string>>& li
 
 // "norm.kind", of which no other name ends so, is "kind".
 void shorten_names(std::vector<std::string>& names) {
-  const auto last_word = [](const std::string& name) { return name.substr(name.rfind('.') + 1); };
   std::map<std::string, int> counts;
   for (const std::string& name : names) ++counts[last_word(name)];
   for (std::string& name : names) {

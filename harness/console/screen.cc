@@ -17,6 +17,7 @@
 
 #include "base/time.h"
 #include "base/utf8.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace {
@@ -102,7 +103,7 @@ std::string heading_of(const std::vector<Part>& parts, size_t columns) {
   for (const bool whole : {true, false}) {
     std::string heading;
     for (const Part& part : parts) {
-      const std::string name = whole ? part.axis : part.axis.substr(part.axis.rfind('.') + 1);
+      const std::string name = whole ? part.axis : last_word(part.axis);
       if (!heading.empty()) heading += kSeparator;
       heading += name;
     }

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/utf8.h"
 #include "base/words.h"
@@ -171,13 +172,11 @@ std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each
                                const DrawnAxis& y) {
   std::vector<BandPoint> means;
   for (size_t begin = 0; begin < points.size(); begin += each) {
-    BandPoint sum;
+    const auto own = std::span(points).subspan(begin, std::min(each, points.size() - begin));
+    BandPoint& sum = means.emplace_back();  // of no run where the line is interrupted
+    if (!std::ranges::all_of(own, [&](const BandPoint& point) { return is_drawn(point, x, y); })) continue;
     double count = 0;
-    bool is_whole = true;
-    for (size_t i = begin; i < std::min(begin + each, points.size()); ++i) {
-      const BandPoint& point = points[i];
-      is_whole = is_whole && is_drawn(point, x, y);
-      if (!is_whole) break;
+    for (const BandPoint& point : own) {
       ++count;
       sum.runs = std::max(sum.runs, point.runs);
       sum.is_of_fewer = sum.is_of_fewer || point.is_of_fewer;
@@ -186,7 +185,6 @@ std::vector<BandPoint> thinned(const std::vector<BandPoint>& points, size_t each
       sum.low += (kept_near(y, point.low) - sum.low) / count;
       sum.high += (kept_near(y, point.high) - sum.high) / count;
     }
-    means.push_back(is_whole ? sum : BandPoint());
   }
   return means;
 }

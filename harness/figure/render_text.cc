@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/utf8.h"
+#include "base/words.h"
 #include "harness/figure/drawing.h"
 #include "harness/figure/scale.h"
 
@@ -435,7 +436,7 @@ namespace {
 
 // The last words of dotted names where there is no room for the whole.
 std::vector<std::string> shortened(std::vector<std::string> names) {
-  for (std::string& name : names) name = name.substr(name.rfind('.') + 1);
+  for (std::string& name : names) name = last_word(name);
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "base/omitted.h"
 #include "base/run_directory.h"
 #include "base/score/measures.h"
+#include "base/words.h"
 #include "harness/runs/measured.h"
 #include "harness/runs/workspace.h"
 
@@ -25,9 +26,7 @@ std::filesystem::path stats_file(const Row& row, const std::string& score) {
   return std::filesystem::path("outputs") / (own.substr(0, dot) + ".stats");
 }
 
-bool is_made_of_sums(const std::string& score) {
-  return std::ranges::count(measure_names(), score.substr(score.rfind('.') + 1)) > 0;
-}
+bool is_made_of_sums(const std::string& score) { return std::ranges::count(measure_names(), last_word(score)) > 0; }
 
 /// nullopt: the run has none.
 std::optional<std::shared_ptr<const SentenceStats>> sentences_of(const Store& store, const Row& row,

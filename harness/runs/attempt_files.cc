@@ -69,7 +69,7 @@ std::string valid_utf8(const std::string& text) {
 
 // tearless-engine limits perplexities to e^700, which JSON can represent: what is so large has overflowed.
 bool is_overflowed_perplexity(std::string_view name, double value) {
-  const std::string_view last = name.substr(name.rfind('.') + 1);
+  const std::string last = last_word(name);
   return (last == "ppl" || last == "ppl_smoothed") && value >= 1.0142e304;
 }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/spelling.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 using nlohmann::ordered_json;
@@ -72,7 +73,6 @@ bool names_program(std::string_view settings) {
 }
 
 std::string label_of(const Labels& labels) {
-  const auto last_word = [](const std::string& axis) { return axis.substr(axis.rfind('.') + 1); };
   std::string text;
   for (const auto& [axis, label] : labels) {
     const bool is_alone =

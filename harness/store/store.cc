@@ -163,17 +163,18 @@ Examined examine_database(const fs::path& file) {
 }
 
 std::vector<std::string> lost_between(const fs::path& before, const fs::path& now) {
-  const std::string results = "SELECT id, done, scores FROM {0}.results JOIN {0}.runs ON number = run";
+  const auto results_of = [](const char* schema) {
+    return fmt::format("SELECT id, done, scores FROM {0}.results JOIN {0}.runs ON number = run", schema);
+  };
   try {
     SQLite::Database database(now.string(), SQLite::OPEN_READWRITE);
     SQLite::Statement attach(database, "ATTACH ? AS before");
     attach.bind(1, before.string());
     attach.exec();
-    SQLite::Statement row(
-        database,
-        fmt::format("SELECT id FROM before.sweeps EXCEPT SELECT id FROM main.sweeps UNION ALL "
-                    "SELECT id FROM ({} EXCEPT {})",
-                    fmt::format(fmt::runtime(results), "before"), fmt::format(fmt::runtime(results), "main")));
+    SQLite::Statement row(database,
+                          fmt::format("SELECT id FROM before.sweeps EXCEPT SELECT id FROM main.sweeps UNION ALL "
+                                      "SELECT id FROM ({} EXCEPT {})",
+                                      results_of("before"), results_of("main")));
     std::vector<std::string> lost;
     while (row.executeStep()) lost.push_back(row.getColumn(0).getString());
     return lost;
@@ -260,7 +261,7 @@ RunResult Store::result_of(const std::string& id, const ProgramNow& program) con
   int64_t checkpoint = 0;
   result.attempts = attempts_of(id);
   for (AttemptRecord& attempt : result.attempts) {
-    if (!is_foreign) attempt.program_file.clear();                  // who asks is told its numerics
+    if (!is_foreign) attempt.program_file.clear();                  // its numerics tell builds apart
     if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
     // An attempt that was killed before its first checkpoint has no part in the result.
     const bool has_part = attempt.checkpoint > checkpoint || attempt.number == result.attempts.back().number;

@@ -17,6 +17,7 @@
 #include "base/words.h"
 #include "harness/grid/labels.h"
 #include "harness/views/lines.h"
+#include "harness/views/reading.h"
 #include "harness/views/views.h"
 
 namespace tearless::harness {
@@ -306,14 +307,14 @@ void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid
 }
 
 bool is_unit_of(const std::string& unit, const std::string& score, const Names& names) {
-  const std::string last = score.substr(score.rfind('.') + 1), own = lowered(unit);
+  const std::string last = last_word(score), own = lowered(unit);
   return own == lowered(score) || own == lowered(last) || own == lowered(name_of(names, score).text);
 }
 
 /// within = "0.3 BLEU", or "2 %" of the mean of the second.
 void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, ClaimSpec& spec) {
   const std::vector<std::string> scores = scores_of(spec, table);
-  const std::string example = scores.empty() ? "bleu" : scores.front().substr(scores.front().rfind('.') + 1);
+  const std::string example = scores.empty() ? "bleu" : last_word(scores.front());
   const toml::node* node = reader.any("within");
   const std::string at = reader.location("within") + ": within";
   if (!node) {
@@ -334,7 +335,7 @@ void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, 
   for (const std::string& score : scores) {
     if (!is_unit_of(unit, score, grid.names))
       fail("{}: {} is not the unit of the claim's score, {}; write \"{} {}\", or a percentage", at, unit, score,
-           text.substr(0, static_cast<size_t>(end - text.data())), score.substr(score.rfind('.') + 1));
+           text.substr(0, static_cast<size_t>(end - text.data())), last_word(score));
   }
 }
 

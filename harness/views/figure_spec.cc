@@ -236,6 +236,18 @@ void load_font_size(TableReader& reader, FigureSpec& spec) {
   }
 }
 
+void note_idle_keys(const TableReader& reader, const Grid& grid, FigureSpec& spec) {
+  const auto note = [&](const char* key, const std::string& because) {
+    if (reader.has(key))
+      spec.idle.push_back({.key = fmt::format("[[figure]] {} ({})", key, reader.location(key)), .because = because});
+  };
+  if (spec.line_for_each_run || grid.seeds.size() == 1) {
+    for (const char* key : {"band", "fewer_seeds"})
+      note(key, spec.line_for_each_run ? "lines = \"seed\"" : "a single seed");
+  }
+  if (spec.panels.empty()) note("y_axes", "");
+}
+
 bool is_word(const std::string& name) { return is_plain_name(name) && std::ranges::count(name, '.') == 0; }
 
 /// Where the label that a node names stands on the axis of x.
@@ -327,22 +339,6 @@ void load_published(const toml::table& table, const std::string& file, const Gri
 const FigureKind& kind_of(FigureSpec::Kind kind) { return kKinds.at(static_cast<size_t>(kind)); }
 
 bool is_of_metrics(X x) { return x != X::kLayer && x != X::kAxis; }
-
-namespace {
-
-void note_idle_keys(const TableReader& reader, const Grid& grid, FigureSpec& spec) {
-  const auto note = [&](const char* key, const std::string& because) {
-    if (reader.has(key))
-      spec.idle.push_back({.key = fmt::format("[[figure]] {} ({})", key, reader.location(key)), .because = because});
-  };
-  if (spec.line_for_each_run || grid.seeds.size() == 1) {
-    for (const char* key : {"band", "fewer_seeds"})
-      note(key, spec.line_for_each_run ? "lines = \"seed\"" : "a single seed");
-  }
-  if (spec.panels.empty()) note("y_axes", "");
-}
-
-}  // namespace
 
 void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& others, FigureSpec& spec) {
   spec.location = reader.location();

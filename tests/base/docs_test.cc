@@ -1,4 +1,5 @@
 // The documents name functions and files that exist: each `name` (`file`) is looked up. Their lines fit a terminal.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/run_directory.h"
 #include "tests/support/paths.h"
 
 namespace tearless::docs_test {
@@ -57,6 +59,12 @@ TEST(Docs, NameFunctionsThatStandInTheFileBesideThem) {
     }
   }
   EXPECT_GT(pairs, 20) << "the documents are written in another form now, which this test does not find";
+}
+
+TEST(Docs, NameTheWindowsOfSweepsThatDoNot) {
+  const std::string page = test::read_text(test::source_root() / "docs/run_directory.md");
+  for (const char* pattern : kEngineWindows)
+    EXPECT_NE(page.find(fmt::format("`{}`", pattern)), std::string::npos) << pattern;
 }
 
 // Tables, code and generated pages have longer ones.
