@@ -8,6 +8,7 @@ Counts single tests, not programs, from the reports that the test programs write
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def main(build, *arguments):
         try:
             cases = list(xml.parse(reports / f"{name}.xml").iter("testcase"))
         except (OSError, xml.ParseError):
-            failed.append(f"{name} (ended before its last test)")
+            begun = re.findall(r"\[ RUN +\] (\S+)", program.findtext("system-out") or "")
+            failed.append(f"{name} (ended{f' in {begun[-1]}' if begun else ''}, before its last test)")
             continue
         for case in cases:
             test = f"{case.get('classname')}.{case.get('name')}"

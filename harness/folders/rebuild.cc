@@ -197,12 +197,12 @@ void rebuild_if_lost(const Workspace& workspace) {
 }
 
 void rebuild_if_earlier(const Workspace& workspace) {
-  constexpr int kBetweenLooks = 100, kTries = 10;  // ms; of taking a lock that another process takes first
+  constexpr int kBetweenLooks = 100, kTries = 10;  // ms; of taking a lock that another takes first, or finding a database
   if (workspace.is_apart() && !is_own_index(workspace)) return;
   for (int tries = 1;; ::poll(nullptr, 0, kBetweenLooks)) {
     const bool is_earlier = has_earlier_database(workspace), is_written = has_writer(workspace);
-    // A rebuild that is under way has none for a moment.
-    if (!is_earlier && (!is_written || fs::exists(workspace.database()))) return;
+    // A rebuild that is under way has none for a moment; another writer may never have one.
+    if (!is_earlier && (!is_written || fs::exists(workspace.database()) || tries++ == kTries)) return;
     const std::optional<Writer> writer = last_writer(workspace);
     const bool is_service = is_written && writer && writer->is_service;
     if (is_service && !is_earlier) return;
