@@ -92,7 +92,7 @@ class TaskKind {
   /// DataFiles::fingerprint().
   virtual std::string prepare_data(const TrainOptions& train, const Say& say) const = 0;
 
-  /// What the prepared data come to (docs/run_directory.md): examples of each set, words, batches of the first pass.
+  /// What the prepared data come to (docs/derived_runs.md): examples of each set, words, batches of the first pass.
   /// Prepares the data first. Throws DataError for files that are missing, or are not those that the run was planned
   /// with.
   virtual Counts data_counts(const TrainOptions& train, const Say& say) const = 0;

@@ -281,7 +281,7 @@ class Verification {
     }
   }
 
-  // DONE does not name the model, so that it may be deleted. It has a checksum of its own (docs/run_directory.md).
+  // DONE does not name the model, so that it may be deleted. It has a checksum of its own (docs/statistics_files.md).
   void check_model(const RunDirectory& run, const std::string& subject) {
     if (!fs::exists(run.model())) return;
     const std::string damage = damage_of_model(run.model());

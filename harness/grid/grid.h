@@ -106,7 +106,7 @@ struct Sample {
 /// The label of derived runs beside those of the axes: the name of their derivation.
 inline constexpr const char* kDerivedLabel = "derived";
 
-/// A section [derived.NAME]: a run that derives from each run of the grid once that has ended (docs/run_directory.md).
+/// A section [derived.NAME]: a run that derives from each run of the grid once that has ended (docs/derived_runs.md).
 struct Derivation {
   std::string name;
   Settings set;                      // "derived.kind", "derived.beam" …, the name and files of a test set included

@@ -49,7 +49,7 @@ struct MetricLine {
   double value = 0;  // NaN where the line has null
 };
 
-/// Files of an attempt that was granted to a machine (docs/run_directory.md): the harness's own.
+/// Files of an attempt that was granted to a machine (grants/grant.h): the harness's own.
 inline constexpr const char* kGrantFile = "grant.json";
 inline constexpr const char* kClaimedFile = "claimed";
 inline constexpr const char* kEndedFile = "ended.json";

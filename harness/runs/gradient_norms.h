@@ -1,5 +1,5 @@
-// Reads gradient_norms.f32 of a run directory (docs/run_directory.md): the gradient norm of every update. It may have
-// millions of values, which are not held in memory.
+// Reads gradient_norms.f32 of a run directory (docs/statistics_files.md): the gradient norm of every update. It may
+// have millions of values, which are not held in memory.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ enum class Stop {
 /// the lock file was removed.
 bool has_process(const RunDirectory& run);
 
-/// True if the newest attempt was granted to a machine (docs/run_directory.md), and the service has not finished with
+/// True if the newest attempt was granted to a machine (grants/grant.h), and the service has not finished with
 /// it. Whether that machine is alive only the service can tell.
 bool is_granted(const RunDirectory& run);
 

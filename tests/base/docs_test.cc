@@ -62,7 +62,7 @@ TEST(Docs, NameFunctionsThatStandInTheFileBesideThem) {
 }
 
 TEST(Docs, NameTheWindowsOfSweepsThatDoNot) {
-  const std::string page = test::read_text(test::source_root() / "docs/run_directory.md");
+  const std::string page = test::read_text(test::source_root() / "docs/statistics_files.md");
   for (const char* pattern : kEngineWindows)
     EXPECT_NE(page.find(fmt::format("`{}`", pattern)), std::string::npos) << pattern;
 }

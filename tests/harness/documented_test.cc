@@ -39,8 +39,10 @@ TEST(Documented, EveryStatisticOfACellIsOnThePageOfTables) {
 }
 TEST(Documented, EveryKindOfClaimIsOnThePageOfClaims) { expect_rows(names_of(claim_kinds()), "claims.md"); }
 TEST(Documented, EveryNumberOfACurveIsOnThePageOfFigures) { expect_rows(names_of(curve_measures()), "figures.md"); }
-TEST(Documented, EveryMeasuredNumberIsOnThePageOfRunDirectories) { expect_rows(measured_names(), "run_directory.md"); }
-TEST(Documented, EveryScoreOfSumsIsOnThePageOfRunDirectories) { expect_rows(measure_names(), "run_directory.md"); }
+TEST(Documented, EveryMeasuredNumberIsOnThePageOfStatisticsFiles) {
+  expect_rows(measured_names(), "statistics_files.md");
+}
+TEST(Documented, EveryScoreOfSumsIsOnThePageOfStatisticsFiles) { expect_rows(measure_names(), "statistics_files.md"); }
 
 class DocumentedFormats : public RunTest {
  protected:

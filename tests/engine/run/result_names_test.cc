@@ -83,11 +83,11 @@ void expect_equal(const Names& told, const Names& left, const Names& absent, con
 
 /// Names of one sublayer each are rows of their own kind, and those of the test set stand beside those of dev.
 void expect_on_the_page(const Names& scores) {
-  const std::string page = test::read_text(tearless::test::source_root() / "docs/run_directory.md");
+  const std::string page = test::read_text(tearless::test::source_root() / "docs/statistics_files.md");
   for (const std::string& name : scores) {
     const std::string row = name.starts_with("test.") ? "dev" + name.substr(4) : name;
     const bool is_there = page.find("`" + row + "`") != std::string::npos;
-    EXPECT_TRUE(is_there || name.find('*') != std::string::npos) << "docs/run_directory.md has no row of " << name;
+    EXPECT_TRUE(is_there || name.find('*') != std::string::npos) << "docs/statistics_files.md has no row of " << name;
   }
 }
 
