@@ -1,5 +1,5 @@
-// What the parser knows of the command line, as data: completion, the man page and docs/commands.md are made from it, so
-// they cannot differ from what is accepted.
+// What the parser knows of the command line, as data: completion, the man page and docs/commands.md are made from it,
+// so they cannot differ from what is accepted.
 #pragma once
 
 #include <string>
