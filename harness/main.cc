@@ -42,6 +42,7 @@ enum WorkspaceKind { kFolder, kFolderOrArchive };
 struct Command {
   std::string group;  // of --help; "": not listed
   std::string name, help;
+  std::string page;  // of docs/, that --help names
   Action (*define)(CLI::App&, const Globals&);
   WorkspaceKind workspace = kFolder;
   bool has_json = true;  // false: --json is refused
@@ -55,57 +56,62 @@ constexpr const char *kTrain = "Train a grid", *kService = "Direct what trains",
 
 const std::vector<Command> kCommands = [] {
   std::vector<Command> commands = {
-      {kTrain, "plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan,
-       kFolderOrArchive},
+      {kTrain, "plan", "show what a grid asks for: its runs, what is done, what is missing", "grid_file.md",
+       command_plan, kFolderOrArchive},
       {kTrain, "run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
-       command_run, kFolder,
+       "first_grid.md", command_run, kFolder,
        /*has_json=*/false},
-      {kTrain, "submit", "have grids trained in the background", command_submit},
-      {kTrain, "watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch,
-       kFolder,
+      {kTrain, "submit", "have grids trained in the background", "daemon.md", command_submit},
+      {kTrain, "watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", "daemon.md",
+       command_watch, kFolder,
        /*has_json=*/false},
-      {kTrain, "wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
-      {kService, "daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
-       kFolder,
+      {kTrain, "wait", "return when sweeps or runs have ended", "daemon.md", command_wait, kFolder, /*has_json=*/false},
+      {kService, "daemon", "keep the service of a workspace until it is told to stop; runs outlive it", "daemon.md",
+       command_daemon, kFolder,
        /*has_json=*/false},
-      {kService, "worker", "train runs of a workspace on this machine, for a service elsewhere", command_worker,
-       kFolder,
+      {kService, "worker", "train runs of a workspace on this machine, for a service elsewhere", "slurm.md",
+       command_worker, kFolder,
        /*has_json=*/false},
-      {kService, "stop", "end the service; its runs continue, unless --now", command_stop, kFolder, /*has_json=*/false},
-      {kLook, "status", "show the state of a workspace's sweeps", command_status, kFolderOrArchive},
-      {kLook, "runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs,
+      {kService, "stop", "end the service; its runs continue, unless --now", "daemon.md", command_stop, kFolder,
+       /*has_json=*/false},
+      {kLook, "status", "show the state of a workspace's sweeps", "daemon.md", command_status, kFolderOrArchive},
+      {kLook, "runs", "list runs with their coordinates, states and scores: text, CSV, JSON", "daemon.md", command_runs,
        kFolderOrArchive},
       {kLook, "explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
-       command_explain, kFolderOrArchive},
-      {kLook, "log", "print the output of a run's newest attempt", command_log, kFolderOrArchive, /*has_json=*/false},
-      {kLook, "sql", "query the database in SQL (read-only)", command_sql, kFolderOrArchive},
-      {kResults, "table", "print a grid's table: text, markdown, latex, html, csv, json", command_table,
+       "daemon.md", command_explain, kFolderOrArchive},
+      {kLook, "log", "print the output of a run's newest attempt", "daemon.md", command_log, kFolderOrArchive,
+       /*has_json=*/false},
+      {kLook, "sql", "query the database in SQL (read-only)", "sql.md", command_sql, kFolderOrArchive},
+      {kResults, "table", "print a grid's table: text, markdown, latex, html, csv, json", "tables.md", command_table,
        kFolderOrArchive},
       {kResults, "check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted",
-       command_check_table, kFolderOrArchive},
-      {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", command_figure,
+       "claims.md", command_check_table, kFolderOrArchive},
+      {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", "figures.md", command_figure,
        kFolderOrArchive,
        /*has_json=*/false},
       {kResults, "plot",
        "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
-       command_plot, kFolderOrArchive, /*has_json=*/false},
-      {kResults, "diff", "show the settings and scores in which two runs, or two sweeps, differ", command_diff,
+       "figures.md", command_plot, kFolderOrArchive, /*has_json=*/false},
+      {kResults, "diff", "show the settings and scores in which two runs, or two sweeps, differ", "how_to.md",
+       command_diff, kFolderOrArchive},
+      {kKeep, "copy", "copy a workspace, also while a service works in it", "how_to.md", command_copy,
        kFolderOrArchive},
-      {kKeep, "copy", "copy a workspace, also while a service works in it", command_copy, kFolderOrArchive},
       {kKeep, "verify", "compare database, run folders and checksums; show the differences and how to repair them",
-       command_verify, kFolderOrArchive},
+       "kill_it.md", command_verify, kFolderOrArchive},
       {kKeep, "verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
-       command_verify_resume},
-      {kKeep, "clean", "delete checkpoints of finished runs, and programs that no sweep needs", command_clean},
-      {kKeep, "delete", "delete sweeps with their results, or the results of single runs", command_delete},
-      {kKeep, "rebuild", "rebuild a lost database from the run folders", command_rebuild, kFolder, /*has_json=*/false},
-      {"", "completion", "", command_completion, kFolderOrArchive, /*has_json=*/false},
-      {"", "manual", "", command_manual, kFolderOrArchive, /*has_json=*/false},
-      {"", kSupervise, "", command_supervise, kFolder, /*has_json=*/false},
+       "kill_it.md", command_verify_resume},
+      {kKeep, "clean", "delete checkpoints of finished runs, and programs that no sweep needs", "devices.md",
+       command_clean},
+      {kKeep, "delete", "delete sweeps with their results, or the results of single runs", "daemon.md", command_delete},
+      {kKeep, "rebuild", "rebuild a lost database from the run folders", "kill_it.md", command_rebuild, kFolder,
+       /*has_json=*/false},
+      {"", "completion", "", "", command_completion, kFolderOrArchive, /*has_json=*/false},
+      {"", "manual", "", "", command_manual, kFolderOrArchive, /*has_json=*/false},
+      {"", kSupervise, "", "", command_supervise, kFolder, /*has_json=*/false},
   };
   for (const RequestKind& kind : request_kinds()) {
     if (!kind.help.empty())
-      commands.push_back({kService, std::string(kind.name), std::string(kind.help), command_request});
+      commands.push_back({kService, std::string(kind.name), std::string(kind.help), "daemon.md", command_request});
   }
   return commands;
 }();
@@ -206,7 +212,7 @@ int run(int argc, char** argv) {
   const CLI::Option* const json =
       app.add_flag("--json", globals.json, "print JSON; a command that has none refuses it");
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
-  app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");
+  app.footer("A first try: tearless run demo (docs/first_grid.md). All commands on one page: docs/commands.md.");
   app.require_subcommand(1);
 
   struct Defined {
@@ -223,8 +229,10 @@ int run(int argc, char** argv) {
     subcommand->fallthrough();  // global options may follow the command
     std::vector<const CLI::Option*> of_all = {workspace, engine};
     if (command.has_json) of_all.push_back(json);
-    subcommand->footer(
-        CLI::Formatter().make_group("Options of every command", /*is_positional=*/false, of_all).substr(1));
+    std::string footer =
+        CLI::Formatter().make_group("Options of every command", /*is_positional=*/false, of_all).substr(1);
+    if (!command.page.empty()) footer += "\nMore: docs/" + command.page;
+    subcommand->footer(footer);
     commands[subcommand] = {&command, command.define(*subcommand, globals)};
     for (CLI::Option* option : subcommand->get_options([](const CLI::Option* one) { return one->get_positional(); }))
       option->transform([](const std::string& word) { return word.starts_with(kNoOption) ? word.substr(1) : word; });

@@ -6,7 +6,12 @@ namespace tearless::harness {
 namespace {
 
 CommandText command_text(const CLI::App& app) {
-  CommandText command{.name = app.get_name(), .help = app.get_description(), .options = {}, .arguments = {}};
+  CommandText command{.name = app.get_name(),
+                      .help = app.get_description(),
+                      .group = app.get_group(),
+                      .footer = app.get_footer(),
+                      .options = {},
+                      .arguments = {}};
   for (const CLI::Option* option : app.get_options()) {
     if (!option->nonpositional()) {
       command.arguments.push_back({.name = option->get_name(/*positional=*/true),
@@ -15,10 +20,15 @@ CommandText command_text(const CLI::App& app) {
                                    .repeatable = option->get_items_expected_max() > 1});
       continue;
     }
+    if (option->get_group().empty()) continue;  // not of --help
     OptionText text{.names = {}, .value = "", .help = option->get_description()};
     for (const std::string& name : option->get_snames()) text.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) text.names.push_back("--" + name);
-    if (option->get_items_expected_max() > 0) text.value = option->get_type_name();
+    if (option->get_items_expected_max() > 0) {
+      text.value = option->get_type_name();
+      if (!option->get_default_str().empty()) text.value += "=" + option->get_default_str();
+      if (option->get_items_expected_max() > 1) text.value += " …";
+    }
     command.options.push_back(std::move(text));
   }
   return command;

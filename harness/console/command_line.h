@@ -1,5 +1,5 @@
-// What the parser knows of the command line, as data: completion and the man page are made from it, so they cannot
-// differ from what is accepted.
+// What the parser knows of the command line, as data: completion, the man page and docs/commands.md are made from it,
+// so they cannot differ from what is accepted.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tearless::harness {
 
 struct OptionText {
   std::vector<std::string> names;  // "-f", "--follow"
-  std::string value;               // what it takes: "TEXT", "N" …; "" for a flag
+  std::string value;               // what it takes: "TEXT", "N=3", "TEXT …" if repeatable; "" for a flag
   std::string help;
 };
 
@@ -25,6 +25,7 @@ struct ArgumentText {
 
 struct CommandText {
   std::string name, help;
+  std::string group, footer;  // of --help
   std::vector<OptionText> options;
   std::vector<ArgumentText> arguments;
 };

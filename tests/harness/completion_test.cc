@@ -61,10 +61,16 @@ TEST_F(CompletionTest, EveryCommandAndOptionOfTheHelpIsOfferedAndOnTheManPage) {
     const std::string on_page = std::regex_replace(name, std::regex("-"), "\\-");
     EXPECT_THAT(page, HasSubstr("\n.SS " + on_page + "\n.B tearless " + on_page + "\n"));
   }
-  EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-stops\\fR \\fIN\\fR\n")));
+  EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-stops\\fR \\fIN=3\\fR\n")));
 }
 
-TEST_F(CompletionTest, TheHelpOfEveryCommandNamesTheWorkspaceAndJsonWhereItHasOne) {
+TEST_F(CompletionTest, ThePageOfCommandsIsWhatTheManualPrints) {
+  // Not EXPECT_EQ, which prints both pages and drowns the sentence.
+  EXPECT_TRUE(tearless({"manual", "--markdown"}).output == test::read_text(test::source_root() / "docs/commands.md"))
+      << "docs/commands.md is not of these commands; run build/bin/tearless manual --markdown > docs/commands.md";
+}
+
+TEST_F(CompletionTest, TheHelpOfEveryCommandNamesTheWorkspaceJsonWhereItHasOneAndItsPage) {
   const std::string refused = tearless({"figure", "--json"}).errors;  // "…; use it with one of: plan, …"
   ASSERT_THAT(refused, AllOf(HasSubstr(" plan,"), Not(HasSubstr(" figure,"))));
   for (const std::string& name : commands()) {
@@ -72,6 +78,9 @@ TEST_F(CompletionTest, TheHelpOfEveryCommandNamesTheWorkspaceAndJsonWhereItHasOn
     EXPECT_THAT(help, HasSubstr("\n  --workspace ")) << name;
     const bool has_json = std::regex_search(refused, std::regex(" " + name + "[,\n]"));
     EXPECT_EQ(help.find("\n  --json ") != std::string::npos, has_json) << name;
+    std::smatch page;
+    ASSERT_TRUE(std::regex_search(help, page, std::regex("\nMore: (docs/[a-z_]+\\.md)\n"))) << name;
+    EXPECT_TRUE(fs::exists(test::source_root() / page.str(1))) << name << ": " << page.str(1);
   }
 }
 
