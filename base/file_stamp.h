@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tearless {
 
@@ -33,6 +34,13 @@ struct FileStamp {
 inline std::optional<FileStamp> stamp_of(const std::string& file) {
   struct stat info {};
   return ::stat(file.c_str(), &info) == 0 ? std::optional(FileStamp(info)) : std::nullopt;
+}
+
+/// Device and inode; zeros if there is no such file.
+inline std::pair<uint64_t, uint64_t> identity_of_file(const std::string& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
 }
 
 }  // namespace tearless

@@ -197,7 +197,8 @@ void rebuild_if_lost(const Workspace& workspace) {
 }
 
 void rebuild_if_earlier(const Workspace& workspace) {
-  constexpr int kBetweenLooks = 100, kTries = 10;  // ms; of taking a lock that another takes first, or finding a database
+  constexpr int kBetweenLooks = 100;  // ms
+  constexpr int kTries = 10;          // where another takes the lock first, or has no database
   if (workspace.is_apart() && !is_own_index(workspace)) return;
   for (int tries = 1;; ::poll(nullptr, 0, kBetweenLooks)) {
     const bool is_earlier = has_earlier_database(workspace), is_written = has_writer(workspace);

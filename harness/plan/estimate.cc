@@ -33,13 +33,14 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
     (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
   };
   std::map<const Paces::Pace*, Wanted> wanted;
-  std::set<std::string> untimed_classes;
+  std::set<std::string> untimed_classes, tried_classes;
+  for (const Timing& run : calibrations) tried_classes.insert(run.resource_class);
   for (const Run& run : runs) {
     const std::string& resource_class = run.needs.resource_class;
     const std::optional<double> seconds = paces.seconds_of(run);
     if (!seconds) {
       ++estimate.unknown;
-      if (!resource_class.empty()) {
+      if (!resource_class.empty() && !tried_classes.contains(resource_class)) {
         ++estimate.untimed;
         untimed_classes.insert(resource_class);
       }
@@ -125,8 +126,8 @@ std::vector<std::string> estimate_lines(const Estimate& estimate, int cores, int
                                 estimate.untimed == 1 ? "has" : "have", calibrate));
   }
   if (const int64_t classless = estimate.unknown - estimate.untimed; classless > 0) {
-    lines.push_back(
-        fmt::format("not known for {} of which the program names no resource class", counted(classless, "run")));
+    lines.push_back(fmt::format("not known for {} of which the program names no resource class or measures no time",
+                                counted(classless, "run")));
   }
   return lines;
 }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/file_stamp.h"
 #include "base/files.h"
 
 namespace tearless::harness {
@@ -128,6 +129,7 @@ Server::Server(asio::io_context& io, std::filesystem::path path, Answer answer, 
     ::umask(before);
     if (error) throw boost::system::system_error(error);
     acceptor_.listen();
+    own_ = identity_of_file(path_);
   } catch (const boost::system::system_error& error) {
     fail("cannot listen on {}: {}", path_.string(), error.code().message());
   }
@@ -135,8 +137,8 @@ Server::Server(asio::io_context& io, std::filesystem::path path, Answer answer, 
 }
 
 Server::~Server() {
-  try {
-    remove_file(path_);
+  try {  // not that of a service in a folder that has the place of its deleted one
+    if (identity_of_file(path_) == own_) remove_file(path_);
   } catch (const UserError&) {  // the next service replaces it
   }
 }

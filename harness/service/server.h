@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "harness/service/protocol.h"
 
@@ -29,7 +30,7 @@ class Server {
   /// Listens on `path` with mode 0600; replaces a socket that a killed service left there. Borrows `io`. UserError if
   /// the path cannot be used. REQUIRES: this process is the workspace's only service (it holds the writer's lock).
   Server(boost::asio::io_context& io, std::filesystem::path path, Answer answer, Limits limits);
-  ~Server();  ///< removes the socket
+  ~Server();  ///< removes the socket if it is still its own
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -43,6 +44,7 @@ class Server {
 
   boost::asio::io_context& io_;
   std::filesystem::path path_;
+  std::pair<uint64_t, uint64_t> own_ = {};  // device and inode of the socket
   Answer answer_;
   Limits limits_;
   boost::asio::local::stream_protocol::acceptor acceptor_;

@@ -1,7 +1,6 @@
 #include "harness/service/service.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/build_stamp.h"
 #include "base/error.h"
+#include "base/file_stamp.h"
 #include "base/time.h"
 #include "harness/folders/sweep_directory.h"
 #include "harness/store/record.h"
@@ -37,12 +37,6 @@ std::map<std::string, int64_t> by_name(const StateCounts& counts) {
   return named;
 }
 
-std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
-  struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0) return {0, 0};
-  return {info.st_dev, info.st_ino};
-}
-
 }  // namespace
 
 Service::Service(boost::asio::io_context& io, Store& store, Launcher& launcher, const Workspace& workspace,
@@ -56,7 +50,7 @@ Service::Service(boost::asio::io_context& io, Store& store, Launcher& launcher, 
       scheduler_(store, workspace, launcher_, steady_seconds, [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
       ownership_(workspace),
-      folder_(identity_of(workspace.root())),
+      folder_(identity_of_file(workspace.root())),
       hooks_(options_.on_end, workspace.root() / "on_end.log",
              [this](const EndEvent& event, const std::string& what) {
                const std::string text =
@@ -77,7 +71,7 @@ void Service::begin() {
 }
 
 Vanished Service::vanished() const {
-  if (identity_of(workspace_.root()) != folder_) return Vanished::kWorkspace;
+  if (identity_of_file(workspace_.root()) != folder_) return Vanished::kWorkspace;
   if (is_anothers_) return Vanished::kOwnership;
   return store_.is_gone() ? Vanished::kDatabase : Vanished::kNothing;
 }

@@ -28,13 +28,17 @@ Paces::Calibration::Calibration(const Timing& run) {
 }
 
 Paces::Paces(const std::vector<Timing>& ended, const std::vector<Timing>& calibrations) {
+  // The supervisor, which counts where the program does not, counts whole seconds.
+  const auto is_timed = [](const Timing& run) { return run.seconds > 0; };
   for (const Timing& run : ended) {
-    if (run.seconds <= 0) continue;
+    if (!is_timed(run)) continue;
     paces_[{run.resource_class, true}].add(run.seconds);
     const int64_t updates = run.updates > 0 ? run.updates : run.updates_made;  // unknown when it was planned
     if (updates > 0) paces_[{run.resource_class, false}].add(run.seconds / static_cast<double>(updates));
   }
-  for (const Timing& run : calibrations) calibrations_.insert_or_assign(run.resource_class, Calibration(run));
+  for (const Timing& run : calibrations) {
+    if (is_timed(run)) calibrations_.insert_or_assign(run.resource_class, Calibration(run));
+  }
 }
 
 const Paces::Pace* Paces::measured(const Run& run) const {

@@ -1,7 +1,6 @@
 #include "harness/store/writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/sealed_json.h"
 #include "harness/store/workspace_format.h"
@@ -17,13 +17,6 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
-
-// Device and inode; zeros if there is no such file.
-std::pair<uint64_t, uint64_t> identity_of_file(const fs::path& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return {};
-  return {info.st_dev, info.st_ino};
-}
 
 void note_writer(const Workspace& workspace, const Writer& writer) {
   replace_unsynced(workspace.writer(), sealed({{"pid", writer.process.pid},

@@ -42,7 +42,8 @@ int published_decimals(const Table& table, size_t column) {
   size_t decimals = 0;
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      if (table.columns[i].score != table.columns[column].score || row.cells[i].is_sum) continue;
+      if (table.columns[i].score != table.columns[column].score) continue;
+      if (row.cells[i].is_sum || table.columns[i].is_added) continue;  // computed, not of the source
       for (const PublishedNumber& number : row.cells[i].published) decimals = std::max(decimals, decimals_of(number));
     }
   }

@@ -277,6 +277,8 @@ void PaperTables::of_table_3() const {
   EXPECT_THAT(latex, HasSubstr("published & {[}16.2{]} & {[}24.0{]} & {[}29.09{]}"));
   EXPECT_THAT(latex, HasSubstr("{[}20.91$^{\\ddagger}$$^{*}$, "));
   EXPECT_THAT(latex, testing::Not(HasSubstr("tearless")));
+  EXPECT_THAT(output_of({"table", grid_of("table3")}), testing::AllOf(HasSubstr("[−4.05]"), HasSubstr("[18.47, ")))
+      << "what is computed of published numbers has their digits";
 }
 
 // --- the paper's claims ----------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ TEST(Estimate, OfAPartOfTheRunsSaysOfHowManyAndHowTheOthersCanBeTimed) {
   EXPECT_THAT(lines_of(estimate, 1, 0),
               ElementsAre("1 of 5 runs: about 8:20 on 1 core, from 1 ended run of the same resource classes",
                           "3 runs of 2 resource classes have not been timed: tearless run g.toml --calibrate",
-                          "not known for 1 run of which the program names no resource class"));
+                          "not known for 1 run of which the program names no resource class or measures no time"));
   EXPECT_THAT(lines_of(estimate_of({run("b", 1000)}, ended), 1, 0),
               ElementsAre("1 run of one resource class has not been timed: tearless run g.toml --calibrate"))
       << "nothing is estimated";
@@ -108,6 +108,12 @@ TEST(Estimate, TakesCalibrationsApartIntoUpdatesEvaluationsAndWhatIsDoneOnce) {
   // A program that measures nothing.
   EXPECT_DOUBLE_EQ(estimate_of({whole}, {}, {{.resource_class = "a", .updates = 20, .seconds = 10}}).cpu_seconds,
                    2 * 1000 * 0.5);
+}
+
+TEST(Estimate, OfCalibrationsThatTookNoWholeSecondAndMeasuredNothingIsNotKnown) {
+  const std::vector<Timing> calibration = {{.resource_class = "a", .updates = 20, .seconds = 0}};
+  EXPECT_THAT(lines_of(estimate_of({run("a", 1000)}, {}, calibration), 2, 0),
+              ElementsAre("not known for 1 run of which the program names no resource class or measures no time"));
 }
 
 TEST(Estimate, PrefersRunsThatHaveEndedToCalibrations) {

@@ -106,6 +106,14 @@ TEST_F(ServerTest, ASocketThatAKilledServiceLeftIsNoServiceAndIsReplaced) {
   EXPECT_EQ(status().at("request"), "status");
 }
 
+TEST_F(ServerTest,
+       LeavesTheSocketOfAnotherServiceThatTookItsPlace) {  // in a folder made anew where its own was deleted
+  boost::asio::io_context io;
+  const Server second(io, path_, [](const Request&) { return nlohmann::json(); }, {});
+  stop();
+  EXPECT_TRUE(fs::exists(path_));
+}
+
 TEST_F(ServerTest, OnlyTheUserMayConnect) {
   struct stat info {};
   ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
