@@ -143,8 +143,9 @@ def result(row: Row) -> pandas.DataFrame:
 
 
 def metrics(text: str) -> pandas.DataFrame:
-    return pandas.read_csv(io.StringIO(text), dtype={"run": "string", "step": "int64", "name": "string", "value": "float64"}, keep_default_na=False,
-                           na_values={"value": [""]}, float_precision="round_trip")
+    lines = list(csv.reader(io.StringIO(text)))[1:]
+    return frame({"run": texts([line[0] for line in lines]), "step": whole([int(line[1]) for line in lines]), "name": texts([line[2] for line in lines]),
+                  "value": numbers([float(line[3] or "nan") for line in lines])})
 
 
 def joined(parts: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
