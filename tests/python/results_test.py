@@ -6,13 +6,16 @@ import csv
 import functools
 import io
 import json
+import numbers
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -116,7 +119,7 @@ class Case(unittest.TestCase):
             return str(value).lower() == text
         if text == "":
             return str(value) in ("", "nan", "<NA>")
-        if isinstance(value, (int, float)):
+        if isinstance(value, numbers.Real):
             return re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", text) is not None and type(value)(text) == value
         return value == text
 
@@ -369,11 +372,10 @@ class Parquet(Case):
 @needs_pandas
 class Training(Case):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.results = pathlib.Path(scratch.name) / "results"
-        self.addCleanup(printed, "stop", workspace=self.results)
-        self.grid = pathlib.Path(scratch.name) / "small.toml"
+        scratch = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, scratch, ignore_errors=True)
+        self.results, self.grid = scratch / "results", scratch / "small.toml"
+        self.addCleanup(printed, "stop", "--now", workspace=self.results)
         self.grid.write_text('title = "Small"\nseeds = 2\n[axis]\n"model.init" = ["small", "large, \\"x\\""]\n"train.lr" = [0.1, 0.01]\n')
         self.said = io.StringIO()
         redirected = contextlib.redirect_stderr(self.said)
@@ -403,6 +405,18 @@ class Training(Case):
         self.assertFalse(submission.wait())
         self.assertIn("settings", set(submission.workspace.runs()["class"]))
         self.assertEqual(submission.workspace.table().iloc[0]["state"], "failed")
+
+
+    def test_CtrlCEndsTheWaitingAlone(self):
+        submission = tearless.submit(self.grid, workspace=self.results, set={"fake.updates": 1000, "fake.sleep_ms": 100})
+        waiting = subprocess.Popen([sys.executable, "-c", f"import tearless\nprint(flush=True)\ntearless.wait(workspace={str(self.results)!r})"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        waiting.stdout.readline()
+        time.sleep(0.5)
+        self.assertIsNone(waiting.poll())
+        waiting.send_signal(signal.SIGINT)
+        self.assertIn(b"KeyboardInterrupt", waiting.communicate(timeout=60)[1])
+        self.assertIn("running", set(submission.workspace.runs()["state"]))
 
 
 class Errors(Case):
