@@ -1,0 +1,26 @@
+"""tearless from Python: results as pandas DataFrames, grids submitted, trainers written. docs/python.md has the reference.
+
+What is imported here is the standard library alone; pandas where results are read, pyarrow where they are written to Parquet.
+"""
+
+from typing import TYPE_CHECKING
+
+from .program import Error, program
+
+if TYPE_CHECKING:  # what __getattr__() imports when it is asked for
+    from .results import Submission, Workspace, open, plan, submit, wait
+
+__version__ = "0.1.0"
+__all__ = ["Error", "Submission", "Workspace", "open", "plan", "program", "submit", "wait"]
+
+_MODULES = {"Submission": "results", "Workspace": "results", "open": "results", "plan": "results", "submit": "results", "wait": "results"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'tearless' has no attribute {name!r}")
+    import importlib
+
+    value: object = getattr(importlib.import_module("." + _MODULES[name], __name__), name)
+    globals()[name] = value
+    return value
