@@ -106,7 +106,7 @@ class AScriptByItself(Folder):
             saved = run.resume()
             print(saved.read_text() if saved else "")
             for step in range(run.step + 1, 4):
-                run.log(step, loss=step)
+                run.log(step, loss=float(step))
                 run.checkpoint(lambda file: file.write(b"after %d" % step))
             sys.exit(1)
         """
@@ -119,8 +119,10 @@ class AScriptByItself(Folder):
         self.assertIn("checkpoint 3 is removed: state.bin is not what was written", ended.stderr)
         self.assertEqual(self.read("metrics.jsonl"), whole)
         self.assertEqual(sorted(os.listdir(self.folder / "runs/local/checkpoints")), ["step-2", "step-3"])
+        (self.folder / "runs/local/metrics.jsonl").write_text(whole.replace("1.0", "9.0"))
+        self.assertIn("checkpoint 3 is removed: the beginning of metrics.jsonl is not what was written", self.script(text).stderr)
         (self.folder / "runs/local/metrics.jsonl").write_text("{}")
-        self.assertIn("checkpoint 2 is removed: metrics.jsonl is shorter than it was", self.script(text).stderr)
+        self.assertIn("checkpoint 3 is removed: metrics.jsonl is shorter than it was", self.script(text).stderr)
         self.assertEqual(self.read("metrics.jsonl"), whole)
 
     def test_begins_again_if_it_does_not_resume(self):
@@ -176,14 +178,35 @@ class AScriptByItself(Folder):
 
     def test_lets_what_it_forked_end_by_sigterm(self):
         ended = self.script("""
-            import multiprocessing, time, tearless
-            if __name__ == "__main__":
-                run = tearless.Run()
-                with multiprocessing.get_context("fork").Pool(2) as pool:
-                    pool.map(abs, [1])
-                run.done(score=1)
+            import os, signal, time, tearless
+            run = tearless.Run()
+            child = os.fork()
+            if child == 0:
+                time.sleep(20)
+                os._exit(1)
+            os.kill(child, signal.SIGTERM)
+            print(os.waitpid(child, 0)[1])
+            run.done(score=1)
         """)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(ended.stdout, "15\n", ended.stderr)
+
+    def test_cuts_off_what_was_logged_after_the_checkpoint(self):
+        text = """
+            import tearless
+            run = tearless.Run()
+            run.resume()
+            for step in range(run.step + 1, 4 if run.step == 0 else 0):
+                run.log(step, loss=step)
+                if step == 2:
+                    run.checkpoint(b"")
+            if run.step == 3:
+                raise ValueError
+            run.done(score=1)
+        """
+        self.script(text)
+        self.assertEqual(len(self.read("metrics.jsonl").splitlines()), 3)
+        self.assertEqual(self.script(text).returncode, 0)
+        self.assertEqual(len(self.read("metrics.jsonl").splitlines()), 2)
 
     def test_ends_with_the_code_of_what_happened(self):
         for statement, code in (("raise MemoryError", OUT_OF_MEMORY), ("raise OSError(28, 'No space left')", MACHINE),
@@ -375,6 +398,7 @@ class Settings(Folder):
         file = self.write("settings.toml", "")
         file.write_text(contract.toml_text(values))
         self.assertEqual(contract.settings_in(file), values)
+        self.assertIn(r"\u007f", file.read_text())  # TOML has no such character itself
 
 
 class Killed(Folder):
