@@ -486,7 +486,7 @@ class Attempt:
         self.ended = True
 
     def give_up(self) -> NoReturn:
-        """Ends the program as one that was stopped: another attempt goes on from the newest checkpoint."""
+        """Ends the program as one that was stopped: another attempt resumes the newest checkpoint."""
         if not self.ended:
             self.measured()
             say(f"stopped at step {self.step}")

@@ -285,7 +285,7 @@ def settings(shape: Type[S], /) -> Type[S]: ...
 @overload
 def settings(*, identity: Optional[str] = ..., files: Optional[Iterable[str]] = ...,
              updates: Union[str, Callable[[Any], int], None] = ..., **answers: Any) -> Callable[[Type[S]], Type[S]]: ...
-@dataclass_transform(field_specifiers=(setting, dataclasses.field))
+@dataclass_transform(field_specifiers=(dataclasses.field,))  # mypy reads a call of setting() as the default
 def settings(shape: Any = None, /, **options: Any) -> Any:
     """Makes a class a dataclass of settings, and in the script itself answers `check` and `probe`.
 
@@ -317,7 +317,7 @@ class Run(Generic[S]):
 
     settings: a dataclass or an instance of one, a dict of defaults with dotted keys, or nothing: any settings.
     folder: where a script trains that tearless has not started. A run of other settings or of another script that is
-        there is replaced; one that was interrupted goes on.
+        there is replaced; one that was interrupted is resumed.
     Other keywords are those of the decorator `settings`."""
 
     settings: S

@@ -151,7 +151,7 @@ def init(project: Optional[str] = None, *, config: Any = None, **about: Any) -> 
 
 
 def _replace(arguments: argparse.Namespace) -> None:
-    # A script that goes on reading its flags there reads the run's settings.
+    # A script that reads its flags there afterwards reads the run's settings.
     class Watched(type(arguments)):  # type: ignore[misc]
         def __getattribute__(self, name: str) -> Any:
             config._unread.difference_update(list(config._unread) if name == "__dict__" else [name])

@@ -180,10 +180,12 @@ class AScriptByItself(Folder):
         ended = self.script("""
             import os, signal, time, tearless
             run = tearless.Run()
-            child = os.fork()
+            (ready, tell), child = os.pipe(), os.fork()
             if child == 0:
+                os.write(tell, b"x")
                 time.sleep(20)
                 os._exit(1)
+            os.read(ready, 1)
             os.kill(child, signal.SIGTERM)
             print(os.waitpid(child, 0)[1])
             run.done(score=1)
@@ -207,6 +209,17 @@ class AScriptByItself(Folder):
         self.assertEqual(len(self.read("metrics.jsonl").splitlines()), 3)
         self.assertEqual(self.script(text).returncode, 0)
         self.assertEqual(len(self.read("metrics.jsonl").splitlines()), 2)
+
+    def test_ends_when_a_newer_attempt_has_replaced_it(self):
+        ended = self.script("""
+            import tearless
+            run = tearless.Run()
+            run.log(1, loss=1)
+            (run.folder / "attempts" / "2").mkdir()
+            run.checkpoint(b"")
+        """)
+        self.assertEqual((ended.returncode, ended.stderr), (STOPPED, "tearless: a newer attempt has replaced this one\n"))
+        self.assertFalse((self.folder / "runs/local/checkpoints").exists())
 
     def test_ends_with_the_code_of_what_happened(self):
         for statement, code in (("raise MemoryError", OUT_OF_MEMORY), ("raise OSError(28, 'No space left')", MACHINE),

@@ -33,6 +33,9 @@ data:
 training:
   optimizer: adam
   learning_rate: 0.0005
+  scheduling: noam
+  learning_rate_factor: 0.5
+  learning_rate_warmup: 40
   batch_type: sentence
   batch_size: 16
   epochs: 100
