@@ -5,15 +5,18 @@ What is imported here is the standard library alone; pandas where results are re
 
 from typing import TYPE_CHECKING
 
-from .program import Error, program
+from .contract import Error
+from .program import program
 
 if TYPE_CHECKING:  # what __getattr__() imports when it is asked for
     from .results import Submission, Workspace, open, plan, submit, wait
+    from .trainer import Run, setting, settings
 
 __version__ = "0.1.0"
-__all__ = ["Error", "Submission", "Workspace", "open", "plan", "program", "submit", "wait"]
+__all__ = ["Error", "Run", "Submission", "Workspace", "open", "plan", "program", "setting", "settings", "submit", "wait"]
 
-_MODULES = {"Submission": "results", "Workspace": "results", "open": "results", "plan": "results", "submit": "results", "wait": "results"}
+_MODULES = {name: "results" for name in ("Submission", "Workspace", "open", "plan", "submit", "wait")}
+_MODULES.update({name: "trainer" for name in ("Run", "setting", "settings")})
 
 
 def __getattr__(name: str) -> object:

@@ -7,12 +7,9 @@ import sys
 import tempfile
 from typing import List, NamedTuple, Optional, Sequence
 
-
 FAILURE = "tearless: "
 
-
-class Error(RuntimeError):
-    """A request that cannot be met; its text is the sentence that the program, or this package, says of it."""
+from .contract import Error
 
 
 class Answer(NamedTuple):
