@@ -90,7 +90,8 @@ def typed(page):
         shutil.copytree(ROOT / "grids", folder / "grids")
         shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns("runs", "sweeps", "*.db*"))
         environment = {**os.environ, "HOME": str(scratch), "PATH": f"{programs_in(scratch / 'bin')}:{os.environ['PATH']}",
-                       "TEARLESS_ENGINE": str(scratch / "bin/tearless-engine"), "FAKE_SCORES": SCORES, "XDG_RUNTIME_DIR": str(scratch)}
+                       "TEARLESS_ENGINE": str(scratch / "bin/tearless-engine"), "FAKE_SCORES": SCORES, "XDG_RUNTIME_DIR": str(scratch),
+                       "PYTHONPATH": str(ROOT / "python")}
         script = ""
         for block in blocks:
             if block.kind == "file":

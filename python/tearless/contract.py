@@ -437,7 +437,7 @@ class Attempt:
         elif (self.folder / saved).is_file():
             shutil.copyfile(self.folder / saved, new / "state.bin")
         else:
-            raise Error(f"there is no file {self.folder / saved} to keep as a checkpoint")
+            raise Error(f"there is no file {self.folder / saved} to keep as a checkpoint; what is no path is kept as bytes: text.encode()")
 
     # --- the end ---
 

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from typing import List, NamedTuple, Optional, Sequence
 
-FAILURE = "tearless: "
-
 from .contract import Error
+
+FAILURE = "tearless: "
 
 
 class Answer(NamedTuple):
