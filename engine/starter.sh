@@ -1,0 +1,37 @@
+#!/bin/sh
+# tearless-engine as pip installs it: starts tearless-engine.elf with the libraries that it was packed with. Both are in lib/tearless-engine
+# beside bin/. A copy of the engine in a workspace has them in the folder that tearless-engine.home names (docs/run_directory.md): they are
+# too large to be copied.
+trap 'exit 75' INT TERM # as the engine ends itself
+fail() { echo "tearless-engine: $*" >&2; exit 74; }
+
+file=$0
+case $file in */*) ;; *) file=./$file ;; esac
+[ ! -h "$file" ] || file=$(readlink -f -- "$file")
+here=${file%/*}
+if [ -e "$here/tearless-engine.home" ]; then
+  read -r home <"$here/tearless-engine.home"
+else
+  here=$here/../lib/tearless-engine
+  home=$here
+fi
+
+[ -r "$here/tearless-engine.libraries" ] || fail "$here is not as pip installs it: pip install --force-reinstall tearless-engine"
+read -r version tag sum <"$here/tearless-engine.libraries"
+needed=${tag#manylinux_} && needed=${needed%_x86_64}
+found=$(getconf GNU_LIBC_VERSION 2>/dev/null)
+found=${found##*[ .]}
+[ "${found:-0}" -ge "${needed#2_}" ] ||
+  fail "it needs glibc 2.${needed#2_} or later, and $(uname -n) has ${found:+2.}${found:-none}: train on a newer machine"
+[ "$here" = "$home" ] || {
+  [ -r "$home/tearless-engine.libraries" ] ||
+    fail "its libraries are in $home, which $(uname -n) does not have: pip install tearless-engine==$version there, or submit the grid again"
+  read -r installed _ installed_sum <"$home/tearless-engine.libraries"
+  [ "$sum" = "$installed_sum" ] ||
+    fail "the libraries in $home are of another build, $installed: pip install tearless-engine==$version there, or submit the grid again"
+}
+
+export TEARLESS_LIBRARIES="$home" TEARLESS_WHEEL="${tag%_x86_64}"
+export TEARLESS_OPENBLAS="${TEARLESS_OPENBLAS:-$home/libscipy_openblas.so}"
+export LD_LIBRARY_PATH="$home${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+exec "$here/tearless-engine.elf" "$@"
