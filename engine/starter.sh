@@ -18,11 +18,10 @@ fi
 
 [ -r "$here/tearless-engine.libraries" ] || fail "$here is not as pip installs it: pip install --force-reinstall tearless-engine"
 read -r version tag sum <"$here/tearless-engine.libraries"
-needed=${tag#manylinux_} && needed=${needed%_x86_64}
+needed=${tag#manylinux_2_} && needed=${needed%_x86_64}
 found=$(getconf GNU_LIBC_VERSION 2>/dev/null)
 found=${found##*[ .]}
-[ "${found:-0}" -ge "${needed#2_}" ] ||
-  fail "it needs glibc 2.${needed#2_} or later, and $(uname -n) has ${found:+2.}${found:-none}: train on a newer machine"
+[ "${found:-$needed}" -ge "$needed" ] || fail "it needs glibc 2.$needed or later, and $(uname -n) has 2.$found: train on a newer machine"
 [ "$here" = "$home" ] || {
   [ -r "$home/tearless-engine.libraries" ] ||
     fail "its libraries are in $home, which $(uname -n) does not have: pip install tearless-engine==$version there, or submit the grid again"
