@@ -1,7 +1,7 @@
 #!/bin/sh
-# tearless-engine as pip installs it: starts tearless-engine.elf with the libraries that it was packed with. Both are in lib/tearless-engine
-# beside bin/. A copy of the engine in a workspace has them in the folder that tearless-engine.home names (docs/run_directory.md): they are
-# too large to be copied.
+# tearless-engine as pip installs it: starts tearless-engine.elf with the libraries that it was packed with; all are in lib/tearless-engine
+# beside bin/. A copy in a workspace has tearless-engine.elf beside it, but not the libraries, which are too large: tearless-engine.home
+# names their folder (docs/run_directory.md).
 trap 'exit 75' INT TERM # as the engine ends itself
 fail() { echo "tearless-engine: $*" >&2; exit 74; }
 
