@@ -3,35 +3,41 @@
 #include <torch/headeronly/version.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/run_directory.h"
 #include "engine/commands.h"
 #include "engine/cuda/cuda_library.h"
+#include "engine/cuda/torch_folder.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/run_options.h"
 
 namespace tearless::engine {
+namespace fs = std::filesystem;
 
 Action command_probe(CLI::App& app) {
   const auto as_json = std::make_shared<bool>(false);
   app.add_flag("--json", *as_json, "machine-readable");
   return [as_json] {
     if (*as_json) {
-      // The libraries that come with the engine; LibTorch is found where the build found it.
-      nlohmann::json files = nlohmann::json::array();
-      if (std::filesystem::exists(cuda_library_file())) files.push_back(cuda_library_file().filename());
-      fmt::print("{}\n", nlohmann::json{{"program", "tearless-engine"},
-                                        {"version", std::string(build_stamp())},
-                                        {"runtime", "LibTorch " TORCH_VERSION},
-                                        {"numerics", kNumerics},
-                                        {"arithmetic", arithmetic_name()},
-                                        {"files", files}}
-                             .dump());
+      const bool has_cuda = fs::exists(cuda_library_file());
+      nlohmann::json answer = {{"program", "tearless-engine"},         {"version", program_version()},
+                               {"runtime", "LibTorch " TORCH_VERSION}, {"numerics", kNumerics},
+                               {"arithmetic", arithmetic_name()},      {"cuda", has_cuda},
+                               {"files", nlohmann::json::array()}};
+      if (has_cuda) answer["files"].push_back(cuda_library_file());
+      if (const char* const libraries =
+              std::getenv(kLibrariesVariable)) {  // else LibTorch is found where the build found it
+        const fs::path self = fs::read_symlink("/proc/self/exe");
+        answer["files"].push_back(self);
+        answer["files"].push_back(self.parent_path() / "tearless-engine.libraries");
+        answer["home"] = fs::canonical(libraries);
+      }
+      fmt::print("{}\n", answer.dump());
       return static_cast<int>(kExitDone);
     }
     std::vector<TearlessCudaDevice> devices;
@@ -41,7 +47,7 @@ Action command_probe(CLI::App& app) {
     } catch (const UserError& error) {
       no_cuda = error.what();  // a machine without CUDA is no error here
     }
-    fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", build_stamp(),
+    fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", program_version(),
                kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), arithmetic_name(),
                missing_matmul_library());
     for (const TearlessCudaDevice& d : devices) {

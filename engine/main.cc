@@ -2,14 +2,15 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <string_view>
 
-#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/nearest.h"
@@ -20,6 +21,7 @@
 #include "engine/data/raw_files.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
+#include "engine/run/run_options.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 
@@ -56,13 +58,20 @@ bool is_out_of_memory(const c10::Error& error) {
 
 #ifndef __SANITIZE_ADDRESS__  // AddressSanitizer must initialise first
 /// Called by the loader before any library is initialised. Initialising LibTorch takes a good part of a second, during
-/// which a stop request must not look like a crash.
-void honour_stops_from_the_start(int argc, char** argv, char**) {
+/// which a stop request must not look like a crash, and on an older processor it is what crashes.
+void before_initialisers(int argc, char** argv, char**) {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) {
+    ::dprintf(
+        STDERR_FILENO,
+        "tearless-engine: this processor is older than x86-64-v2 (it lacks SSE4.2), train on one of 2009 or later\n");
+    ::_exit(tearless::kExitMachine);
+  }
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "train" || command == "prepare") tearless::engine::stop_at_once();
 }
 [[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeInitialisers)(int, char**,
-                                                                                char**) = honour_stops_from_the_start;
+                                                                                char**) = before_initialisers;
 #endif
 
 /// A GPU that fails or is taken away shows as an error in whatever CUDA call comes next.
@@ -83,7 +92,7 @@ int command(int argc, char** argv) {
 
   CLI::App app("Trains Transformers for `tearless`; every command has --help.", "tearless-engine");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string(build_stamp()));
+  app.set_version_flag("--version", engine::program_version());
   std::vector<std::string> names;
   engine::Action action;
   for (const Command& command : kCommands) {

@@ -3,12 +3,14 @@
 # Does only what is missing, says each thing it does, and can be run at any time, also by two checkouts at once.
 #   TEARLESS_TORCH=/path/to/torch   use that installed torch (the folder with lib/ and include/) of the same version
 #   TEARLESS_SETUP=harness          packages only: enough for the harness preset
+#   TEARLESS_SETUP=wheel            also the licences of what the wheel of the engine holds, which caches of earlier versions lack
 #   TEARLESS_SETUP=check            also the packages of tools/check.sh; quick-check: those of its --quick
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_version=2.11.0
 readonly openblas_version=$(sed -n 's/^scipy-openblas32==\([^ ]*\).*/\1/p' tools/wheels/openblas.txt)
+readonly licences='*.dist-info/*'
 # tools/cmake/torch.cmake and openblas.cmake look here too.
 readonly caches=${XDG_CACHE_HOME:-$HOME/.cache}/tearless
 
@@ -73,6 +75,7 @@ open_cache() {  # NAME: of the cache that unpack_wheels fills from now on, alone
   mkdir -p "$cache"
   exec 9>"$cache/lock"
   flock --nonblock 9 || { say "another set-up is filling $cache; waiting for it"; flock 9; }
+  [ "${TEARLESS_SETUP:-}" != wheel ] || compgen -G "$cache/$licences" >/dev/null || rm -f "$cache"/*.complete
   rm -rf "$cache"/part.*  # left behind by a set-up that was killed
 }
 
@@ -104,13 +107,13 @@ loader_knows() { /sbin/ldconfig -p 2>/dev/null | grep -q "$1"; }
 fetch_torch() {
   [ "$(uname -m)" = x86_64 ] || fail "LibTorch is fetched for x86_64 only, this is $(uname -m): set TEARLESS_TORCH to an installed torch $torch_version"
   open_cache "libtorch-$torch_version"
-  unpack_wheels torch.txt torch.complete 'torch/include/*' 'torch/lib/*' -x 'torch/lib/libtorch_python.so' 'torch/lib/libshm*'
+  unpack_wheels torch.txt torch.complete 'torch/include/*' 'torch/lib/*' "$licences" -x 'torch/lib/libtorch_python.so' 'torch/lib/libshm*'
   if ! loader_knows libcudart.so.13 || ! loader_knows libcupti.so.13; then
-    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
+    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*' "$licences"
   fi
   if [ -e /proc/driver/nvidia/version ] || loader_knows libcuda.so.1; then
-    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
-    unpack_wheels cuda_libraries.txt cuda_libraries.complete 'nvidia/*/lib/*.so*'
+    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*' "$licences"
+    unpack_wheels cuda_libraries.txt cuda_libraries.complete 'nvidia/*/lib/*.so*' "$licences"
   fi
   exec 9>&-
 }
@@ -118,7 +121,7 @@ fetch_torch() {
 fetch_openblas() {
   [ "$(uname -m)" = x86_64 ] || return 0  # MKL or what else LibTorch has serves
   open_cache "openblas-$openblas_version"
-  unpack_wheels openblas.txt openblas.complete 'scipy_openblas32/lib/*.so'
+  unpack_wheels openblas.txt openblas.complete 'scipy_openblas32/lib/*.so' "$licences"
   exec 9>&-
 }
 

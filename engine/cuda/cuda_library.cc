@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
+#include "engine/cuda/torch_folder.h"
 
 namespace tearless::engine {
 
@@ -23,11 +25,17 @@ void* load() {
         "\"cpu\"",
         file.string());
   }
+  const char* const libraries = std::getenv(kLibrariesVariable);
+  if (libraries && !std::filesystem::exists(torch_in_use() / "libtorch_cuda.so")) {
+    const char* const asked = std::getenv("TEARLESS_TORCH");
+    start_again_with(
+        torch_with_cuda(asked ? asked : "", std::filesystem::canonical(libraries).parent_path().parent_path()));
+  }
   // RTLD_GLOBAL, so that ATen's CUDA kernels register with the dispatcher that the engine already has.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library)
-    fail("device = \"cuda\" cannot be used, {} does not load ({}): run `make setup` beside an NVIDIA driver",
-         file.string(), ::dlerror());
+    fail("device = \"cuda\" cannot be used, {} does not load ({}): {}", file.string(), ::dlerror(),
+         libraries ? "pip install torch again, with all that it needs" : "run `make setup` beside an NVIDIA driver");
   return library;
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/numbers.h"
@@ -35,7 +34,7 @@ std::optional<int64_t> number_in(const char* variable) {
 json stamp_by_hand(const ExecutionOptions& run) {
   return {{"device", run.device == ExecutionOptions::Device::kCpu ? "cpu" : ""},
           {"program", "tearless-engine"},
-          {"version", std::string(build_stamp())},
+          {"version", program_version()},
           {"numerics", kNumerics}};
 }
 

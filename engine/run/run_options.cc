@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
+#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
@@ -13,6 +15,12 @@
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
+
+std::string program_version() {
+  std::string version(build_stamp());
+  const char* const wheel = std::getenv("TEARLESS_WHEEL");  // by engine/starter.sh
+  return wheel ? version.insert(version.size() - 1, fmt::format(", wheel {}", wheel)) : version;
+}
 
 namespace {
 

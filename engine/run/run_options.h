@@ -18,6 +18,9 @@ namespace tearless::engine {
 /// stale.
 inline constexpr int64_t kNumerics = 1;
 
+/// build_stamp(), and the wheel that the engine was packed in, if it was.
+std::string program_version();
+
 /// The task of runs that name none. It is the neutral value of the setting `task`.
 inline constexpr std::string_view kDefaultTask = "translate";
 

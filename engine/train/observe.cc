@@ -87,6 +87,11 @@ ParameterGroups::ParameterGroups(const Parameters& parameters,
   }
 }
 
+// hypot() as it is called since glibc 2.35 gives the same bits; by its older name the program also starts on 2.34.
+#if defined(__GLIBC__) && defined(__x86_64__)
+__asm__(".symver hypot, hypot@GLIBC_2.2.5");
+#endif
+
 std::map<std::string, double> ParameterGroups::norms(const at::Tensor& buffer) const {
   std::map<std::string, double> norms;
   for (const Range& range : ranges_) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -35,10 +34,9 @@ std::optional<LockFile> try_lock_programs(const Workspace& workspace) {
   return LockFile::try_acquire(workspace.programs_lock());
 }
 
-std::string program_hash(const fs::path& folder, std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
+std::string program_hash(const std::map<std::string, std::string>& sums) {
   Sha256 hash;
-  for (const std::string& name : names) hash.update(name + " " + sha256_of_file(folder / name) + "\n");
+  for (const auto& [name, sum] : sums) hash.update(name + " " + sum + "\n");
   return hash.hex().substr(0, 16);
 }
 
@@ -49,7 +47,9 @@ std::string fault_of_program(const Workspace& workspace, const fs::path& program
   if (!is_copy(workspace, program)) return "";
   const fs::path folder = program.parent_path();
   try {
-    if (program_hash(folder, names_in(folder)) == folder.filename()) return "";
+    std::map<std::string, std::string> sums;
+    for (const std::string& name : names_in(folder)) sums[name] = sha256_of_file(folder / name);
+    if (program_hash(sums) == folder.filename()) return "";
   } catch (const UserError& unreadable) {
     return unreadable.what();
   }

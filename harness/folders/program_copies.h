@@ -23,8 +23,8 @@ LockFile lock_programs(const Workspace& workspace);
 /// Nullopt while another process holds the lock.
 std::optional<LockFile> try_lock_programs(const Workspace& workspace);
 
-/// The name of a copy's folder: a hash of the names and bytes of the files `names` in `folder`.
-std::string program_hash(const std::filesystem::path& folder, std::vector<std::string> names);
+/// The name of a copy's folder: a hash of the names of its files and of their SHA-256.
+std::string program_hash(const std::map<std::string, std::string>& sums);
 
 /// One sentence if the training program must not be started: it is gone, or it is a copy in the workspace of which a
 /// byte was changed. "" otherwise. Reads all bytes of a copy.

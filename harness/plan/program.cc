@@ -1,6 +1,7 @@
 #include "harness/plan/program.h"
 
 #include <fmt/format.h>
+#include <gnu/libc-version.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +138,17 @@ CheckAnswer answer_from(const ordered_json& json, const CheckAnswer* like) {
 
 }  // namespace
 
+std::string how_to_get_engine(const std::string& glibc) {
+  constexpr int kNeeded = 34;  // glibc 2.34, as tools/wheel_engine.sh checks
+  const bool is_older = std::atoi(glibc.substr(glibc.find('.') + 1).c_str()) < kNeeded;
+  if (is_older)
+    return fmt::format(
+        "tearless-engine needs glibc 2.{} or later, and this machine has {}: train on a newer one, or build it here "
+        "(make)",
+        kNeeded, glibc);
+  return "install it (pip install tearless-engine), build it (make), or name one with --engine or $TEARLESS_ENGINE";
+}
+
 std::string line_of(const RunSpec& spec) {
   json line = {{"folder", spec.folder}, {"folders", spec.folders}, {"smoke", spec.smoke}, {"settings", spec.settings}};
   if (!spec.derived.empty()) line["derived"] = spec.derived;
@@ -148,8 +160,9 @@ Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
   if (!fs::exists(path_)) {
     const bool is_command = file.find(' ') != std::string::npos;
     fail("there is no training program {}; {}", file,
-         is_command ? "it must be the path of one file, not a command"
-                    : "build it (make), or name one with --engine or $TEARLESS_ENGINE");
+         is_command                       ? "it must be the path of one file, not a command"
+         : path_.filename() == kOwnEngine ? how_to_get_engine(::gnu_get_libc_version())
+                                          : "name another with --engine or $TEARLESS_ENGINE");
   }
   if (fs::is_directory(path_)) fail("the training program {} is a folder; name the program in it", file);
   if (::access(path_.c_str(), X_OK) != 0) {
@@ -217,7 +230,8 @@ const Probe& Program::probe() const {
                 .runtime = text_in(*answer, "runtime"),
                 .numerics = 0,
                 .identity = {},
-                .files = {}};
+                .files = {},
+                .home = text_in(*answer, "home")};
     const auto numerics = answer->find("numerics");
     if (numerics == answer->end()) throw std::invalid_argument("\"numerics\" is missing");
     if (!numerics->is_number_integer()) throw std::invalid_argument("\"numerics\" is not a whole number");
@@ -229,6 +243,8 @@ const Probe& Program::probe() const {
       }
     }
     probe.files = texts_in(*answer, "files");
+    if (!probe.home.empty() && !fs::path(probe.home).is_absolute())
+      throw std::invalid_argument("\"home\" is not an absolute path");
     return probe_.emplace(std::move(probe));
   } catch (const std::invalid_argument& error) {
     fail("`{} probe`: the answer is not as docs/run_directory.md describes: {}", path_.string(), error.what());

@@ -17,6 +17,9 @@
 
 namespace tearless::harness {
 
+/// How to come by tearless-engine on a machine with this version of glibc.
+std::string how_to_get_engine(const std::string& glibc);
+
 /// The line that is sent to `check`.
 std::string line_of(const RunSpec& spec);
 
@@ -37,9 +40,10 @@ struct Probe {
   // What the program is, as a part of what its runs are: the program's own text, else name and version. "" for
   // tearless-engine, whose runs `numerics` tells apart.
   std::string identity;
-  // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
-  // known.
+  // The files that the program needs beside it, by their names, or by absolute paths if they lie elsewhere; a copy of
+  // all of them works as well. Unset: not known.
   std::optional<std::vector<std::string>> files;
+  std::string home;  // a folder that it needs and that is not copied: the copy is told its path; "": none
 };
 
 class Program {

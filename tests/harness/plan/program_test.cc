@@ -264,6 +264,8 @@ TEST(Program, AProbeIsHeldToTheSameRules) {
               testing::EndsWith(": \"numerics\" is not a whole number"));
   EXPECT_THAT(message(R"(echo '{"program": "p", "version": "1", "numerics": 1, "files": "a"}')"),
               testing::EndsWith(": \"files\" is not a list of names"));
+  EXPECT_THAT(message(R"(echo '{"program": "p", "version": "1", "numerics": 1, "home": "lib"}')"),
+              testing::EndsWith(": \"home\" is not an absolute path"));
 }
 
 TEST(Program, ReportsItsVersion) {
@@ -292,6 +294,12 @@ TEST(Program, ThatCannotBeExecutedIsNamedWithTheReason) {
   }
   test::write_text(file, "#!/bin/sh\r\necho\r\n");
   EXPECT_THAT(message(), testing::HasSubstr("the interpreter /bin/sh\\r, which")) << "lines of another system";
+}
+
+TEST(Program, ThatIsNotInstalledIsNamedWithWhatItNeeds) {
+  EXPECT_THAT(how_to_get_engine("2.34"), testing::StartsWith("install it (pip install tearless-engine), "));
+  EXPECT_THAT(how_to_get_engine("2.28"),
+              testing::StartsWith("tearless-engine needs glibc 2.34 or later, and this machine has 2.28: "));
 }
 
 TEST(Program, TheCommandLineGoesBeforeTheGridAndThatBeforeTheEnvironment) {
