@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/build_stamp.h"
 #include "base/run_directory.h"
 #include "tests/support/paths.h"
 
@@ -65,6 +66,16 @@ TEST(Docs, NameTheWindowsOfSweepsThatDoNot) {
   const std::string page = test::read_text(test::source_root() / "docs/run_directory.md");
   for (const char* pattern : kEngineWindows)
     EXPECT_NE(page.find(fmt::format("`{}`", pattern)), std::string::npos) << pattern;
+}
+
+TEST(Docs, AgreeWithTheProgramOnTheVersion) {
+  const std::string sources = test::read_text(test::source_root() / "CMakeLists.txt"),
+                    changes = test::read_text(test::source_root() / "CHANGELOG.md");
+  std::smatch built, newest;
+  ASSERT_TRUE(std::regex_search(sources, built, std::regex(R"(project\(tearless VERSION (\S+))")));
+  ASSERT_TRUE(std::regex_search(changes, newest, std::regex(R"(\n## (\S+))")));
+  EXPECT_EQ(built[1], newest[1]) << "CMakeLists.txt and CHANGELOG.md";
+  EXPECT_TRUE(build_stamp().starts_with(built[1].str() + " (")) << build_stamp();
 }
 
 // Tables, code and generated pages have longer ones.
