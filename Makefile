@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 CTEST_ARGS ?=
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help setup build install demo test test-long test-slurm test-crash check bench clean
+.PHONY: help setup build install demo test test-long test-slurm test-crash check bench wheel clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,5 +52,9 @@ check:  ## format, terms, spelling, lint, tables in TeX, include arrows (minutes
 bench: setup  ## time training and search beside plain PyTorch, in turns (needs a Python torch)
 	@tools/bench.sh $(JOBS)
 
+wheel: build  ## make the files to publish in dist/: wheels for older systems, too, the source archive, checksums (minutes)
+	tools/wheel.sh
+	[ ! -x tools/wheel_engine.sh ] || tools/wheel_engine.sh
+
 clean:  ## remove what was built here (results/ and the per-user cache stay)
-	rm -rf build build-dev build-asan build-harness build-lint build-mutate
+	rm -rf build build-dev build-asan build-harness build-lint build-mutate build-wheel dist

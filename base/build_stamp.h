@@ -6,7 +6,8 @@
 
 namespace tearless {
 
-/// Version, commit (where the build knows it), compiler and build type: "0.1.0 (1a2b3c4, GNU 12.2.0, Release)".
+/// Version, commit (where the build knows it), compiler, build type, and the tag of the wheel that it was built for:
+/// "0.1.0 (1a2b3c4, Clang 20.1.2, Release, wheel manylinux_2_28_x86_64)".
 std::string_view build_stamp();
 
 }  // namespace tearless

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,12 +23,17 @@
 #include "base/fault.h"
 #include "base/nearest.h"
 #include "base/output.h"
+#include "base/print.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "harness/archive/archive.h"
 #include "harness/archive/open_archive.h"
 #include "harness/commands/commands.h"
 #include "harness/folders/rebuild.h"
+#include "harness/grid/packaged.h"
+#include "harness/plan/grid_state.h"
 #include "harness/runs/workspace.h"
+#include "harness/selection/selectors.h"
 #include "harness/service/protocol.h"
 #include "harness/store/writer.h"
 
@@ -197,6 +203,47 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const
   return fmt::format("{}; {} --help lists what it takes", what, name);
 }
 
+// The packaged grid that `word` is the name of, unless a file or something in the workspace is called so. `is_grid`:
+// the command takes grids alone.
+std::optional<std::filesystem::path> packaged_instead(const std::string& word, bool is_grid, const Globals& globals) {
+  if (is_grid_word(word)) return std::nullopt;
+  const std::optional<std::filesystem::path> file = packaged_grid(word);
+  const auto store = file || is_grid ? Store::open_reader(Workspace(globals.workspace)) : nullptr;
+  if (is_grid) {
+    for (const Sweep& sweep : store ? store->sweeps() : std::vector<Sweep>{}) {
+      if (sweep.name != word) continue;
+      fail("\"{}\" is the name of sweep {}; to train its grid: tearless run {}{}", word, sweep.id,
+           shell_word(sweep.grid_file), options_again(globals));
+    }
+    std::error_code unreachable;
+    if (!file && !std::filesystem::exists(word, unreachable)) {
+      fail("cannot read {}: No such file or directory{}", word, packaged_advice(word));
+    }
+  }
+  return file && (is_grid || !store || !names_sweep_or_run(*store, word)) ? file : std::nullopt;
+}
+
+// Puts the files of packaged grids in the place of their names.
+void take_packaged_grids(CLI::App& command, const Globals& globals) {
+  for (CLI::Option* option : command.get_options([](const CLI::Option* one) { return one->get_positional(); })) {
+    const std::string name = option->get_name();
+    if (name != "grid" && name != "what") continue;
+    std::vector<std::string> words = option->results();
+    bool is_changed = false;
+    for (std::string& word : words) {
+      const auto file = packaged_instead(word, name == "grid", globals);
+      if (!file) continue;
+      notice(fmt::format("{} is the packaged grid {}", word, file->string()));
+      word = file->string();
+      is_changed = true;
+    }
+    if (!is_changed) continue;
+    option->clear();
+    option->add_result(words);
+    option->run_callback();
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
@@ -267,6 +314,7 @@ int run(int argc, char** argv) {
     rebuild_if_earlier(Workspace(globals.workspace));
     rebuild_if_earlier(Workspace(globals.workspace).smoke());
   }
+  take_packaged_grids(*app.get_subcommands().front(), globals);
   return chosen.act();
 }
 

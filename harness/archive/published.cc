@@ -172,7 +172,7 @@ std::string published_file(const RunDirectory& run, const fs::path& name) {
     for (auto& [of, checksum] : record["files"].items()) {
       const fs::path sealed_by_it = name.parent_path() / of;
       const auto text = read_if_there(run.root() / sealed_by_it);
-      if (text && sha256(*text) == checksum) checksum = sha256(published_file(run, sealed_by_it));
+      if (text && checksum == sha256(*text)) checksum = sha256(published_file(run, sealed_by_it));
     }
   }
   return sealed(std::move(record));

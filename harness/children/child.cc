@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Boost uses vfork only where that is part of the POSIX version that is compiled for. Linux has it always, and with it
@@ -78,7 +80,7 @@ class Preparation {
     put(request_.standard_input, STDIN_FILENO);
     put(request_.standard_output, STDOUT_FILENO);
     put(request_.standard_error, STDERR_FILENO);
-    if (request_.closes_others) ::closefrom(STDERR_FILENO + 1);
+    if (request_.closes_others) close_others();
     struct sigaction by_default {};
     by_default.sa_handler = SIG_DFL;
     for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &by_default, nullptr);
@@ -86,6 +88,14 @@ class Preparation {
   }
 
  private:
+  // As closefrom(), which the C library has since 2.34; Linux has the system call since 5.9.
+  static void close_others() {
+    if (::syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) == 0) return;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    for (int descriptor = STDERR_FILENO + 1; static_cast<rlim_t>(descriptor) < limit.rlim_cur; ++descriptor)
+      ::close(descriptor);
+  }
   static void put(int descriptor, int place) {
     if (descriptor >= 0) ::dup2(descriptor, place);
   }

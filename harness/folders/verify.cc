@@ -44,7 +44,7 @@ std::string damage_of(const fs::path& checkpoint, const std::string& run) {
   if (const json writer = record->value("run", json(run)); writer != run) return "it is of the run " + writer.dump();
   const json files = record->value("files", json::object());
   for (const auto& [name, checksum] : files.items()) {
-    if (!fs::exists(checkpoint / name) || sha256_of_file(checkpoint / name) != checksum) {
+    if (!fs::exists(checkpoint / name) || checksum != sha256_of_file(checkpoint / name)) {
       return name + " is not what was written";
     }
   }

@@ -170,7 +170,7 @@ PointCondition on_value(const Grid& grid, const std::vector<size_t>& axes, const
 bool is_value(const Grid& grid, const Subject& subject, const std::string& key, const json& word) {
   return std::ranges::any_of(subject.axes, [&](size_t axis) {
     return std::ranges::any_of(grid.axes[axis].points, [&](const AxisPoint& point) {
-      return value_at(grid, point, key) == word || (subject.is_name && point.label == word);
+      return value_at(grid, point, key) == word || (subject.is_name && word == point.label);
     });
   });
 }

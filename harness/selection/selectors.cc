@@ -19,6 +19,7 @@
 #include "base/spelling.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "harness/grid/packaged.h"
 #include "harness/grid/paper.h"
 
 namespace tearless::harness {
@@ -184,8 +185,8 @@ std::vector<std::string> sweeps_named(const Store& store, const std::vector<Swee
 std::string run_named(const Store& store, const std::string& word) {
   const std::vector<std::string> runs = store.ids_starting_with(word);
   if (runs.empty()) {
-    fail("\"{}\" is no sweep, run, state, place or axis=label of this workspace; tearless status{} lists them", word,
-         workspace_option(store.root()));
+    fail("\"{}\" is no sweep, run, state, place or axis=label of this workspace; tearless status{} lists them{}", word,
+         workspace_option(store.root()), packaged_advice(word));
   }
   if (runs.size() > 1) fail("\"{}\" could be any of {} runs: {}", word, runs.size(), fmt::join(runs, ", "));
   return runs.front();
@@ -248,6 +249,12 @@ std::vector<std::string> with_grids_of_papers(const Store& store, const std::vec
     }
   }
   return all;
+}
+
+bool names_sweep_or_run(const Store& store, const std::string& word) {
+  return std::ranges::any_of(store.sweeps(),
+                             [&](const Sweep& sweep) { return sweep.name == word || sweep.id.starts_with(word); }) ||
+         !store.ids_starting_with(word).empty();
 }
 
 Selection select(const Store& store, const std::vector<std::string>& typed) {

@@ -40,6 +40,9 @@ bool is_label_word(const std::string& word);
 /// True for a word that can name nothing but a grid file: it ends in .toml, or there is a file of that name.
 bool is_grid_word(const std::string& word);
 
+/// True for the id of a sweep or the beginning of it, a sweep's name, and the beginning of a run's id.
+bool names_sweep_or_run(const Store& store, const std::string& word);
+
 /// UserError for a word that names nothing, or several things.
 Selection select(const Store& store, const std::vector<std::string>& words);
 

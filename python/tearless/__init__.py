@@ -3,6 +3,7 @@
 What is imported here is the standard library alone; pandas where results are read, pyarrow where they are written to Parquet.
 """
 
+import importlib.metadata
 from typing import TYPE_CHECKING
 
 from .contract import Error
@@ -12,7 +13,10 @@ if TYPE_CHECKING:  # what __getattr__() imports when it is asked for
     from .results import Submission, Workspace, open, plan, submit, wait
     from .trainer import Run, setting, settings
 
-__version__ = "0.1.0"
+try:
+    __version__ = importlib.metadata.version("tearless")
+except importlib.metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
+    __version__ = "unknown"
 __all__ = ["Error", "Run", "Submission", "Workspace", "open", "plan", "program", "setting", "settings", "submit", "wait"]
 
 _MODULES = {name: "results" for name in ("Submission", "Workspace", "open", "plan", "submit", "wait")}

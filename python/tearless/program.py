@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from typing import List, NamedTuple, Optional, Sequence
 
@@ -18,11 +19,11 @@ class Answer(NamedTuple):
 
 
 def program() -> str:
-    """The path of the program: $TEARLESS_PROGRAM, else the one beside this Python, else that of PATH."""
-    beside = os.path.join(os.path.dirname(sys.executable), "tearless")
-    found = os.environ.get("TEARLESS_PROGRAM") or (beside if os.access(beside, os.X_OK) else shutil.which("tearless"))
+    """The path of the program: $TEARLESS_PROGRAM, else the one that was installed with this package, else that of PATH."""
+    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
+    found = os.environ.get("TEARLESS_PROGRAM") or shutil.which("tearless", path=os.pathsep.join(folders)) or shutil.which("tearless")
     if not found:
-        raise Error(f"there is no program tearless beside {sys.executable}, nor on PATH: pip install tearless, or set TEARLESS_PROGRAM to its path")
+        raise Error(f"there is no program tearless in {folders[0]}, nor on PATH: pip install tearless, or set TEARLESS_PROGRAM to its path")
     return found
 
 

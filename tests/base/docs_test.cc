@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/build_stamp.h"
 #include "base/run_directory.h"
 #include "tests/support/paths.h"
 
@@ -76,6 +77,16 @@ TEST(Docs, OfInstallingNameEveryPackageThatSetUpInstalls) {
   for (std::string name; packages >> name; ++names)
     EXPECT_TRUE(std::regex_search(page, std::regex("[` ]" + name + "[` ]"))) << name;
   EXPECT_GT(names, 20);
+}
+
+TEST(Docs, AgreeWithTheProgramOnTheVersion) {
+  const std::string sources = test::read_text(test::source_root() / "CMakeLists.txt"),
+                    changes = test::read_text(test::source_root() / "CHANGELOG.md");
+  std::smatch built, newest;
+  ASSERT_TRUE(std::regex_search(sources, built, std::regex(R"(project\(tearless VERSION (\S+))")));
+  ASSERT_TRUE(std::regex_search(changes, newest, std::regex(R"(\n## (\S+))")));
+  EXPECT_EQ(built[1], newest[1]) << "CMakeLists.txt and CHANGELOG.md";
+  EXPECT_TRUE(build_stamp().starts_with(built[1].str() + " (")) << build_stamp();
 }
 
 // Tables, code and generated pages have longer ones.

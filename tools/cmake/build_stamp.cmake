@@ -4,6 +4,9 @@ execute_process(COMMAND git describe --always --dirty --abbrev=10 WORKING_DIRECT
 if(commit)
   string(APPEND commit ", ")
 endif()
+if(WHEEL)
+  string(APPEND BUILD_TYPE ", wheel ${WHEEL}")
+endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [[
 #include "base/build_stamp.h"
 

@@ -133,7 +133,7 @@ function(tearless_build_stamp room)
   set(stamp "${PROJECT_BINARY_DIR}/build_stamp.cc")
   add_custom_target(build_stamp BYPRODUCTS "${stamp}"
     COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${stamp}" -DVERSION=${PROJECT_VERSION}
-      "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+      "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -DWHEEL=${TEARLESS_WHEEL}
       -P "${PROJECT_SOURCE_DIR}/tools/cmake/build_stamp.cmake"
     COMMENT "Stamping the build" VERBATIM)
   tearless_target(target ${room})

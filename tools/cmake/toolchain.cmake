@@ -10,12 +10,12 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT TEARLESS_WHEEL)
   # ccache requires these sloppiness settings before it caches units that use a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE}")
 endif()
 find_program(MOLD mold)
-if(MOLD)
+if(MOLD AND NOT TEARLESS_WHEEL)
   add_link_options(-fuse-ld=mold)
 endif()
 
@@ -25,7 +25,11 @@ target_compile_options(tearless_flags INTERFACE -Wall -Wextra $<$<BOOL:${TEARLES
 # Results are the product: no -ffast-math, no -march=native. What is left out here is only bookkeeping that nobody reads (errno, FP traps).
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno> $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
+  set(level x86-64-v2)
+  if(TEARLESS_WHEEL)
+    set(level x86_64_v2)  # as zig spells it
+  endif()
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${level}>)
 endif()
 
 if(TEARLESS_SANITIZE)  # without the checks of what the address sanitizer finds, too, which take a third of the compile time

@@ -1,0 +1,45 @@
+# The libraries of others for tools/wheel.sh, which compiles with another C++ library and for an older C library than the distribution's: what is C++
+# is compiled here from the distribution's sources; what is C is its static library, whose symbols the linker binds to the older one's versions.
+set(_headers "${PROJECT_BINARY_DIR}/headers")  # of the C library, zig brings its own: /usr/include must not be searched
+file(MAKE_DIRECTORY "${_headers}/machine")
+foreach(_header boost CLI fmt nlohmann toml++ openssl sqlite3.h zlib.h zconf.h)
+  foreach(_folder "" machine/)
+    string(REPLACE "machine/" "${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu/" _from "/usr/include/${_folder}${_header}")
+    if(EXISTS "${_from}")
+      file(CREATE_LINK "${_from}" "${_headers}/${_folder}${_header}" SYMBOLIC)
+    endif()
+  endforeach()
+endforeach()
+set(_found "${CMAKE_FIND_LIBRARY_SUFFIXES}")
+set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+foreach(_library sqlite3 z crypto)
+  find_library(TEARLESS_STATIC_${_library} ${_library} PATHS "/usr/lib/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu" REQUIRED NO_DEFAULT_PATH)
+endforeach()
+set(CMAKE_FIND_LIBRARY_SUFFIXES "${_found}")
+
+file(GLOB _sources "${TEARLESS_WHEEL_SOURCES}/sqlitecpp-*/src/*.cpp" "${TEARLESS_WHEEL_SOURCES}/fmtlib-*/src/format.cc")
+file(GLOB _sqlitecpp "${TEARLESS_WHEEL_SOURCES}/sqlitecpp-*/include")
+add_library(others STATIC ${_sources})
+target_include_directories(others SYSTEM PUBLIC "${_sqlitecpp}" "${_headers}" "${_headers}/machine")
+target_link_libraries(others PUBLIC ${TEARLESS_STATIC_sqlite3} ${TEARLESS_STATIC_z} ${TEARLESS_STATIC_crypto} Threads::Threads ${CMAKE_DL_LIBS})
+# What Boost 1.74 and libc++ of zig say to each other: C++17 has dropped what the one uses, and the one knows no std::invoke_result of the other.
+target_compile_definitions(others PUBLIC BOOST_ASIO_HAS_STD_INVOKE_RESULT=1 _LIBCPP_ENABLE_CXX17_REMOVED_UNARY_BINARY_FUNCTION
+  _LIBCPP_ENABLE_CXX17_REMOVED_FEATURES)
+foreach(_name fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json OpenSSL::Crypto ZLIB::ZLIB Boost::headers PkgConfig::TOMLPLUSPLUS PkgConfig::SQLITE)
+  add_library(${_name} INTERFACE IMPORTED)
+  target_link_libraries(${_name} INTERFACE others)
+endforeach()
+set(SQLITECPP others)
+
+if(TEARLESS_TESTS)
+  set(_google /usr/src/googletest)
+  add_library(google STATIC EXCLUDE_FROM_ALL ${_google}/googletest/src/gtest-all.cc ${_google}/googlemock/src/gmock-all.cc)
+  target_include_directories(google SYSTEM PUBLIC ${_google}/googletest/include ${_google}/googlemock/include
+    PRIVATE ${_google}/googletest ${_google}/googlemock)
+  target_link_libraries(google PUBLIC Threads::Threads)
+  add_library(google_main STATIC EXCLUDE_FROM_ALL ${_google}/googletest/src/gtest_main.cc)
+  target_link_libraries(google_main PUBLIC google)
+  add_library(GTest::gtest ALIAS google)
+  add_library(GTest::gmock ALIAS google)
+  add_library(GTest::gtest_main ALIAS google_main)
+endif()
