@@ -26,6 +26,13 @@ def _list(words: Words) -> List[str]:
     return [os.fspath(words)] if isinstance(words, (str, os.PathLike)) else [os.fspath(word) for word in words]
 
 
+def _words(words: Words) -> List[str]:
+    found = _list(words)
+    if not found:
+        raise Error('an empty list names no sweep or run; "last" is the newest sweep, "all" is all of them')
+    return found
+
+
 def _options(name: str, values: Sequence[str]) -> List[str]:
     return [word for value in values for word in ("--" + name, value)]
 
@@ -104,7 +111,7 @@ class Workspace:
         which * is any text, "test.*,measured.*"; default: all scores. `by`: "run", or "sweep" for a row for each sweep that has the run."""
         arguments = ["runs", "--by", by, *_options("where", _list(where)), *(["--scores", scores] if scores is not None else [])]
         arguments += ["--settings"] * settings + ["--derived"] * derived
-        frame: "pandas.DataFrame" = _frames().runs(self._json(*arguments, words=_list(words)))
+        frame: "pandas.DataFrame" = _frames().runs(self._json(*arguments, words=_words(words)))
         return frame
 
     def metrics(self, runs: "Union[Words, pandas.DataFrame]" = "last", names: Words = "*") -> "pandas.DataFrame":
@@ -116,7 +123,7 @@ class Workspace:
     def result(self, run: Word) -> "pandas.DataFrame":
         """One row a number of a run: name, kind ("score" or "measured"), value; scores of its derived runs too. `.attrs` has the rest: run, sweep,
         state, reason, labels …"""
-        found = self._json("runs", "--scores", "*,measured.*,*.measured.*", words=_list(run))
+        found = self._json("runs", "--scores", "*,measured.*,*.measured.*", words=_words(run))
         if len(found) != 1:
             raise Error(f"{os.fspath(run)} means {len(found)} runs, and result() is about one: name it by its id; runs() lists several")
         frame: "pandas.DataFrame" = _frames().result(found[0])
@@ -161,17 +168,17 @@ class Workspace:
     def submit(self, grid: Words, **options: Option) -> Submission:
         """Has grids trained in the background. Options are those of `tearless submit`: only={"model.init": "small_init"}, set={"train.lr": 0.1},
         jobs=2, smoke=True."""
-        answer = self._json("submit", *_typed_options(options), words=_list(grid))
+        answer = self._json("submit", *_typed_options(options), words=_words(grid))
         return Submission(self, tuple(sweep["id"] for sweep in answer["sweeps"]))
 
     def wait(self, words: Words = "last") -> bool:
         """Returns when sweeps or runs have ended: True if each run is done or has diverged."""
-        return call(["wait", "--", *_list(words)], self.path).code == 0
+        return call(["wait", "--", *_words(words)], self.path).code == 0
 
     def plan(self, grid: Word, **options: Option) -> "pandas.DataFrame":
         """One row a run that a grid asks for: grid (its file), run, its axes, seed, plan ("to_run", "done" …), state, updates, parameters. `.attrs` has
         the counts and the estimate of time. Options are those of `tearless plan`."""
-        answer = self._json("plan", *_typed_options(options), words=_list(grid))
+        answer = self._json("plan", *_typed_options(options), words=_words(grid))
         errors = [error for part in answer.get("parts", [answer]) for error in part["errors"]]
         if errors:
             raise Error(errors[0] + (f" (and {len(errors) - 1} more)" if errors[1:] else ""))
@@ -181,7 +188,7 @@ class Workspace:
     # --- what several do --------------------------------------------------------------------------------------------------
     def _view(self, command: str, what: Words, layout: Optional[Word], part: Words) -> Tuple[List[str], List[str]]:
         layouts = ["--layout", os.fspath(layout)] if layout is not None else []
-        return [command, *layouts, *_options("part", _list(part))], _list(what)
+        return [command, *layouts, *_options("part", _list(part))], _words(what)
 
     def _svgs(self, arguments: Sequence[str], words: Sequence[str]) -> "dict[str, str]":
         import pathlib
@@ -195,10 +202,10 @@ class Workspace:
         listed: Any = runs
         if hasattr(runs, "columns"):
             return list(listed["run"].unique())
-        return [row["run"] for row in self._json("runs", "--scores", "", words=_list(listed))]
+        return [row["run"] for row in self._json("runs", "--scores", "", words=_words(listed))]
 
     def _metrics(self, runs: Sequence[str], names: Sequence[str]) -> "Iterator[pandas.DataFrame]":
-        globs = " OR ".join(f"name GLOB {_quoted(name.replace('[', '[[]').replace('?', '[?]'))}" for name in names)
+        globs = " OR ".join(f"name GLOB {_quoted(name.replace('[', '[[]').replace('?', '[?]'))}" for name in names) or "FALSE"
         runs = sorted(runs)
         for first in range(0, max(len(runs), 1), RUNS_AT_ONCE):
             ids = ", ".join(map(_quoted, runs[first:first + RUNS_AT_ONCE]))

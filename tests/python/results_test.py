@@ -58,6 +58,11 @@ rows     = ["mean", "model.place"]
 columns  = ["model.depth", "train.lr"]
 scores   = ["test.score", "test.acc", "updates"]
 baseline = ["1", "None"]
+[table.published]
+source    = "A paper"
+score     = "test.score"
+tolerance = 0.5
+values    = [[20.5, 20, 21, "fail"], [20, 20, 20, 20], ["20.91*", 20, 20, ""], [20, 20, 20, 20], [20, 20, 20, 20], [20, 20, 20, 20]]
 [table.test]
 [[claim]]
 text = "deeper is better"
@@ -172,7 +177,8 @@ class Numbers(Case):
         workspace, _ = trained()
         found = workspace.metrics(workspace.runs(["model.depth=6", "state=done"][0]), ["train.*", "big"])
         self.assertEqual(set(found["name"]), {"train.loss", "big"})
-        self.assertEqual(len(workspace.metrics(names="[tb]*")), 0)
+        for names in ("[tb]*", "trai?.loss", []):
+            self.assertEqual(len(workspace.metrics(names=names)), 0)
         self.assertTrue(found["value"].isna().any(), "1e308 times 2")
 
     def test_Tables(self):
@@ -205,6 +211,8 @@ class Numbers(Case):
         self.assertEqual(table["seeds"][table["n"] > 0].iloc[0], [2, 7, 10])
 
     def test_Claims(self):
+        import pandas
+
         checked = 0
         for workspace, sweep in self.sweeps():
             lines = lines_of(printed("check-table", sweep, "--format", "csv", workspace=workspace.path))
@@ -219,8 +227,9 @@ class Numbers(Case):
             self.check(frame, lines, but=["place"])
             for row, line in zip(frame.to_dict("records"), lines):
                 axes = sorted(set(row) - {*lines[0]})
-                self.assertEqual(", ".join(f"{axis}={row[axis]}" for axis in axes if str(row[axis]) != "<NA>"), line["place"])
+                self.assertEqual(", ".join(f"{axis}={row[axis]}" for axis in axes if not pandas.isna(row[axis])), line["place"])
         self.assertGreater(checked, 3)
+        self.assertGreater(len(trained()[0].claims()), len(json.loads(printed("check-table", "--format", "json", workspace=trained()[0].path))["claims"]))
 
     def test_Figures(self):
         drawn = 0
@@ -407,16 +416,26 @@ class Training(Case):
         self.assertEqual(submission.workspace.table().iloc[0]["state"], "failed")
 
 
+    def processes(self, command):
+        """Those of this test's workspace that the command line started."""
+        lines = []
+        for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                lines.append(file.read_bytes().split(b"\0"))
+        return [line for line in lines if command.encode() in line and str(self.results).encode() in line]
+
     def test_CtrlCEndsTheWaitingAlone(self):
         submission = tearless.submit(self.grid, workspace=self.results, set={"fake.updates": 1000, "fake.sleep_ms": 100})
         waiting = subprocess.Popen([sys.executable, "-c", f"import tearless\nprint(flush=True)\ntearless.wait(workspace={str(self.results)!r})"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
         waiting.stdout.readline()
-        time.sleep(0.5)
-        self.assertIsNone(waiting.poll())
+        while not self.processes("wait"):
+            self.assertIsNone(waiting.poll())
+            time.sleep(0.05)
         waiting.send_signal(signal.SIGINT)
         self.assertIn(b"KeyboardInterrupt", waiting.communicate(timeout=60)[1])
         self.assertIn("running", set(submission.workspace.runs()["state"]))
+        self.assertEqual(self.processes("wait"), [])
 
 
 class Errors(Case):
@@ -431,6 +450,7 @@ class Errors(Case):
                 lambda: tearless.open(empty).runs(): f"there is no database in {empty}",
                 lambda: tearless.open(empty + "/no.tar.gz").table(): "no.tar.gz: there is no such archive",
                 lambda: workspace.runs("nonsense"): '"nonsense" is no sweep, run, state, place or axis=label',
+                lambda: workspace.runs([]): "an empty list names no sweep or run",
                 lambda: workspace.runs("--json"): '"--json" is no sweep',
                 lambda: workspace.table("gone.toml"): "gone.toml",
                 lambda: workspace.result("last"): "last means 72 runs, and result() is about one",
@@ -444,6 +464,13 @@ class Errors(Case):
             self.assertIn(sentence, str(raised.exception))
             self.assertNotIn("tearless: ", str(raised.exception))
         self.assertEqual(os.listdir(empty), [])
+
+    @needs_pandas
+    def test_APathIsThatOfTheFolderThen(self):
+        relative = tearless.open(os.path.relpath(ARCHIVES[-1]))
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir("/")
+        self.assertEqual(len(relative.sweeps()), 1)
 
     @needs_pandas
     def test_ReadingChangesNothing(self):
@@ -482,8 +509,13 @@ class Errors(Case):
 class Written(Case):
     @needs_pandas
     def test_TypesAreStrict(self):
-        checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "tearless"], cwd=ROOT / "python",
+        script = pathlib.Path(tempfile.mkdtemp()) / "reader.py"
+        self.addCleanup(shutil.rmtree, script.parent)
+        script.write_text("import tearless\nruns = tearless.open('results').runs('last', where=['state = done'])\n"
+                          "seconds: str = tearless.submit('a.toml', only={'seed': 1}, jobs=2).sweeps[0]\nreveal_type(runs)\n")
+        checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "tearless", script], cwd=ROOT / "python",
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertRegex(checked.stdout, r'Revealed type is "pandas.*DataFrame"')
         self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def run_code(self, blocks, results):
