@@ -496,7 +496,7 @@ class Errors(Case):
 
     def test_WithoutTheProgram(self):
         waiting = "import tearless\ntry: tearless.wait()\nexcept tearless.Error as error: print(error)"
-        self.assertRegex(self.bare(waiting, PATH="/nowhere"), "there is no program tearless beside .*, nor on PATH: pip install tearless")
+        self.assertRegex(self.bare(waiting, PATH="/nowhere"), "there is no program tearless in .*, nor on PATH: pip install tearless")
         self.assertEqual(self.bare(waiting, TEARLESS_PROGRAM="/nowhere"), "cannot start /nowhere: No such file or directory")
 
     def test_ImportingItImportsNoOtherPackage(self):
