@@ -65,6 +65,8 @@ const std::vector<Command> kCommands = [] {
        kFolder,
        /*has_json=*/false},
       {kTrain, "wait", "return when sweeps or runs have ended", command_wait, kFolder, /*has_json=*/false},
+      {kTrain, "wrap", "make a training program of a script as it is: flags in, its last line of JSON out",
+       command_wrap, kFolder, /*has_json=*/false},
       {kService, "daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
        kFolder,
        /*has_json=*/false},
@@ -192,6 +194,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "wrap") become_wrap(argv + 2);  // it parses its words itself
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
   const CLI::Option* const workspace =
