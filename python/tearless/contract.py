@@ -244,6 +244,8 @@ class Attempt:
         self._names: Set[str] = set()  # of the metrics at self.step
         self._first = self._kept = 0  # the step at which the attempt began; that of the newest checkpoint
         self.ended = False
+        if not folder.is_dir():
+            raise Error(f"there is no folder {folder}")
         self._lock, number = self._inherited()
         is_by_hand = self._lock < 0
         if is_by_hand:
@@ -255,6 +257,8 @@ class Attempt:
                             STOPPED) from None
         if prepare:
             prepare(self.folder)
+        if not (self.folder / "run.toml").is_file():
+            raise Error(f"{folder} is no run's folder: it has no run.toml")
         done = unsealed(read_text(self.folder / "DONE") or "{}")
         if done is None:
             raise Error(f"{folder}/DONE is damaged; delete the run's folder to train it again")
@@ -482,7 +486,7 @@ class Attempt:
         self.ended = True
 
     def give_up(self) -> NoReturn:
-        """Ends the program as one that was stopped: another attempt goes on from the newest checkpoint."""
+        """Ends the program as one that was stopped: another attempt resumes the newest checkpoint."""
         if not self.ended:
             self.measured()
             say(f"stopped at step {self.step}")
@@ -543,6 +547,8 @@ def exit_code_of(error: BaseException) -> int:
 def end_by_code() -> None:
     """An exception that nobody handles ends this process with the exit code that tells the harness what it was."""
     before = sys.excepthook
+    if getattr(before, "is_of_tearless", False):
+        return
 
     def hook(kind: Any, error: BaseException, trace: Any) -> None:
         if isinstance(error, Error):
@@ -555,4 +561,5 @@ def end_by_code() -> None:
             sys.stderr.flush()
             os._exit(code)
 
+    setattr(hook, "is_of_tearless", True)
     sys.excepthook = hook

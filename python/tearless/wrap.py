@@ -496,7 +496,7 @@ def train(wrap: Wrap, directory: Path) -> NoReturn:
     record_packages(wrap, attempt, environment)
     code = script.run([*wrap.command, *words], wrap.folder, environment, attempt._lock, numbers.take,
                       checkpoints.look if checkpoints else lambda: None)
-    if checkpoints and code >= 0:
+    if checkpoints and script.stopping and code >= 0:  # it has written what it wanted to
         checkpoints.look(is_last=True)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     if script.stopping:  # what it printed last may be of a training that was cut short

@@ -225,6 +225,16 @@ class Grids(Wrapped):
         self.assert_undisturbed()
         self.assertNotIn("to start again", self.tearless("status"))
 
+    def test_an_interrupted_run_says_what_starts_again(self):
+        self.wrap(ARGPARSE, "--flags", "--lr={lr}", "--scores", "last-json-line", "--metrics", METRICS)
+        self.grid("lr = [0.5]", "test.total", seeds=1)
+        self.file("hold", "")
+        run = subprocess.Popen([BIN / "tearless", "run", "grid.toml"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.until("no step 7", lambda: any('"step": 7' in text_of(file) for file in self.folder.glob("results/runs/*/metrics.jsonl")))
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=60)[0]
+        self.assertIn("Interrupted; 1 run without a checkpoint will start from the beginning. To continue: tearless run grid.toml", said)
+
     def test_a_script_with_a_resume_flag_that_is_killed_goes_on_where_it_was(self):
         self.goes_on_after(lambda: self.kill_programs(signal.SIGKILL))
 
@@ -467,7 +477,7 @@ class Ends(Wrapped):
         self.assertEqual(json.loads((run / "scores.json").read_text()), {"total": total_of(0.5, 1)})
 
     def test_a_checkpoint_that_the_script_cannot_read_is_removed(self):
-        fails = RESUMES.replace("json.load(open(options.resume))", "sys.exit(5)").replace("    return total", "    sys.exit(5)", 1)
+        fails = RESUMES.replace("json.load(open(options.resume))", "sys.exit(5)").replace("    return total", "    time.sleep(1.5)\n    sys.exit(5)", 1)
         self.wrap(fails, *RESUMING)
         settings = {"lr": 0.5, "train.seed": 1}
         _, run = self.train(settings, code=5)
