@@ -36,7 +36,7 @@ void become_wrap(char** words) {
 }
 
 Action command_wrap(CLI::App& /*app*/, const Globals& /*globals*/) {
-  return [] { return 0; };
+  return []() -> int { fail("tearless wrap has options of its own alone; write wrap first: tearless wrap --help"); };
 }
 
 }  // namespace tearless::harness

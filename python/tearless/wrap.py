@@ -59,7 +59,7 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
     add("--score-names", metavar="NAME,…", help="only these of them")
     add("--metrics", metavar="PATTERN", help=r'lines with numbers of a step: "step (?P<step>\d+) loss (?P<train__loss>\S+)"; __ is a dot')
     add("--resume-flag", default="", metavar="WORDS",
-        help='what follows where the script goes on: "--resume={folder}/last.pt"; without it a killed run starts again')
+        help='what follows where the script resumes: "--resume={folder}/last.pt"; without it a killed run starts again')
     add("--files", action="append", default=[], metavar="GLOB",
         help="the files that make the results, in place of each *.py of the git repository; may be repeated")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="what a run trains on (default: cpu)")
@@ -102,7 +102,7 @@ class Wrap:
         paths = re.findall(r"\{folder\}/(\S+)", " ".join(self.resume_words))
         self.checkpoint: str = paths[0] if paths else ""  # below {folder}
         if self.resume_words and not (self.metrics and "folder" in self.named and len(paths) == 1):
-            raise Error("--resume-flag names the file that the script goes on from, which it writes to {folder}, and --metrics say how far it "
+            raise Error("--resume-flag names the file that the script resumes from, which it writes to {folder}, and --metrics say how far it "
                         "is, as in --flags \"--out={folder}\" --resume-flag \"--resume={folder}/last.pt\" --metrics …")
         self.script = next((self.folder / word for word in self.command if (self.folder / word).is_file() and not is_python(word)), None)
         missing = [word for word in self.command[1:] if word.endswith((".py", ".sh")) and not (self.folder / word).is_file()]
@@ -331,22 +331,23 @@ class Numbers:
         for _, texts in found_by(self._wrap.scores, line):
             self._texts.update(texts)
         for step, texts in found_by(self._wrap.metrics, line):
-            if step:
-                self._log(contract.step_in(int(number_in(step, "the step"))), texts)
+            try:
+                if step:
+                    self._log(contract.step_in(int(number_in(step, "the step"))), texts)
+            except (Error, ValueError, OverflowError) as error:  # lines of several processes may be mixed up: that ends no training
+                if not self._has_complained:
+                    say(f"{error}; such metrics are left out")
+                self._has_complained = True
 
     def _log(self, step: int, texts: Mapping[str, str]) -> None:
         if not self.has_step:
             self.take_earlier(step)
         self.has_step = True
-        if 0 < step <= self.first:
-            return
-        for name, text in texts.items():
-            if step > self._newest.get(name, -1) and step >= self._attempt.step:
-                self._attempt.log(step, {name: number_in(text, f"{name} at step {step}")})
-                self._newest[name] = step
-            elif not self._has_complained:
-                self._has_complained = True
-                say(f"{name} of step {step} is printed twice or after step {self._attempt.step}; such numbers are left out")
+        for name, text in texts.items() if step > self.first or step == 0 else ():
+            if step <= self._newest.get(name, -1) or step < self._attempt.step:
+                raise Error(f"{name} of step {step} is printed after step {self._attempt.step}, or twice")
+            self._attempt.log(step, {name: number_in(text, f"{name} at step {step}")})
+            self._newest[name] = step
 
     def take_earlier(self, end: float) -> None:
         """Those of steps before `end`."""
@@ -397,7 +398,7 @@ def flat(values: Mapping[str, Any], before: str = "") -> Dict[str, Any]:
 
 
 class Checkpoints:
-    """Copies of what the script writes to go on from. `pattern`: below `folder`; of several files or folders that match, the newest counts."""
+    """Copies of what the script resumes from. `pattern`: below `folder`; of several files or folders that match, the newest counts."""
 
     def __init__(self, folder: Path, pattern: str, attempt: contract.Attempt, kept: Optional[Path]) -> None:
         self._folder, self._pattern, self._attempt = folder, pattern, attempt
@@ -486,7 +487,7 @@ def train(wrap: Wrap, directory: Path) -> NoReturn:
     if checkpoints and checkpoints.path:
         resume_words = [word.replace("{folder}/" + wrap.checkpoint, checkpoints.path) for word in wrap.resume_words]
         words += wrap.filled(resume_words, attempt.canonical, str(folder))[1]
-        say(f"{wrap.name} goes on from its checkpoint of step {attempt.step}")
+        say(f"{wrap.name} resumes from its checkpoint of step {attempt.step}")
     elif attempt._number > 1:
         say(again or f"{wrap.name} had no checkpoint yet, and starts again from the beginning")
     # Lines come when they are printed, and runs side by side do not each take all cores.
@@ -509,7 +510,7 @@ def train(wrap: Wrap, directory: Path) -> NoReturn:
         attempt.diverged(numbers.last_line[:200] or "the script said so by its exit code")
     elif code > 0 and kept and checkpoints and not numbers.has_step:
         checkpoints.remove_newest()
-        say(f"{wrap.name} could not go on from its checkpoint of step {numbers.first}, which is removed")
+        say(f"{wrap.name} could not resume from its checkpoint of step {numbers.first}, which is removed")
     attempt.measured(peak_memory_bytes=memory)
     if code < 0:
         say(f"{wrap.name} was killed by {signal.Signals(-code).name}")
