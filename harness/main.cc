@@ -72,6 +72,8 @@ const std::vector<Command> kCommands = [] {
        command_watch, kFolder,
        /*has_json=*/false},
       {kTrain, "wait", "return when sweeps or runs have ended", "daemon.md", command_wait, kFolder, /*has_json=*/false},
+      {kTrain, "wrap", "make a training program of a script as it is: flags in, its last line of JSON out", "wrap.md",
+       command_wrap, kFolder, /*has_json=*/false},
       {kService, "daemon", "keep the service of a workspace until it is told to stop; runs outlive it", "daemon.md",
        command_daemon, kFolder,
        /*has_json=*/false},
@@ -245,6 +247,7 @@ void take_packaged_grids(CLI::App& command, const Globals& globals) {
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "wrap") become_wrap(argv + 2);  // it parses its words itself
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
   const CLI::Option* const workspace =

@@ -43,6 +43,10 @@ Action command_verify_resume(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
 Action command_completion(CLI::App& app, const Globals& globals);
 Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page
+Action command_wrap(CLI::App& app, const Globals& globals);       ///< for --help alone
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: the service starts one for each attempt
+
+/// Becomes the Python program of `tearless wrap`, with the words behind `wrap`. UserError if there is none.
+[[noreturn]] void become_wrap(char** words);
 
 }  // namespace tearless::harness

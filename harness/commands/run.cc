@@ -63,7 +63,11 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
     return kInterrupted;
   }
   if (ending.interrupted) {
-    print("Interrupted; nothing is lost. To continue: {}\n", again);
+    const int64_t restarts = store.restarts_in(sweep.id);
+    print("Interrupted; {}. To continue: {}\n",
+          restarts == 0 ? "nothing is lost"
+                        : counted(restarts, "run") + " without a checkpoint will start from the beginning",
+          again);
     return kInterrupted;
   }
   if (!ending.paused.empty()) {

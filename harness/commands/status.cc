@@ -97,6 +97,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
                     {"reason", sweep.reason},
                     {"priority", sweep.priority},
                     {"lost", to_json(store.lost_in(sweep.id))},
+                    {"restarts", store.restarts_in(sweep.id)},
                     {"live", facts && facts->sweep(sweep.id) ? json(*facts->sweep(sweep.id)) : json()},
                     {"runs", runs}});
   }
@@ -125,11 +126,13 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   StateCounts in;
   std::vector<Row> listed;
   LostWork lost;
+  int64_t restarts = 0;
   std::vector<Progress> running;
   store.in_snapshot([&] {
     in = store.counts_of(sweep.id);
     listed = stuck_rows_of(store, sweep);
     lost = store.lost_in(sweep.id);
+    restarts = store.restarts_in(sweep.id);
     running = facts ? facts->attempts : recorded_progress(store, sweep);
   });
   lines.push_back(fmt::format("{}  {}", sweep.id, sweep.name));
@@ -153,6 +156,9 @@ void add_sweep(Lines& lines, const Store& store, const Sweep& sweep, const Sweep
   lines.push_back("  " + states);
   if (facts && facts->ended() < facts->total) lines.push_back("  " + summary_of(*facts));
   if (lost.updates > 0) lines.push_back("  lost: " + text_of(lost));
+  if (restarts > 0)
+    lines.push_back(
+        fmt::format("  to start again from the beginning, without a checkpoint: {}", counted(restarts, "run")));
   const bool unfinished = in.contains(RunState::kQueued) || !running.empty();
   if (unfinished && sweep.state != SweepState::kActive) {
     lines.push_back(fmt::format("  {}{}", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason));

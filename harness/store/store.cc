@@ -363,6 +363,17 @@ LostWork Store::lost_in(const std::string& sweep) const {
   return {.updates = row[0], .seconds = row[1]};
 }
 
+int64_t Store::restarts_in(const std::string& sweep) const {
+  Statement row(
+      *statements_,
+      "SELECT count(*) FROM (SELECT attempts.run FROM attempts JOIN runs ON runs.number = attempts.run "
+      "WHERE attempts.run IN (SELECT run FROM sweep_runs WHERE sweep = ?) AND runs.state IN ('queued', 'held') "
+      "GROUP BY attempts.run HAVING max(checkpoint) = 0)",
+      sweep);
+  row.step();
+  return row[0].getInt64();
+}
+
 std::string Store::first_kind_in(const std::string& sweep) const {
   Statement row(*statements_,
                 "SELECT CASE device WHEN 'cpu' THEN processor ELSE device END FROM attempts "

@@ -172,6 +172,8 @@ class Store {
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
   /// The work that the attempts of a sweep's runs have lost together.
   LostWork lost_in(const std::string& sweep) const;
+  /// How many of its runs without a result will start from the beginning, as no attempt at them left a checkpoint.
+  int64_t restarts_in(const std::string& sweep) const;
   std::vector<std::string> ids_starting_with(const std::string& prefix) const;
   std::vector<std::string> ids_in(RunState state) const;
 

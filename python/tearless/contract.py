@@ -246,12 +246,12 @@ class Attempt:
         self.ended = False
         if not folder.is_dir():
             raise Error(f"there is no folder {folder}")
-        self._lock, number = self._inherited()
-        is_by_hand = self._lock < 0
+        self.lock, number = self._inherited()
+        is_by_hand = self.lock < 0
         if is_by_hand:
-            self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            self.lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Error(f"{folder} is in use by another process; wait until that ends, or stop it first",
                             STOPPED) from None
@@ -268,16 +268,17 @@ class Attempt:
         self.canonical = settings_in(self.folder / "run.toml")
         self.identity: str = self.canonical.pop("program.identity", "")
         self.local = settings_in(self.folder / "local.toml")
-        self._number = self._make_attempt() if is_by_hand else number
-        write_atomically(self._own / "arithmetic", (arithmetic() + "\n").encode())
+        self.number = self._make_attempt() if is_by_hand else number
+        write_atomically(self.own / "arithmetic", (arithmetic() + "\n").encode())
 
     @property
     def id(self) -> str:
         return self.folder.name
 
     @property
-    def _own(self) -> Path:
-        return self.folder / "attempts" / str(self._number)
+    def own(self) -> Path:
+        """Where the attempt's own files lie."""
+        return self.folder / "attempts" / str(self.number)
 
     def _attempts(self) -> List[int]:
         return sorted(numbers_of(self.folder / "attempts", ""))
@@ -313,7 +314,7 @@ class Attempt:
         now = time.monotonic()
         if is_rare or now > self._looked + 1:
             self._looked = now
-            if self._attempts()[-1:] != [self._number]:
+            if self._attempts()[-1:] != [self.number]:
                 self.ended = True
                 say("a newer attempt has replaced this one")
                 sys.exit(STOPPED)
@@ -441,14 +442,14 @@ class Attempt:
 
     # --- the end ---
 
-    def measured(self, **more: Any) -> None:
-        """What the attempt took so far; `more`: as measured.json may have it besides."""
+    def measured(self) -> None:
+        """Writes what the attempt took so far, with its children."""
         import resource  # not on every system that reads results
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1024
         record = {"seconds": time.monotonic() - self._started, "updates": self.step - self._first,
-                  "peak_memory_bytes": peak, **more}
-        write_atomically(self._own / "measured.json", json.dumps(record).encode())
+                  "peak_memory_bytes": peak}
+        write_atomically(self.own / "measured.json", json.dumps(record).encode())
 
     def done(self, scores: Mapping[str, Any], files: Iterable[str] = (), reason: str = "finished") -> None:
         """The run's result: named numbers, and `files` of its folder with their checksums. Of NaN and infinity scores.json
