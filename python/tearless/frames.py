@@ -1,5 +1,5 @@
-"""DataFrames of what the program prints. A column's type is the same whatever it holds: text is "string", a whole number int64, or Int64 where it may
-be missing, any other number float64 with NaN where there is none, truth bool. Only labels and settings, which a grid names, are what they look like."""
+"""DataFrames of what the program prints. A column's type is the same whatever it holds: text is "string", a whole number int64, or Int64 where it
+may be missing, any other number float64 with NaN where there is none, truth bool. Only labels and settings, which a grid names, are what they look like."""
 
 import csv
 import importlib
@@ -122,15 +122,15 @@ def frame(*groups: Columns, order: Sequence[int] = ()) -> pandas.DataFrame:
 
 # --- what the program prints ----------------------------------------------------------------------------------------------
 def sweeps(rows: Sequence[Row], states: Sequence[str]) -> pandas.DataFrame:
-    return frame(fields(rows, sweep=texts, name=texts, title=texts, grid_file=texts, state=texts, reason=texts, priority=whole, submitted_at=times, runs=whole,
-                        **dict.fromkeys(states, whole)))
+    return frame(fields(rows, sweep=texts, name=texts, title=texts, grid_file=texts, state=texts, reason=texts, priority=whole, submitted_at=times,
+                        runs=whole, **dict.fromkeys(states, whole)))
 
 
 def runs(rows: Sequence[Row]) -> pandas.DataFrame:
     for row in rows:
         row["resume"] = row["resume"] and row["resume"]["outcome"]
-    found = fields(rows, **{"run": texts, "sweep": texts, "name": texts, "place": maybe_whole, "seed": maybe_whole, "state": texts, "class": texts, "reason": texts,
-                            "step": whole, "updates": whole, "resume": texts, "stale": texts, "mixed": truth})
+    found = fields(rows, **{"run": texts, "sweep": texts, "name": texts, "place": maybe_whole, "seed": maybe_whole, "state": texts,
+                            "class": texts, "reason": texts, "step": whole, "updates": whole, "resume": texts, "stale": texts, "mixed": truth})
     return frame(found, members(rows, "coordinates", labels), members(rows, "scores", numbers), members(rows, "settings", settings))
 
 
@@ -162,8 +162,8 @@ def cells(tables: Sequence[Row]) -> Iterator[Row]:
             for column, cell in zip(table["columns"], row["cells"]):
                 seeds = sorted(cell["values"], key=int)
                 published = cell["published"]
-                yield {**cell, "table": number, "score": column["score"], "labels": {**row["labels"], **column["labels"]}, "added": row["added"] or column["added"],
-                       "seeds": list(map(int, seeds)), "values": [cell["values"][seed] for seed in seeds],
+                yield {**cell, "table": number, "score": column["score"], "labels": {**row["labels"], **column["labels"]},
+                       "added": row["added"] or column["added"], "seeds": list(map(int, seeds)), "values": [cell["values"][seed] for seed in seeds],
                        "published": published if isinstance(published, (int, float)) else None,
                        "published_text": published if isinstance(published, str) else None}
 
@@ -174,9 +174,10 @@ def table(answer: Any, draw: Callable[[], str]) -> Table:
     axes = list(dict.fromkeys(axis for each in tables for axis in each["row_axes"] + each["column_axes"]))
     made = Table(frame(
         fields(found, table=whole),
-        fields(found, score=texts, state=texts, mean=numbers, spread=numbers, n=whole, expected=whole, diverged=whole, below=whole, failed=whole, scoreless=whole,
-               missing=whole, stale=whole, mixed=whole, seeds=lists, values=lists, delta=numbers, ratio=numbers, p=numbers, corrected_p=numbers, published=numbers,
-               published_text=texts, difference=numbers, bold=truth, chosen=texts, tied=truth, repeats=truth, added=truth, runs=lists, reason=texts),
+        fields(found, score=texts, state=texts, mean=numbers, spread=numbers, n=whole, expected=whole, diverged=whole, below=whole, failed=whole,
+               scoreless=whole, missing=whole, stale=whole, mixed=whole, seeds=lists, values=lists, delta=numbers, ratio=numbers, p=numbers,
+               corrected_p=numbers, published=numbers, published_text=texts,
+               difference=numbers, bold=truth, chosen=texts, tied=truth, repeats=truth, added=truth, runs=lists, reason=texts),
         members(found, "labels", labels, axes) if axes else {}, order=[0, 2, 1]))
     made.attrs = {"notes": [each["notes"] for each in tables]}
     made._draw = draw

@@ -120,7 +120,7 @@ class Case(unittest.TestCase):
         """A number is the very number of the text, not one near to it."""
         if isinstance(value, list):
             return " ".join(value) == text
-        if isinstance(value, bool):
+        if isinstance(value, bool) or type(value).__name__ == "bool_":
             return str(value).lower() == text
         if text == "":
             return str(value) in ("", "nan", "<NA>")
