@@ -5,7 +5,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .program import Error, call
+from .contract import Error
+from .program import call
 
 if TYPE_CHECKING:
     from types import ModuleType
