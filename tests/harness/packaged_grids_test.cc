@@ -45,7 +45,7 @@ class PackagedGrids : public RunTest {
     const test::Finished planned = installed({"plan", grid, "--json"});
     EXPECT_EQ(planned.code, 0) << planned.errors;
     json runs = json::parse(planned.output).at("runs");
-    for (json& run : runs) run = run.at("run");
+    for (json& run : runs) run = run.at("id");
     return runs;
   }
 

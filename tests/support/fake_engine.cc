@@ -346,7 +346,7 @@ class Run {
       if (!local_.contains(key)) continue;
       const std::string path = files_.root() / local_.at(key).get<std::string>();
       std::map<std::string, std::string> each;
-      if (sha256_of_data(key, path, each) == settings_.at(key)) continue;
+      if (settings_.at(key) == sha256_of_data(key, path, each)) continue;
       std::cerr << path << " is not the file that this run was planned with" << std::endl;
       return false;
     }

@@ -24,6 +24,9 @@ target_compile_options(tearless_flags INTERFACE -Wall -Wextra $<$<BOOL:${TEARLES
 
 # Results are the product: no -ffast-math, no -march=native. What is left out here is only bookkeeping that nobody reads (errno, FP traps).
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno> $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
+if(TEARLESS_WHEEL)
+  add_compile_options(-g0)  # zig's default is -g
+endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   set(level x86-64-v2)
   if(TEARLESS_WHEEL)
