@@ -345,6 +345,16 @@ int fake_lstat(const char* path, struct stat* status) {
 int fake_lstat64(const char* path, struct stat* status) asm("lstat64");
 int fake_lstat64(const char* path, struct stat* status) SAME_AS("lstat");
 
+// As programs call these that are linked for a C library before 2.33.
+int fake_xstat(int, const char* path, struct stat* status) asm("__xstat");
+int fake_xstat(int, const char* path, struct stat* status) { return fake_stat(path, status); }
+int fake_xstat64(int, const char* path, struct stat* status) asm("__xstat64");
+int fake_xstat64(int, const char* path, struct stat* status) SAME_AS("__xstat");
+int fake_lxstat(int, const char* path, struct stat* status) asm("__lxstat");
+int fake_lxstat(int, const char* path, struct stat* status) { return fake_lstat(path, status); }
+int fake_lxstat64(int, const char* path, struct stat* status) asm("__lxstat64");
+int fake_lxstat64(int, const char* path, struct stat* status) SAME_AS("__lxstat");
+
 int fake_statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) asm("statx");
 int fake_statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) {
   const std::string full = absolute(folder, path);
