@@ -248,6 +248,7 @@ void take_packaged_grids(CLI::App& command, const Globals& globals) {
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "wrap") become_wrap(argv + 2);  // it parses its words itself
+  be_on_path();
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
   const CLI::Option* const workspace =

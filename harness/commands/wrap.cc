@@ -14,6 +14,22 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string search_path() {
+  const char* path = std::getenv("PATH");
+  return path ? path : "";
+}
+
+}  // namespace
+
+void be_on_path() {
+  std::error_code unknown;
+  const fs::path own = fs::read_symlink("/proc/self/exe", unknown);
+  if (own.filename() != "tearless" || !program_in(search_path(), "tearless").empty()) return;
+  ::setenv("PATH", (search_path() + ":" + own.parent_path().string()).c_str(), 1);
+}
+
 void become_wrap(char** words) {
   const fs::path root = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   std::vector<fs::path> places = {root.parent_path() / "python"};
@@ -22,8 +38,7 @@ void become_wrap(char** words) {
     for (const char* packages : {"site-packages", "dist-packages"}) places.push_back(python / packages);
   }
   std::erase_if(places, [](const fs::path& place) { return !fs::exists(place / "tearless/wrap.py"); });
-  const char* path = std::getenv("PATH");
-  const std::string python = program_in(path ? path : "", "python3");
+  const std::string python = program_in(search_path(), "python3");
   if (places.empty()) fail("the Python package tearless is not beside this program; pip install tearless");
   if (python.empty()) fail("tearless wrap needs python3 on PATH");
   // The script's own Python does not see the package.

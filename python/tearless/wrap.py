@@ -47,14 +47,14 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
     """The command line behind check, probe or train."""
     parser = argparse.ArgumentParser(
         prog="tearless wrap", allow_abbrev=False, epilog="Examples: docs/wrap.md", description="a script as the training program of a grid",
-        usage="tearless wrap --write FILE --flags WORDS --scores HOW [OPTION…] -- COMMAND…")
+        usage="tearless wrap --write FILE --flags WORDS [OPTION…] -- COMMAND…")
     add = parser.add_argument
     add("--write", metavar="FILE", help='the program to make, for program = "FILE" in a grid')
     add("--flags", default="", metavar="WORDS",
         help='what follows the command, with settings in it: "--lr={lr}", "lr={lr}"; {amp?--amp} is there if amp is true; with a capital name '
         '("LR={lr}") a variable of the environment; "{key}={value}": one for each setting that no other word names; {folder}: where the '
         "script may write")
-    add("--scores", default="", metavar="HOW", help="last-json-line, file:PATH (JSON in {folder}) or regex:PATTERN")
+    add("--scores", default="last-json-line", metavar="HOW", help="last-json-line (default), file:PATH (JSON in {folder}) or regex:PATTERN")
     add("--score-names", metavar="NAME,…", help="only these of them")
     add("--metrics", metavar="PATTERN", help=r'lines with numbers of a step: "step (?P<step>\d+) loss (?P<train__loss>\S+)"; __ is a dot')
     add("--resume-flag", default="", metavar="WORDS",

@@ -214,6 +214,12 @@ class Wrapped(unittest.TestCase):
 
 
 class Grids(Wrapped):
+    def test_a_script_is_trained_by_a_tearless_that_is_not_on_PATH(self):
+        self.environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin", "/bin"])
+        self.wrap(ARGPARSE, "--flags", "--lr={lr}")
+        self.grid("lr = [0.5]", "test.total", seeds=1)
+        self.assertIn("1 done", self.tearless("run", "grid.toml"))
+
     def test_an_argparse_script_that_is_killed_starts_again_and_status_says_so(self):
         self.wrap(ARGPARSE, "--flags", "--lr={lr} --seed={train.seed}", "--scores", "last-json-line", "--metrics", METRICS)
         self.grid("lr = [0.5]", "test.total")
@@ -225,7 +231,7 @@ class Grids(Wrapped):
         self.assertIn("lost: 14 updates", self.tearless("status"))
 
     def test_an_argparse_script_that_is_stopped_starts_again_and_status_says_so(self):
-        self.wrap(ARGPARSE, "--flags", "--lr={lr}", "--scores", "last-json-line", "--metrics", METRICS)
+        self.wrap(ARGPARSE, "--flags", "--lr={lr}", "--metrics", METRICS)  # scores are the last line of JSON
         self.grid("lr = [0.5]", "test.total", seeds=1)
         self.hold_at_step_7()
         self.assertIn("to start again from the beginning, without a checkpoint: 1 run", self.stop_and_continue())
@@ -233,7 +239,7 @@ class Grids(Wrapped):
         self.assertNotIn("to start again", self.tearless("status"))
 
     def test_an_interrupted_run_says_what_starts_again(self):
-        self.wrap(ARGPARSE, "--flags", "--lr={lr}", "--scores", "last-json-line", "--metrics", METRICS)
+        self.wrap(ARGPARSE, "--flags", "--lr={lr}", "--metrics", METRICS)  # scores are the last line of JSON
         self.grid("lr = [0.5]", "test.total", seeds=1)
         self.file("hold", "")
         run = subprocess.Popen([BIN / "tearless", "run", "grid.toml"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
