@@ -54,7 +54,7 @@ bench: setup  ## time training and search beside plain PyTorch, in turns (needs 
 
 wheel: build  ## make the files to publish in dist/: wheels for older systems, too, the source archive, checksums (minutes)
 	tools/wheel.sh
-	[ ! -x tools/wheel_engine.sh ] || tools/wheel_engine.sh
+	tools/wheel_engine.sh
 
 clean:  ## remove what was built here (results/ and the per-user cache stay)
 	rm -rf build build-dev build-asan build-harness build-lint build-mutate build-wheel dist

@@ -2,7 +2,8 @@
 # The wheel `tearless`, the source archive and SHA256SUMS, in dist/.
 #   tools/wheel.sh           compiles in build-wheel/ for GLIBC 2.28 (RHEL 8, Ubuntu 20.04), with all other libraries inside
 #   tools/wheel.sh --tests   compiles the tests, too, and runs them
-#   tools/wheel.sh --built   packs build/bin/tearless as it is, which needs the libraries of this machine
+#   tools/wheel.sh --built [OPTION OF tools/pack_wheel.py]…
+#                            packs $TEARLESS_BIN/tearless (default: build/bin) alone and as it is, which needs the libraries of this machine
 # Needs a Debian or Ubuntu that `make setup` has been run on: what is C++ of other people's is compiled from the distribution's sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,9 +42,9 @@ fetch_sources() {
 
 options=()
 if [ "${1:-}" = --built ]; then
-  program=build/bin/tearless
-  [ -x $program ] || fail "$program is missing: make build"
-  mkdir -p build-wheel
+  program=${TEARLESS_BIN:-build/bin}/tearless
+  [ -x "$program" ] || fail "$program is missing: make build"
+  options+=("${@:2}")
 else
   zig=$cache/ziglang-$(sed -n 's/^ziglang==\([^ ]*\).*/\1/p' tools/wheels/ziglang.txt)
   sources=$cache/wheel-sources$(dpkg-query -W -f '-${source:Version}' libsqlitecpp-dev libfmt-dev)
@@ -61,13 +62,15 @@ else
   options+=(--glibc "$glibc")
   for part in libcxx libcxxabi libunwind; do options+=(--license "$zig/ziglang/lib/$part/LICENSE.TXT=$part.txt"); done
   options+=(--license "$zig/ziglang/LICENSE=zig.txt" --license "$zig/ziglang/lib/libc/glibc/LICENSES=glibc.txt")
+  mkdir -p dist
+  ! git rev-parse --verify --quiet HEAD >/dev/null || git archive --prefix="tearless-$version/" HEAD | gzip -n > "dist/tearless-$version.tar.gz"
 fi
 
-mkdir -p dist
-! git rev-parse --verify --quiet HEAD >/dev/null || git archive --prefix="tearless-$version/" HEAD | gzip -n > "dist/tearless-$version.tar.gz"
-strip -o build-wheel/tearless "$program"
+stripped=$(mktemp -d)
+trap 'rm -rf "$stripped"' EXIT
+strip -o "$stripped/tearless" "$program"
 for package in libsqlite3-dev libsqlitecpp-dev zlib1g-dev libssl-dev libfmt-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libboost1.74-dev; do
   options+=(--license "/usr/share/doc/$package/copyright=$package.txt")
 done
 tools/pack_wheel.py tearless "$version" --summary "Ablation grids of Transformers: one TOML file in, a paper's table out" --readme README.md \
-  --license LICENSE "${options[@]}" --file python/tearless=tearless --file build-wheel/tearless=scripts/tearless --file grids=data/share/tearless/grids
+  --license LICENSE "${options[@]}" --file python/tearless=tearless --file "$stripped/tearless=scripts/tearless" --file grids=data/share/tearless/grids

@@ -1,5 +1,7 @@
 // `tearless wrap` is a program of the Python package, python/tearless/wrap.py. The package is looked for beside this
 // program: in the environment in which that is installed, else in the source tree.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""wheel_engine_test.py [REPORT]: the wheel that tools/wheel_engine.sh packs of the programs in $TEARLESS_BIN (default: build/bin), installed by
-pip into a folder. REPORT: results as JUnit XML."""
+"""wheel_test.py [REPORT]: the wheels that tools/wheel.sh and tools/wheel_engine.sh pack of the programs in $TEARLESS_BIN (default: build/bin),
+installed by pip into a folder. REPORT: results as JUnit XML."""
 
 import os
 import pathlib
@@ -58,7 +58,8 @@ class AnInstalledEngine(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name).resolve()
         cls.prefix = cls.folder / "an environment"
-        made(ROOT / "tools/wheel_engine.sh", "--built", "--level", "1", "--out", cls.folder / "dist", TEARLESS_BIN=str(BIN))
+        for script in ["wheel.sh", "wheel_engine.sh"]:
+            made(ROOT / "tools" / script, "--built", "--level", "1", "--out", cls.folder / "dist", TEARLESS_BIN=str(BIN))
         made("pip3", "install", "--quiet", "--no-index", "--no-deps", "--prefix", cls.prefix, *cls.folder.glob("dist/*.whl"))
         cls.engine = next(cls.prefix.glob("**/bin/tearless-engine"))
         cls.home = next(cls.prefix.glob("**/lib/tearless-engine"))
@@ -95,6 +96,27 @@ class AnInstalledEngine(unittest.TestCase):
         link = self.folder / "link"
         link.symlink_to(self.engine)
         self.assertEqual(made(link, "--version"), made(self.engine, "--version"))
+
+    def test_IsTheOneThatTheHarnessBesideItTrainsAPackagedGridWith(self):
+        work = self.folder / "an empty folder"
+        work.mkdir()
+        tearless = self.engine.with_name("tearless")
+        without = {name: value for name, value in os.environ.items() if not name.startswith("TEARLESS_")}
+
+        def typed(*words):
+            done = subprocess.run([tearless, *words], cwd=work, env={**without, "TEARLESS_IDLE_SECONDS": "0"}, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done)
+            return done.stdout + done.stderr
+
+        said = typed("run", "demo", "--only", "seed=1", "--only", "model.placement=pre", "--only", "warm-up=none", "--set", "train.max_epochs=1")
+        self.assertRegex(said, r"demo is the packaged grid .*/share/tearless/grids/demo\.toml")
+        self.assertIn("2 runs: 2 done", said)
+        self.assertRegex(typed("table"), r"PreNorm .* \d+\.\d+ \(1/2\)")
+        typed("copy", "results.tar.gz")
+        self.assertRegex(typed("table", "--workspace", "results.tar.gz"), r"PreNorm .* \d+\.\d+ \(1/2\)")
+        package = subprocess.run([sys.executable, "-c", "import tearless; print(tearless.__version__, tearless.__file__)"], capture_output=True, text=True,
+                                 env={**without, "PYTHONPATH": str(next(self.prefix.glob("**/tearless/__init__.py")).parent.parent)})
+        self.assertRegex(package.stdout, r"^\d+\.\d+\.\d+ .*/tearless/__init__\.py\n$")
 
     def test_TrainsFromAWorkspaceByAWorkerAndInACopyOfThatAsTheBuiltOneDoes(self):
         self.tearless("run", self.folder / "grid.toml", "built", engine=BIN / "tearless-engine")
