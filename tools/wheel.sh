@@ -72,14 +72,9 @@ strip -o "$stripped/tearless" "$program"
 for package in libsqlite3-dev libsqlitecpp-dev zlib1g-dev libssl-dev libfmt-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libboost1.74-dev; do
   options+=(--license "/usr/share/doc/$package/copyright=$package.txt")
 done
-<<<<<<< HEAD
-tools/pack_wheel.py tearless "$version" --summary "Ablation grids of Transformers: one TOML file in, a paper's table out" --readme README.md \
-  --license LICENSE "${options[@]}" --file python/tearless=tearless --file "$stripped/tearless=scripts/tearless" --file grids=data/share/tearless/grids
-=======
 wheel=$(tools/pack_wheel.py tearless "$version" --summary "Ablation grids of Transformers: one TOML file in, a paper's table out" --readme README.md \
-  --license LICENSE "${options[@]}" --file python/tearless=tearless --file build-wheel/tearless=scripts/tearless --file grids=data/share/tearless/grids)
+  --license LICENSE "${options[@]}" --file python/tearless=tearless --file "$stripped/tearless=scripts/tearless" --file grids=data/share/tearless/grids)
 tag=${wheel##*-none-}
-[ "$program" = build/bin/tearless ] || [[ $("$program" --version) == *"wheel ${tag%.whl})" ]] ||
+[ "${1:-}" = --built ] || [[ $("$program" --version) == *"wheel ${tag%.whl})" ]] ||
   fail "$wheel has another tag than its program says: $("$program" --version)"
 echo "$wheel"
->>>>>>> 4db7a9a555342097602f3ae62638154815046e26

@@ -438,7 +438,7 @@ class Training(Case):
             if not self.processes("wait"):
                 return
             time.sleep(0.1)
-        self.fail("the command goes on")
+        self.fail("the command still waits")
 
 
 class Errors(Case):

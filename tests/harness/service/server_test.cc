@@ -107,7 +107,7 @@ TEST_F(ServerTest, ASocketThatAKilledServiceLeftIsNoServiceAndIsReplaced) {
 }
 
 TEST_F(ServerTest,
-       LeavesTheSocketOfAnotherServiceThatTookItsPlace) {  // in a folder made anew where its own was deleted
+       LeavesTheSocketOfAnotherServiceThatTookItsPlace) {  // its folder was deleted and made again
   boost::asio::io_context io;
   const Server second(io, path_, [](const Request&) { return nlohmann::json(); }, {});
   stop();
