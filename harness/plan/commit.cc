@@ -39,7 +39,6 @@ class Git {
     set("core.fsmonitor", "false");
     set("core.hooksPath", "/dev/null");
     set("safe.bareRepository", "explicit");
-    set("diff.autoRefreshIndex", "false");  // which writes the index, also without optional locks
   }
 
   // As GIT_CONFIG_*, since with -c a name may have no "=".
@@ -79,9 +78,9 @@ bool take_filters_away(Git& git) {
 
 void add_diff(Git& git, GridCommit& commit) {
   if (!take_filters_away(git)) return;
-  Printed diff =
-      git.ask({"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--full-index",
-               "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", "HEAD", "--"});
+  // Unlike `git diff` it never writes the index, and heeds no settings of how a person likes diffs to look.
+  Printed diff = git.ask({"diff-index", "-p", "-M", "--no-ext-diff", "--no-textconv", "--full-index",
+                          "--submodule=short", "--ignore-submodules=dirty", "HEAD", "--"});
   const bool is_too_large = diff.text.size() > kMaxDiff;
   if (!diff.is_whole && !is_too_large) return;
   commit.record["clean"] = diff.text.empty();

@@ -44,11 +44,19 @@ class GridCommitTest : public RunTest {
     git("commit -qm first");
   }
 
+  // Archives are unpacked in the test's own folder.
+  std::string asked(std::vector<std::string> arguments) const {
+    test::Command one = command(std::move(arguments));
+    one.environment["XDG_CACHE_HOME"] = (folder_ / "cache").string();
+    const test::Finished finished = test::run(one);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  }
   std::string explained(const std::string& workspace = "results") const {
-    return ok({"explain", "last", "--workspace", workspace}).output;
+    return asked({"explain", "last", "--workspace", workspace});
   }
   json recorded(const std::string& workspace = "results") const {
-    return json::parse(ok({"--json", "explain", "last", "--workspace", workspace}).output).at(0).at("commit");
+    return json::parse(asked({"--json", "explain", "last", "--workspace", workspace})).at(0).at("commit");
   }
   json recorded_by_run(const std::string& grid = "grid.toml") const {
     ok({"run", grid});
