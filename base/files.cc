@@ -70,11 +70,11 @@ std::vector<fs::directory_entry> list(const fs::path& folder, std::error_code& e
 }
 
 // Writes a temporary file and renames it to `path`. Leaves nothing behind if that fails.
-void replace_file(const fs::path& path, std::string_view bytes, bool sync) {
+void replace_file(const fs::path& path, std::string_view bytes, bool sync, mode_t mode) {
   // The process id keeps concurrent writers of one path from sharing a temporary file. The last rename wins.
   const fs::path temporary = path.string() + fmt::format("{}{}", kTemporary, ::getpid());
   try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path, mode);
     write_all(file.get(), bytes, path);
     if (sync && sys::fsync(file.get()) != 0) fail_errno("write", path);
   } catch (const UserError&) {
@@ -128,8 +128,8 @@ std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
        path.string(), max_bytes);
 }
 
-void write_atomically(const fs::path& path, std::string_view bytes) {
-  replace_file(path, bytes, /*sync=*/true);
+void write_atomically(const fs::path& path, std::string_view bytes, mode_t mode) {
+  replace_file(path, bytes, /*sync=*/true, mode);
   sync_folder(folder_of(path));
 }
 
@@ -139,7 +139,9 @@ bool is_temporary(std::string_view name) {
          name.find_first_not_of("0123456789", number) == std::string::npos;
 }
 
-void replace_unsynced(const fs::path& path, std::string_view bytes) { replace_file(path, bytes, /*sync=*/false); }
+void replace_unsynced(const fs::path& path, std::string_view bytes, mode_t mode) {
+  replace_file(path, bytes, /*sync=*/false, mode);
+}
 
 void write_program_unsynced(const fs::path& path, std::string_view bytes) {
   const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, "write", path, 0755);

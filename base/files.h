@@ -5,6 +5,8 @@
 // full disk, an I/O error and the like. "Durable" means: survives a power failure.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -25,14 +27,14 @@ std::string read_regular_file(const std::filesystem::path& path, uint64_t max_by
 
 /// Replaces a file durably: writes a temporary file, fsyncs and renames it, and fsyncs the folder. If it throws, the
 /// old file is untouched.
-void write_atomically(const std::filesystem::path& path, std::string_view bytes);
+void write_atomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
 /// True for the name of a file that it had not finished: "scores.json.tmp4711".
 bool is_temporary(std::string_view name);
 
 /// As write_atomically() but without fsync: other processes see the old bytes or the new, but a power failure may lose
 /// both.
-void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
+void replace_unsynced(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
 /// Writes over the first bytes of a file, which is made if it is not there, and leaves the others. For files that other
 /// machines look at again and again: a name that is replaced may stay unseen on a network disk. A reader may see some

@@ -40,7 +40,7 @@ void require_room_for(const Workspace& workspace, const fs::path& target) {
 
 void write_copy_of(const fs::path& from, const fs::path& to) {
   const bool is_program = (fs::status(from).permissions() & fs::perms::owner_exec) != fs::perms::none;
-  (is_program ? write_program_unsynced : replace_unsynced)(to, read_file(from));
+  is_program ? write_program_unsynced(to, read_file(from)) : replace_unsynced(to, read_file(from));
 }
 
 // All but locks, which are a process's and not a copy's. Symbolic links are followed, but not below attempts/: there
@@ -55,6 +55,8 @@ void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = t
       copy_folder(entry.path(), to / name, follow_links && name != "attempts");
     } else if (name == "sweep.json" || name == "start.json" || name == "grant.json") {
       replace_unsynced(to / name, without_secrets(entry.path()));
+    } else if (name == kDiffFile) {
+      if (::access(entry.path().c_str(), R_OK) == 0) replace_unsynced(to / name, read_file(entry.path()), kDiffMode);
     } else if (entry.is_regular_file() && name != "lock") {
       write_copy_of(entry.path(), to / name);
     }
@@ -133,7 +135,8 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
     if (!options.results_only) copy_folder(workspace.programs(), to / "programs");
     for (const std::string& sweep : options.sweeps.empty() ? folders_in(workspace.sweeps()) : options.sweeps) {
       if (options.results_only) {
-        std::ranges::move(publish_sweep(workspace, sweep, Workspace(to)), std::back_inserter(report.with_paths));
+        std::ranges::move(publish_sweep(workspace, sweep, Workspace(to), options.with_diff),
+                          std::back_inserter(report.with_paths));
       } else {
         copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
       }

@@ -34,6 +34,7 @@ struct CopyReport {
 struct CopyOptions {
   bool results_only = false;             // must be true for an archive
   bool small = false;                    // of results only: without gradient_norms.f32 and outputs/*.stats, too
+  bool with_diff = false;                // of results only: with the grid.diff of each sweep (sweep_directory.h), too
   std::vector<std::string> sweeps = {};  // ids of those that are copied, with their runs; empty: all, and every run
 };
 

@@ -33,8 +33,9 @@ const std::map<std::string, Keys> kPublished = {
     {kEndedFile, {"class", "reason"}},
     {"resume.json", {"attempt", "differences", "outcome", "seed", "stops", "verified_at"}},
     {"sweep.json",
-     {"format", "grid_file", "name", "note", "policy", "program", "scores", "stamp", "submitted_at", "tags", "title",
-      "windows"}},
+     {"commit", "format", "grid_file", "name", "note", "policy", "program", "scores", "stamp", "submitted_at", "tags",
+      "title", "windows"}},
+    {"commit", {"clean", "diff", "id", "tracked"}},
     {"policy", {"environment", "grace_seconds", "memory_bytes", "same_device", "stall_seconds", "tries"}},
     {"stamp", {"identity", "numerics", "program", "runtime", "version"}},
     {"events.jsonl", {"at", "event", "priority", "queued_as", "submission"}},
@@ -178,19 +179,26 @@ std::string published_file(const RunDirectory& run, const fs::path& name) {
   return sealed(std::move(record));
 }
 
-std::vector<std::string> publish_sweep(const Workspace& from, const std::string& id, const Workspace& to) {
+std::vector<std::string> publish_sweep(const Workspace& from, const std::string& id, const Workspace& to,
+                                       bool with_diff) {
   const fs::path folder = from.sweep(id), copy = to.sweep(id);
   const Sweep sweep = read_sweep(from, id);  // refuses what is damaged
   make_folders_unsynced(copy);
   std::vector<std::string> with_paths;
-  const auto write = [&](const char* name, const std::string& text) {
-    replace_unsynced(copy / name, text);
+  const auto write = [&](const char* name, const std::string& text, mode_t mode = 0644) {
+    replace_unsynced(copy / name, text, mode);
     if (without_folders(text) != text) with_paths.push_back(fmt::format("sweeps/{}/{}", id, name));
   };
   write("grid.toml", read_file(folder / "grid.toml"));
 
   json about = published_part_of(whole_record(folder / "sweep.json"), "sweep.json");
   for (const char* part : {"policy", "stamp"}) about[part] = published_part_of(about[part], part);
+  if (about.contains("commit")) about["commit"] = published_part_of(about["commit"], "commit");
+  if (with_diff && sweep.commit.contains("diff")) {
+    const std::optional<std::string> diff = diff_of(from, id, sweep.commit);
+    if (!diff) fail("{} is not there, or not as it was written; leave out --with-diff", (folder / kDiffFile).string());
+    write(kDiffFile, *diff, kDiffMode);
+  }
   about["grid_file"] = last_part(about["grid_file"]);
   if (about.contains("note")) about["note"] = without_folders(about["note"].get<std::string>());
   if (fs::path(sweep.program).is_absolute()) about["program"] = last_part(about["program"]);

@@ -22,8 +22,9 @@ std::string without_secrets(const std::filesystem::path& file);
 /// What a copy has of a file of a run; `name`: relative to its folder. UserError if the file is damaged.
 std::string published_file(const RunDirectory& run, const std::filesystem::path& name);
 
-/// Writes what a copy has of the folder of a sweep. Returns the files in which an absolute path stays. UserError if the
-/// folder is damaged.
-std::vector<std::string> publish_sweep(const Workspace& from, const std::string& id, const Workspace& to);
+/// Writes what a copy has of the folder of a sweep; grid.diff only if it is asked for. Returns the files in which an
+/// absolute path stays. UserError if the folder is damaged.
+std::vector<std::string> publish_sweep(const Workspace& from, const std::string& id, const Workspace& to,
+                                       bool with_diff);
 
 }  // namespace tearless::harness

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -247,6 +248,42 @@ pid_t spawn(const ChildRequest& request) {
 int converse(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
              const std::function<void(std::string_view)>& on_line) {
   return Conversation(std::move(arguments), next, on_line).run();
+}
+
+Printed printed_by(ChildRequest request, size_t max_bytes, std::chrono::steady_clock::time_point deadline) {
+  std::array<int, 2> out{};
+  if (::pipe2(out.data(), O_CLOEXEC) != 0) fail_to_start(request.arguments[0], errno);
+  const Descriptor from(out[0]), nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  request.standard_input = request.standard_error = nothing.get();
+  request.standard_output = out[1];
+  request.own_session = true;
+  const pid_t pid = [&] {
+    const Descriptor to(out[1]);
+    return spawn(request);
+  }();
+  const auto milliseconds_left = [&] {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    return static_cast<int>(std::max<int64_t>(left.count(), 0));
+  };
+  Printed printed;
+  std::array<char, kBlock> block{};
+  bool is_open = true;
+  while (is_open && printed.text.size() <= max_bytes && milliseconds_left() > 0) {
+    pollfd ready{.fd = from.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, milliseconds_left()) <= 0) continue;
+    const ssize_t size = ::read(from.get(), block.data(), block.size());
+    if (size > 0) printed.text.append(block.data(), static_cast<size_t>(size));
+    is_open = size > 0 || (size < 0 && errno == EINTR);
+  }
+  int status = 0;
+  pid_t ended = 0;
+  while (!is_open && milliseconds_left() > 0 && (ended = sys::waitpid(pid, &status, WNOHANG)) == 0) ::usleep(500);
+  printed.is_whole = ended == pid && status == 0;
+  if (ended == pid) return printed;
+  sys::kill(-pid, SIGKILL);
+  while (sys::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return printed;
 }
 
 std::string program_in(const std::string& path, const std::string& program) {

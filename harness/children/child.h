@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -33,6 +34,15 @@ pid_t spawn(const ChildRequest& request);
 /// cannot be started.
 int converse(std::vector<std::string> arguments, const std::function<std::optional<std::string>()>& next,
              const std::function<void(std::string_view)>& on_line);
+
+struct Printed {
+  std::string text;
+  bool is_whole = false;  // it ended by itself, with exit code 0
+};
+
+/// What a program prints, of which nobody sees the errors. It is killed, with its own children, if it has not ended at
+/// `deadline` or prints more than `max_bytes`. MachineError if it cannot be started.
+Printed printed_by(ChildRequest request, size_t max_bytes, std::chrono::steady_clock::time_point deadline);
 
 /// The path of a program in the folders of `path`, which is as the variable PATH; "" if there is none that may be run.
 std::string program_in(const std::string& path, const std::string& program);

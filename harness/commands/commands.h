@@ -46,7 +46,8 @@ Action command_manual(CLI::App& app, const Globals& globals);     ///< internal:
 Action command_wrap(CLI::App& app, const Globals& globals);       ///< for --help alone
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: the service starts one for each attempt
 
-/// Puts this program's folder last on PATH, if no `tearless` is there: what `tearless wrap` writes calls it by its name.
+/// Puts this program's folder last on PATH, if no `tearless` is there: what `tearless wrap` writes calls it by its
+/// name.
 void be_on_path();
 /// Becomes the Python program of `tearless wrap`, with the words behind `wrap`. UserError if there is none.
 [[noreturn]] void become_wrap(char** words);

@@ -27,7 +27,7 @@ constexpr size_t kMaxNamed = 4;
 struct CopyWords {
   std::filesystem::path target;
   std::vector<std::string> sweeps;
-  bool results_only = false, small = false;
+  bool results_only = false, small = false, with_diff = false;
 };
 
 bool is_of_another_archive(const std::filesystem::path& target) {
@@ -62,7 +62,9 @@ void report_edited_grids(const Store& store, const std::vector<std::string>& swe
 int copy(const CopyWords& words, const Globals& globals) {
   const std::filesystem::path& target = words.target;
   if (is_of_another_archive(target)) fail("{}: an archive has a name that ends in .tar.gz", target.string());
-  CopyOptions options{.results_only = words.results_only || has_archive_name(target), .small = words.small};
+  CopyOptions options{.results_only = words.results_only || has_archive_name(target),
+                      .small = words.small,
+                      .with_diff = words.with_diff};
   if (options.small && !options.results_only) fail("--small is of a copy of results alone: add --results");
   const std::unique_ptr<const Store> store = require_store(globals);
   if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);
@@ -103,6 +105,9 @@ Action command_copy(CLI::App& app, const Globals& globals) {
   app.add_flag("--small", words->small,
                "with --results or FILE.tar.gz: also leave out what only figures of gradient norms and tests over "
                "sentences need");
+  app.add_flag("--with-diff", words->with_diff,
+               "with --results or FILE.tar.gz: also what differed from the commits that grids come from (a copy of a "
+               "whole workspace has it)");
   return [words, &globals] { return copy(*words, globals); };
 }
 

@@ -28,6 +28,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxOmitted = 4;
+constexpr size_t kCommitDigits = 12;
 constexpr size_t kMaxVariable = 60;  // columns of a name and its value
 
 struct Explained {
@@ -35,6 +36,8 @@ struct Explained {
   std::string title;                      // "model.placement=pre, seed 2", or ""
   std::string grid;                       // the grid file that requested it, or ""
   std::string set = {};                   // " --set key=value …" of its submission
+  json commit = {};                       // that its grid comes from (plan/commit.h), or null
+  bool has_diff = false;                  // and what differed from it is here
   std::vector<std::string> unread = {};   // sentences of unread_metrics()
   std::vector<std::string> omitted = {};  // files that the copy lacks (base/omitted.h)
   std::string why = {};                   // not empty: why it is queued and not running, or where it runs
@@ -89,9 +92,29 @@ void print_attempt(const AttemptRecord& attempt, const RunDirectory& run) {
   print("\n");
 }
 
+// "0123456789ab, clean".
+std::string commit_text(const Explained& run, const Workspace& workspace) {
+  std::string text = printable(run.commit["id"].get<std::string>().substr(0, kCommitDigits));
+  if (!run.commit.contains("clean")) {
+    text += ", and git did not say whether its tree was clean";
+  } else if (run.commit["clean"] == true) {
+    text += ", clean";
+  } else if (!run.commit.contains("diff")) {
+    text += ", changed: the diff is larger than 1 MiB and was not kept";
+  } else {
+    const json& diff = run.commit["diff"];
+    text += fmt::format(", changed: {} of diff", counted(diff["lines"].get<int64_t>(), "line"));
+    text += run.has_diff
+                ? fmt::format(" in {}", (workspace.sweep(run.row.sweep->id) / kDiffFile).string())
+                : fmt::format(", which are not here, SHA-256 {}", printable(diff["sha256"].get<std::string>()));
+  }
+  return text + (run.commit["tracked"] == true ? "" : "; the grid file is untracked");
+}
+
 void print_run(const Explained& run, const Workspace& workspace, const std::string& options) {
   print("{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
   if (!run.grid.empty()) print("  of {}{}\n", run.grid, run.set);
+  if (!run.commit.is_null()) print("  at commit {}\n", commit_text(run, workspace));
   print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.row.result.attempts) {
     print_attempt(attempt, workspace.run(run.row.result.id));
@@ -135,6 +158,7 @@ json run_json(const Explained& run) {
   }
   return {{"id", run.row.result.id},
           {"grid", run.grid},
+          {"commit", run.commit},
           {"title", run.title},
           {"state", name_of(run.row.result.state)},
           {"reason", run.row.result.reason},
@@ -195,16 +219,24 @@ std::vector<Explained> runs_meant(const std::vector<std::string>& words, const G
   const Selection chosen = select_or_last(*store, words);
   report_missing_grids(words);
   std::vector<Explained> runs;
-  std::map<std::string, std::string> set_of_sweep;
+  std::map<std::string, Explained> of_sweeps;  // what the runs of one have in common
   for (Row& row : selected_rows(std::move(store), chosen, Duplicates::kNewest, Read::kResults).rows) {
     Explained& run = runs.emplace_back(Explained{.row = std::move(row), .title = "", .grid = ""});
     const Sweep* const sweep = run.row.sweep.get();
     if (!sweep) continue;
     run.title = title_of(run.row.run.coordinates, run.row.run.seed, "");
     run.grid = sweep->grid_file;
-    const auto [set, is_new] = set_of_sweep.try_emplace(sweep->id);
-    if (is_new) set->second = set_options_of(globals, *sweep);
-    run.set = set->second;
+    const auto [of_sweep, is_new] = of_sweeps.try_emplace(sweep->id);
+    Explained& common = of_sweep->second;
+    if (is_new) {
+      const Workspace workspace(globals.workspace);
+      common.set = set_options_of(globals, *sweep);
+      common.commit = commit_of(workspace, sweep->id);
+      common.has_diff = diff_of(workspace, sweep->id, common.commit).has_value();
+    }
+    run.set = common.set;
+    run.commit = common.commit;
+    run.has_diff = common.has_diff;
   }
   return runs;
 }

@@ -96,6 +96,29 @@ void replay_events(const fs::path& file, Sweep& sweep) {
   fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());
 }
 
+// Of a foreign archive, too. json::exception if a member is missing or of another type.
+json checked_commit(const json& about) {
+  json commit = about.value("commit", json());
+  if (commit.is_null()) return commit;
+  commit.at("id").get<std::string>();
+  commit.at("tracked").get<bool>();
+  if (commit.contains("clean")) commit["clean"].get<bool>();
+  if (commit.contains("diff")) {
+    commit["diff"].at("sha256").get<std::string>();
+    commit["diff"].at("lines").get<int64_t>();
+  }
+  return commit;
+}
+
+// Empty if the sweep's folder is damaged: `verify` says what is wrong with it.
+Sweep sound_head(const Workspace& workspace, const std::string& sweep) {
+  try {
+    return read_sweep_head(workspace, sweep);
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
@@ -105,7 +128,7 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
   return fs::path(sweep.grid_file).stem().string() + "-" + hash.hex().substr(0, 8);
 }
 
-void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text) {
+void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text, std::string_view diff) {
   const fs::path folder = workspace.sweep(sweep.id);
   make_folders(folder);
   write_atomically(folder / "grid.toml", grid_text);
@@ -123,7 +146,10 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   if (!sweep.tags.empty()) about["tags"] = sweep.tags;
   if (!sweep.note.empty()) about["note"] = sweep.note;
   if (!sweep.engine.empty()) about["engine"] = sweep.engine;
+  if (!sweep.commit.is_null()) about["commit"] = sweep.commit;
+  if (!diff.empty()) write_atomically(folder / kDiffFile, diff, kDiffMode);
   write_atomically(folder / "sweep.json", sealed(about));
+  if (diff.empty()) remove_file(folder / kDiffFile);
 }
 
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid) {
@@ -170,36 +196,37 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .windows = names("windows"),
             .tags = about.value("tags", std::vector<std::string>()),
             .note = about.value("note", ""),
-            .engine = about.value("engine", "")};
+            .engine = about.value("engine", ""),
+            .commit = checked_commit(about)};
   } catch (const json::exception& error) {
     fail_damaged(workspace.sweep(id), error);
   }
 }
 
-std::set<std::string> secrets_of(const Workspace& workspace, const std::string& sweep) {
+std::optional<std::string> diff_of(const Workspace& workspace, const std::string& sweep, const json& commit) {
   try {
-    const auto environment = read_sweep_head(workspace, sweep).policy.environment;
-    return environment ? environment->secrets : std::set<std::string>();
-  } catch (const UserError&) {
-    return {};
+    std::string diff = read_file(workspace.sweep(sweep) / kDiffFile);
+    if (sha256(diff) == commit.at("diff").at("sha256")) return diff;
+  } catch (const UserError&) {  // it is another user's
+  } catch (const json::exception&) {
   }
+  return std::nullopt;
+}
+
+json commit_of(const Workspace& workspace, const std::string& sweep) { return sound_head(workspace, sweep).commit; }
+
+std::set<std::string> secrets_of(const Workspace& workspace, const std::string& sweep) {
+  const auto environment = sound_head(workspace, sweep).policy.environment;
+  return environment ? environment->secrets : std::set<std::string>();
 }
 
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep) {
-  try {
-    return read_sweep_head(workspace, sweep).engine;
-  } catch (const UserError&) {
-    return "";
-  }
+  return sound_head(workspace, sweep).engine;
 }
 
 SweepWords read_words(const Workspace& workspace, const std::string& sweep) {
-  try {
-    Sweep head = read_sweep_head(workspace, sweep);
-    return {std::move(head.tags), std::move(head.note)};
-  } catch (const UserError&) {
-    return {};
-  }
+  Sweep head = sound_head(workspace, sweep);
+  return {std::move(head.tags), std::move(head.note)};
 }
 
 Sweep read_sweep(const Workspace& workspace, const std::string& id) {

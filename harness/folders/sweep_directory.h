@@ -4,6 +4,7 @@
 //   merged.toml   the grid with its base files, of which tables are printed without them and the training program
 //   runs.jsonl    its runs, one a line (runs/run.h)
 //   sweep.json    title, name, grid file, program, policy, time of submission; sealed. Written last
+//   grid.diff     what differed from the commit that sweep.json names, for its user alone; only if something did
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 
@@ -23,10 +24,20 @@ namespace tearless::harness {
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 
 /// Writes the sweep's folder; replaces what a new submission of the same sweep may change. REQUIRES: sweep.id is set.
-void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
+void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text,
+                  std::string_view diff = {});
+
+inline constexpr const char* kDiffFile = "grid.diff";
+inline constexpr mode_t kDiffMode = 0600;  // it may hold what its user has not published
+
+/// grid.diff; nullopt if the sweep has none, or it cannot be read or is not the one that `commit` of the sweep names.
+std::optional<std::string> diff_of(const Workspace& workspace, const std::string& sweep, const nlohmann::json& commit);
 
 /// Writes merged.toml; replaces that of an earlier submission of the same sweep.
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
+
+/// What was recorded of the commit that its grid file comes from; null if nothing was, or its folder is damaged.
+nlohmann::json commit_of(const Workspace& workspace, const std::string& sweep);
 
 /// The secrets that its runs need (runs/environment.h); none if its folder is damaged.
 std::set<std::string> secrets_of(const Workspace& workspace, const std::string& sweep);

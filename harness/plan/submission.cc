@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "harness/folders/program_copies.h"
 #include "harness/folders/sweep_directory.h"
+#include "harness/plan/commit.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/grid_state.h"
 #include "harness/plan/plan.h"
@@ -248,11 +249,13 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
   if (sweep.policy.executor == kNoExecutor) sweep.policy.executor.clear();
+  const GridCommit from = commit_holding(submission.grid.file);
+  sweep.commit = from.record;
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);
   const bool is_new = !std::filesystem::exists(workspace.sweep(sweep.id) / "sweep.json");
-  freeze_sweep(workspace, sweep, submission.grid_text);
+  freeze_sweep(workspace, sweep, submission.grid_text, from.diff);
   if (is_new && submission.priority) {
     log_event(workspace, sweep.id, "priority",
               {{"priority", *submission.priority}, {"text", std::to_string(*submission.priority)}});

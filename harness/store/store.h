@@ -75,7 +75,8 @@ struct Sweep {
   // The user's own words, no part of the id; empty where it was read from the database.
   std::vector<std::string> tags = {};
   std::string note = {};
-  std::string engine = {};  // what was typed as --engine, absolute; likewise
+  std::string engine = {};     // what was typed as --engine, absolute; likewise
+  nlohmann::json commit = {};  // of its newest submission (plan/commit.h), null if there was none; likewise
 };
 
 /// The failures of a class after which a run of these sweeps fails: as runs/policy.h says, or the most patient of them.
