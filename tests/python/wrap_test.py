@@ -560,7 +560,7 @@ class Mistakes(Wrapped):
 
     def test_are_told_in_one_sentence_before_anything_is_written(self):
         self.assertIn("none of last-json-line, file:PATH and regex:PATTERN", self.refused("--scores", "json"))
-        self.assertIn("is none of last-json-line", self.refused())
+        self.assertIn("is none of last-json-line", self.refused("--scores", ""))
         self.assertIn("tell the script by {folder}", self.refused("--scores", "file:s.json"))
         self.assertIn("is no regular expression", self.refused("--scores", "regex:("))
         self.assertIn("must name its numbers", self.refused("--scores", "regex:acc (.*)"))
