@@ -5,7 +5,6 @@ folder of its own that has the repository's grids/ and results/. PAGE: such as d
 In a page's source,
   ```sh                    begins commands, which `bash -e` runs in order; the page fails with the first that fails
   <!-- not run: WHY -->    before such a block: it is counted as skipped, for this reason
-  <!-- fails: WHY -->      before such a block: its last command must fail
   <!-- file: NAME -->      before any other block: the reader has written it into this file
   <!-- setup: COMMAND -->  runs what the page presumes
 The programs are those of $TEARLESS_BIN (default: build/bin); what trains is fake-engine, in milliseconds.
@@ -26,7 +25,7 @@ BIN = pathlib.Path(os.environ.get("TEARLESS_BIN", ROOT / "build/bin")).resolve()
 sys.path.append(str(ROOT / "tools"))
 import junit_report  # noqa: E402
 
-MARK = re.compile(r"<!-- (not run|fails|file|setup): (.+?) -->$")
+MARK = re.compile(r"<!-- (not run|file|setup): (.+?) -->$")
 COMMAND = re.compile(r"(\$ )?(build/bin/)?(tearless|tearless-engine|make|pip|python3|sbatch|tools/\S+) ")
 # What fake-engine says its runs have: the scores that the pages' grids and commands name.
 SCORES = "test.bleu_13a,dev.bleu_13a,test.bleu,dev.bleu,test.chrf,dev.ppl,test.ppl,dev.accuracy,test.accuracy"
@@ -34,7 +33,7 @@ SCORES = "test.bleu_13a,dev.bleu_13a,test.bleu,dev.bleu,test.chrf,dev.ppl,test.p
 
 class Block(typing.NamedTuple):
     line: int  # of its first line in the page
-    kind: str  # "not run", "fails", "file", "setup", or "" for commands that are run
+    kind: str  # "not run", "file", "setup", or "" for commands that are run
     what: str  # behind the kind
     text: str
 
@@ -96,8 +95,6 @@ def typed(page):
         for block in blocks:
             if block.kind == "file":
                 script += f"cat > '{block.what}' <<'END OF FILE'\n{block.text}END OF FILE\n"
-            elif block.kind == "fails":
-                script += f"if ! (set -e\n{block.text}); then :; else echo '{name}:{block.line}: does not fail'; exit 1; fi\n"
             elif block.kind != "not run":
                 script += f": '--- {name}:{block.line}'\n{block.text}\n"
         script = f"trap 'for w in results */results; do [ ! -e $w/tearless.db ] || tearless stop --now --workspace $w; done' EXIT\n{script}"

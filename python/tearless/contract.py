@@ -64,6 +64,14 @@ def toml_text(settings: Mapping[str, Any]) -> str:
                    if settings[name] is not None)
 
 
+def flat(values: Mapping[str, Any], prefix: str = "") -> Dict[str, Any]:
+    """{"test": {"acc": 1}} is {"test.acc": 1}."""
+    found: Dict[str, Any] = {}
+    for key, value in values.items():
+        found.update(flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value})
+    return found
+
+
 def settings_in(file: Path) -> Settings:
     """The settings of a run.toml or local.toml. Error naming the line that no toml_text() has."""
     settings: Settings = {}

@@ -30,13 +30,6 @@ def _noted_exit(code: Any = None, /) -> NoReturn:
     _exit(code)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Dict[str, Any]:
-    flat: Dict[str, Any] = {}
-    for key, value in values.items():
-        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value})
-    return flat
-
-
 class Values(MutableMapping[str, Any]):
     """A dict with attributes, as W&B's config and summary are. A part of a nested one has a dotted key, too."""
 
@@ -65,7 +58,7 @@ class Values(MutableMapping[str, Any]):
         return part
 
     def __setitem__(self, key: str, value: Any) -> None:
-        for name, single in _flat({key: value}).items():
+        for name, single in contract.flat({key: value}).items():
             self._values[name] = self._fixed.get(name, single)
 
     def __delitem__(self, key: str) -> None:
@@ -91,18 +84,18 @@ class WandbRun:
     """What init() returns. `step`: at which the next log() without a step of its own is."""
 
     def __init__(self, defaults: Optional[Mapping[str, Any]]) -> None:
-        self._run = trainer.Run(None if defaults is None else _flat(defaults))
+        self._run = trainer.Run(None if defaults is None else contract.flat(defaults))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing of a run without checkpoints can be saved
         self.config, self.summary = config, summary
         self.step = 0
         self._last: Dict[str, Any] = {}
-        before = _flat(defaults or {})
+        before = contract.flat(defaults or {})
         settings = self._run.settings
         config._fix(settings, {key for key, value in settings.items() if key not in before or before[key] != value})
 
     def log(self, data: Mapping[str, Any], step: Optional[int] = None, commit: bool = True) -> None:
         """Metrics of a step; of the next one if it is not given, and with commit=False of the same as the next log()."""
-        values = _flat(data)
+        values = contract.flat(data)
         self.step = self.step if step is None else step
         self._run.log(self.step, values)
         self._last.update(values)
@@ -117,7 +110,7 @@ class WandbRun:
             key = min(config._unread)
             raise contract.Error(f"the run has {key} = {config._values[key]!r}, but the script did not read it from wandb.config; "
                                  "let it do so, or take the setting out of the grid")
-        self._run.done({**self._last, **_flat(dict(summary))})
+        self._run.done({**self._last, **contract.flat(dict(summary))})
 
     def __enter__(self) -> WandbRun:
         return self

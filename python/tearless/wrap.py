@@ -358,12 +358,12 @@ class Numbers:
 
     def scores(self, folder: Path) -> Dict[str, float]:
         """Error, in one sentence, if there are none."""
-        wrap, values = self._wrap, flat(self._texts if self._wrap.how == "regex" else self._json)
+        wrap, values = self._wrap, contract.flat(self._texts if self._wrap.how == "regex" else self._json)
         missing = f"printed no line {'that --scores regex: matches' if wrap.how == 'regex' else 'of JSON'}"
         if wrap.how == "file":
             file = folder / wrap.what.replace("{folder}", str(folder))
             text = contract.read_text(file) or ""
-            values, missing = flat(object_in(text) or object_in(text.strip().split("\n")[-1]) or {}), f"left no JSON in {file}"
+            values, missing = contract.flat(object_in(text) or object_in(text.strip().split("\n")[-1]) or {}), f"left no JSON in {file}"
         said = f"its last line is \"{self.last_line[:200]}\"" if self.last_line else "it printed nothing"
         if not values:
             raise Error(f"{wrap.name} {missing}, so it has no score; {said}")
@@ -386,14 +386,6 @@ def object_in(text: str) -> Optional[Dict[str, Any]]:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def flat(values: Mapping[str, Any], before: str = "") -> Dict[str, Any]:
-    """{"test": {"acc": 1}} is {"test.acc": 1}."""
-    found: Dict[str, Any] = {}
-    for key, value in values.items():
-        found.update(flat(value, before + key + ".") if isinstance(value, dict) else {before + key: value})
-    return found
 
 
 class Checkpoints:
