@@ -1,0 +1,130 @@
+#include "harness/statistics/looks.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "harness/statistics/normals.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kPaths = 1'000'000;
+constexpr size_t kPilotPaths = 100'000;  // that choose the worst of the ratios
+constexpr uint64_t kSeed = 1977;
+constexpr double kUsualLevel = 0.05;
+
+// not in long double, as is Boost's default: four times as fast, and these are counted, not printed
+using StudentsT =
+    boost::math::students_t_distribution<double,
+                                         boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
+
+/// Of the first n values of a cell.
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+/// One cell at each look.
+std::array<Moments, kMaxLooks> draw_cell(std::span<const size_t> looks, Normals& normals) {
+  std::array<Moments, kMaxLooks> moments;
+  std::array<float, kMaxLookSeeds> values;
+  normals.fill(std::span(values).first(looks.back()));
+  double sum = 0, squares = 0;
+  size_t seen = 0;
+  for (size_t look = 0; look < looks.size(); ++look) {
+    for (; seen < looks[look]; ++seen) {
+      const double value = values[seen];
+      sum += value;
+      squares += value * value;
+    }
+    const auto n = static_cast<double>(seen);
+    moments[look] = {sum / n, (squares - sum * sum / n) / (n - 1)};
+  }
+  return moments;
+}
+
+/// The least p that each path has at any look, where that is at most `cap`, ascending; for each ratio of the
+/// deviations. A second cell without any deviation is a constant, and Welch's test then Student's of one sample: so the
+/// ratio 0 is the paired design.
+std::vector<std::vector<double>> least_p(std::span<const size_t> looks, double cap, Sides sides,
+                                         std::span<const double> ratios, size_t paths) {
+  const bool one_cell = ratios.back() == 0;
+  const double tails = sides == Sides::kTwo ? 2 : 1;
+  std::array<double, kMaxLooks> threshold = {};  // below it t² is above `cap` for any degrees of freedom
+  for (size_t look = 0; look < looks.size(); ++look) {
+    const StudentsT t((one_cell ? 1 : 2) * static_cast<double>(looks[look] - 1));
+    threshold[look] = std::pow(boost::math::quantile(boost::math::complement(t, cap / tails)), 2);
+  }
+  std::vector<std::vector<double>> least(ratios.size());
+  Normals normals(kSeed);
+  std::array<Moments, kMaxLooks> a, b = {};
+  for (size_t path = 0; path < paths; ++path) {
+    a = draw_cell(looks, normals);
+    if (!one_cell) b = draw_cell(looks, normals);
+    for (size_t i = 0; i < ratios.size(); ++i) {
+      double p = 1;
+      for (size_t look = 0; look < looks.size(); ++look) {
+        const auto n = static_cast<double>(looks[look]);
+        const double difference = a[look].mean - ratios[i] * b[look].mean;
+        const double of_a = a[look].variance / n, of_b = ratios[i] * ratios[i] * b[look].variance / n;
+        const double error = of_a + of_b;  // squared
+        if (difference * difference < threshold[look] * error || (sides == Sides::kOne && difference < 0)) continue;
+        if (error <= 0) {
+          p = 0;
+          break;
+        }
+        const StudentsT t((n - 1) * error * error / (of_a * of_a + of_b * of_b));
+        p = std::min(p, tails * boost::math::cdf(boost::math::complement(t, std::abs(difference) / std::sqrt(error))));
+      }
+      if (p <= cap) least[i].push_back(p);
+    }
+  }
+  for (std::vector<double>& of_ratio : least) std::ranges::sort(of_ratio);
+  return least;
+}
+
+/// The largest multiple of 10⁻⁶ that no more than `level` of the paths reach.
+double level_of(std::span<const double> least, size_t paths, double level) {
+  const auto allowed = static_cast<size_t>(level * static_cast<double>(paths));
+  if (least.size() <= allowed) return level;
+  return std::min(level, (std::ceil(least[allowed] * 1e6) - 1) / 1e6);
+}
+
+/// Remembered: what is simulated for one level serves all that are smaller, as Holm's correction asks for them.
+const std::vector<std::vector<double>>& remembered(std::span<const size_t> looks, double level, Sides sides,
+                                                   std::vector<double> ratios, size_t paths) {
+  using Key = std::tuple<std::vector<size_t>, double, Sides, std::vector<double>>;
+  static std::map<Key, std::vector<std::vector<double>>> known;
+  const double cap = std::max(level, kUsualLevel);
+  Key key = {{looks.begin(), looks.end()}, cap, sides, std::move(ratios)};
+  const auto at = known.find(key);
+  if (at != known.end()) return at->second;
+  std::vector<std::vector<double>> least = least_p(looks, cap, sides, std::get<3>(key), paths);
+  return known.emplace(std::move(key), std::move(least)).first->second;
+}
+
+}  // namespace
+
+double constant_level(std::span<const size_t> n, double level, Sides sides, Design design) {
+  std::vector<size_t> looks(n.begin(), n.end());
+  looks.erase(std::ranges::unique(looks).begin(), looks.end());
+  if (looks.size() == 1) return level;
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  double worst = 0;
+  if (design == Design::kWelch) {
+    const std::vector<double> ratios = {1, 2, 3, 5, 10};
+    const auto& pilots = remembered(looks, level, sides, ratios, kPilotPaths);
+    worst = *std::ranges::min_element(ratios, {}, [&](const double& ratio) {
+      return level_of(pilots[static_cast<size_t>(&ratio - ratios.data())], kPilotPaths, level);
+    });
+  }
+  return level_of(remembered(looks, level, sides, {worst}, kPaths).front(), kPaths, level);
+}
+
+}  // namespace tearless::harness
