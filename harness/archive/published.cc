@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
+#include "harness/folders/looks.h"
 #include "harness/folders/sweep_directory.h"
 #include "harness/runs/attempt_files.h"
 
@@ -36,7 +37,7 @@ const std::map<std::string, Keys> kPublished = {
      {"commit", "format", "grid_file", "name", "note", "policy", "program", "scores", "stamp", "submitted_at", "tags",
       "title", "windows"}},
     {"commit", {"clean", "diff", "id", "tracked"}},
-    {"policy", {"environment", "grace_seconds", "memory_bytes", "same_device", "stall_seconds", "tries"}},
+    {"policy", {"environment", "grace_seconds", "memory_bytes", "same_device", "stall_seconds", "tries", "until_decided"}},
     {"stamp", {"identity", "numerics", "program", "runtime", "version"}},
     {"events.jsonl", {"at", "event", "priority", "queued_as", "submission"}},
 };
@@ -222,6 +223,8 @@ std::vector<std::string> publish_sweep(const Workspace& from, const std::string&
       events += published_part_of(event, "events.jsonl").dump() + "\n";
   }
   if (!events.empty()) replace_unsynced(copy / "events.jsonl", events);
+
+  if (const auto looks = read_if_there(folder / kLooksFile)) write(kLooksFile, *looks);
 
   Grid grid = frozen_grid(from, id);
   grid.merged = without_folders(grid.merged);

@@ -166,7 +166,7 @@ Cells::Choice Cells::choose(const Candidates& candidates) const {
   std::optional<double> best_mean;
   for (const auto& candidate : candidates) {
     const auto values = values_of(candidate.second, select.by, rules_.count_diverged);
-    choice.is_complete &= values.size() == grid_.seeds.size();
+    choice.is_complete &= values.size() == expected(candidate.second);
     std::optional<double> value = mean(numbers_of(values));
     if (!value) continue;
     if (!select.highest) *value = -*value;
@@ -186,9 +186,15 @@ Cell Cells::filled(const Replicates& replicates, const std::string& score, const
   return cells.size() == 1 ? cells.front() : mean_of(cells);
 }
 
+/// Of the seeds that a later look may ask for, those that have a run are wanted.
+size_t Cells::expected(const Replicates& replicates) const {
+  const std::vector<size_t>& looks = grid_.claims.looks;
+  return looks.empty() ? grid_.seeds.size() : std::max(looks.front(), replicates.size());
+}
+
 Cell Cells::of_one_score(const Replicates& replicates, const std::string& score, double factor,
                          const std::string& fail_score) const {
-  Cell cell{.expected = static_cast<int>(grid_.seeds.size()), .added_seeds = seeds_added_later(replicates)};
+  Cell cell{.expected = static_cast<int>(expected(replicates)), .added_seeds = seeds_added_later(replicates)};
   cell.origins.measured_on = machines_that_measured(score, replicates, rules_);
   for (const Replicate& replicate : replicates) {
     const Row& row = replicate.row_of(score);  // of a derived run's score that run, which may be missing

@@ -47,6 +47,7 @@ class Cells {
   using Place = std::pair<Coordinates, Coordinates>;
   struct Choice;
 
+  size_t expected(const std::vector<Replicate>& replicates) const;
   Choice choose(const Candidates& candidates) const;
   Cell filled(const std::vector<Replicate>& replicates, const std::string& score, const std::string& fail_score) const;
   Cell of_one_score(const std::vector<Replicate>& replicates, const std::string& score, double factor,

@@ -201,9 +201,18 @@ std::string limit_text(const ClaimSpec& claim, const std::string& score) {
 
 // --- claims and cells ------------------------------------------------------------------------------------------------
 
-/// With what is a failure in the table, where the claim is about these.
-std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
+std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+/// With its intervals and levels, and with what is a failure in the table, where the claim is about these.
+std::string meaning_of(const ClaimKind& kind, const TableSpec& table, const ClaimTests& tests) {
   std::string meaning(kind.meaning);
+  const auto put = [&](const std::string& word, const std::string& text) {
+    if (const size_t at = meaning.find(word); at != std::string::npos) meaning.replace(at, word.size(), text);
+  };
+  const bool has_looks = !tests.looks.empty();
+  put("{95}", has_looks ? "repeated confidence interval" : percent(1 - tests.level) + " interval");
+  put("{90}", has_looks ? "repeated confidence interval" : percent(1 - 2 * tests.level) + " interval");
+  put("{share}", has_looks ? ", at the level of the look" : " at 5 %");
   if (kind.form != ClaimKind::Form::kShare) return meaning;
   meaning += table.rules.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
   if (table.rules.fail_below) meaning += fmt::format(" or below {}", *table.rules.fail_below);
@@ -211,7 +220,7 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table) {
 }
 
 void check_claim(const Grid& grid, const std::vector<View>& views, size_t index, const Table& table,
-                 const ResultSet& results, std::vector<Check>& checks) {
+                 const ResultSet& results, const Look& look, std::vector<Check>& checks) {
   const View& view = views[index];
   const auto& claim = std::get<ClaimSpec>(view.spec);
   const ClaimCells cells_of(claim, table);
@@ -226,7 +235,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
-              .meaning = meaning_of(*claim.kind, views[claim.table].table())};
+              .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims)};
+  if (!look.of.empty()) blank.look = AtLook{look.index + 1, look.of.size(), look.of[look.index]};
   std::vector<Check> tested, untested;
   for (const Place& place : cells_of.places()) {
     ++blank.rank;
@@ -245,6 +255,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
       if (claim.scores.empty()) check.score = claim.curve.empty() ? first->column->score : claim.curve;
       check.finding = check_claim(*claim.kind, samples,
                                   {.limits = claim.limits,
+                                   .level = grid.claims.level,
+                                   .look = look,
                                    .is_paired = check.is_paired,
                                    .highest_is_best = is_highest_best(cells, claim, view.title.text),
                                    .is_exact = are_known_before_training(cells, claim)});
@@ -255,7 +267,9 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
       check.unit = unit_of(*claim.kind, check.score);
       std::vector<const Cell*> own;
       for (const ClaimCell& one : cells) {
-        if (one.has_runs()) own.push_back(one.cell);
+        if (!one.has_runs()) continue;
+        own.push_back(one.cell);
+        check.runs.insert(check.runs.end(), one.cell->runs.begin(), one.cell->runs.end());
       }
       check.caveats = caveats_of(own, grid, views[claim.table].table(), first->column->score);
     }
@@ -328,17 +342,89 @@ void check_cells(const Grid& grid, const TableSpec& spec, const Table& table, st
   }
 }
 
+/// Tables of the views; empty ones where a view is no table.
+std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows) {
+  std::vector<Table> tables;
+  for (const View& view : views) {
+    const auto* spec = std::get_if<TableSpec>(&view.spec);
+    tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
+  }
+  return tables;
+}
+
+std::vector<Check> check_claims(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
+                                const ResultSet& results, const Look& look) {
+  std::vector<Check> checks;
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (const auto* claim = std::get_if<ClaimSpec>(&views[i].spec))
+      check_claim(grid, views, i, tables[claim->table], results, look, checks);
+  }
+  return checks;
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+/// Puts in place of what the runs say now what they said when the look was taken.
+void restore(const RecordedLook& recorded, Check& check) {
+  const LookTaken& taken = recorded.taken;
+  check.finding = {.verdict = verdict_called(taken.verdict),
+                   .estimate = taken.estimate,
+                   .level = taken.level,
+                   .n = taken.n,
+                   .reason = taken.reason};
+  if (taken.low && taken.high) check.finding.interval = {*taken.low, *taken.high};
+  check.shown = taken.shown;
+  if (recorded.changed.empty()) return;
+  check.caveats.push_back({"changed since", fmt::format("run {} was deleted or trained again after a look had seen it: "
+                                                        "the verdict is that of the look",
+                                                        recorded.changed)});
+}
+
 }  // namespace
 
-GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
-                      const ResultSet& results) {
-  GridChecks checks{.title = grid.title, .names = grid.names, .claims = {}, .cells = {}};
-  for (size_t i = 0; i < views.size(); ++i) {
-    if (const auto* claim = std::get_if<ClaimSpec>(&views[i].spec)) {
-      check_claim(grid, views, i, tables[claim->table], results, checks.claims);
-    } else if (const auto* table = std::get_if<TableSpec>(&views[i].spec)) {
-      check_cells(grid, *table, tables[i], checks.cells);
+bool is_of(const LookTaken& taken, const Check& check) {
+  return taken.claim == check.text.text && taken.place == check.place && taken.look == check.look->number;
+}
+
+std::vector<ClaimLooks> looks_at_claims(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
+                                        const std::vector<RecordedLook>& recorded) {
+  std::vector<ClaimLooks> all;
+  Look look{.seeds = grid.seeds, .of = grid.claims.looks};
+  for (bool is_open = true; is_open && look.index < look.of.size(); ++look.index) {
+    Grid part = grid;
+    part.seeds.resize(look.of[look.index]);
+    part.claims.looks.clear();  // each cell needs all of these seeds
+    ResultSet of_part{.windows = results.windows};
+    const std::set<int64_t> seeds(part.seeds.begin(), part.seeds.end());
+    std::ranges::copy_if(results.rows, std::back_inserter(of_part.rows),
+                         [&](const Row& row) { return seeds.contains(row.run.seed); });
+    std::vector<Check> checks = check_claims(grid, views, tables_of(part, views, of_part.rows), results, look);
+    all.resize(checks.size());
+    is_open = false;
+    for (size_t i = 0; i < checks.size(); ++i) {
+      Check& check = checks[i];
+      const auto found = std::ranges::find_if(recorded, [&](const auto& one) { return is_of(one.taken, check); });
+      if (found != recorded.end()) restore(*found, check);
+      if (!all[i].empty() && all[i].back().finding.verdict != ClaimVerdict::kCannotTell) continue;
+      is_open |= check.finding.verdict == ClaimVerdict::kCannotTell;
+      all[i].push_back(std::move(check));
     }
+  }
+  return all;
+}
+
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
+                      const std::vector<RecordedLook>& recorded) {
+  GridChecks checks{.title = grid.title, .names = grid.names, .tests = grid.claims, .claims = {}, .cells = {}};
+  const std::vector<Table> tables = tables_of(grid, views, results.rows);
+  if (grid.claims.looks.empty()) {
+    checks.claims = check_claims(grid, views, tables, results, {});
+  } else {
+    for (ClaimLooks& looks : looks_at_claims(grid, views, results, recorded))
+      checks.claims.push_back(std::move(looks.back()));
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (const auto* table = std::get_if<TableSpec>(&views[i].spec)) check_cells(grid, *table, tables[i], checks.cells);
   }
   return checks;
 }

@@ -1,8 +1,8 @@
 // What `tearless check-table` finds: the verdict of each claim at each of its places, and of each cell whose published
 // number has a tolerance. Pure, as tables are.
 //
-//   ClaimSpec, Table --check_claims()--> Check --sheets_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
-//                                          └────render_csv(), json_of()──────────> CSV, JSON
+//   Grid, its views and results --check_grid()--> Check --sheets_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
+//                                                   └────render_csv(), json_of()──────────> CSV, JSON
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/claims/claim.h"
+#include "harness/folders/looks.h"
 #include "harness/results/result_set.h"
 #include "harness/table/sheet.h"
 #include "harness/table/table.h"
@@ -25,6 +26,18 @@ using Place = std::vector<std::pair<std::string, std::string>>;
 struct Caveat {
   std::string word;  // "stale"
   std::string why;
+};
+
+/// A look at a claim that was taken while its sweep was trained.
+struct RecordedLook {
+  LookTaken taken;
+  std::string changed = {};  // the run that has another result since, or none; "": all have that which it saw
+};
+
+/// At which look of the sweep a verdict stands.
+struct AtLook {
+  size_t number = 0, of = 0;  // from 1
+  size_t seeds = 0;           // that it took
 };
 
 struct Check {
@@ -42,6 +55,8 @@ struct Check {
   size_t rank = 0;       // of the place among those of the table
   Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides
   bool is_paired = true;
+  std::optional<AtLook> look = {};            // of a claim; unset: the grid has no looks
+  std::vector<std::string> runs = {};         // of the cells of a claim
   std::vector<Caveat> caveats = {};           // of the cells
   std::string shown = {};                     // estimate and interval, with the digits of the table
   std::string meaning = {};                   // of the kind
@@ -52,13 +67,22 @@ struct Check {
 struct GridChecks {
   std::string title;
   Names names;
+  ClaimTests tests;
   std::vector<Check> claims, cells;
 };
 
-/// `tables`: those of `views`, in their order (fill()); empty ones where a view is no table. `results`: of their
-/// runs, for claims about curves.
-GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
-                      const ResultSet& results);
+/// `results`: of the grid's runs. Of a grid with looks the first of them that decides stands; one that was recorded is
+/// not taken again, whatever its runs have now.
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
+                      const std::vector<RecordedLook>& recorded = {});
+
+/// The looks at one claim at one place, up to the first that decides or lacks runs: a verdict of each.
+using ClaimLooks = std::vector<Check>;
+/// REQUIRES: the grid has looks.
+std::vector<ClaimLooks> looks_at_claims(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
+                                        const std::vector<RecordedLook>& recorded);
+
+bool is_of(const LookTaken& taken, const Check& check);
 
 /// How many have each verdict.
 using VerdictCounts = std::array<size_t, kVerdicts>;

@@ -19,6 +19,13 @@ std::vector<std::string> axes_of(const Place& place) {
   return axes;
 }
 
+/// "3, 5, 8 and 12"
+std::string listed(const std::vector<size_t>& numbers) {
+  const std::vector<size_t> first(numbers.begin(), numbers.end() - 1);
+  return first.empty() ? std::to_string(numbers.back())
+                       : fmt::format("{} and {}", fmt::join(first, ", "), numbers.back());
+}
+
 std::string title_of(const GridChecks& grid, const std::vector<std::string>& axes) {
   std::vector<std::string> names;
   for (const std::string& axis : axes) {
@@ -64,16 +71,27 @@ std::string count_text(const Finding& finding) {
                      fmt::join(counts.size() > 1 ? finding.n : std::vector(counts.begin(), counts.end()), " and "));
 }
 
+/// " at look 2 of 4, 5 seeds"; "" for a grid without looks.
+std::string look_text(const Check& check) {
+  if (!check.look || check.finding.verdict == ClaimVerdict::kNotClaimed) return "";
+  return fmt::format(" at look {} of {}, {} seeds", check.look->number, check.look->of, check.look->seeds);
+}
+
+/// Whether the look says how many values there are.
+bool is_count_of_look(const Check& check) {
+  return check.look && std::ranges::all_of(check.finding.n, [&](size_t n) { return n == check.look->seeds; });
+}
+
 /// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
 std::string cell_text(const Check& check, bool has_unit, bool has_count) {
   std::vector<std::string> parts;
   if (!check.shown.empty()) {
     parts.push_back(check.shown + (has_unit ? " " + check.unit : "") +
-                    (has_count ? ", n = " + count_text(check.finding) : ""));
+                    (has_count && !is_count_of_look(check) ? ", n = " + count_text(check.finding) : ""));
   }
   if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
   for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
-  return std::string(name_of(check.finding.verdict)) +
+  return std::string(name_of(check.finding.verdict)) + look_text(check) +
          (parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; ")));
 }
 
@@ -128,6 +146,31 @@ void add_meanings(const std::vector<const Check*>& checks, std::vector<Name>& no
     }
   }
   for (const auto& [meaning, kind] : kinds) notes.emplace_back(fmt::format("{}: {}", kind, meaning));
+}
+
+bool is_tested(const Check& check) { return is_decided(check) || check.finding.verdict == ClaimVerdict::kCannotTell; }
+
+/// What the level of a verdict is, and what it says of all of them.
+void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  const auto& [level, looks, location] = grid.tests;
+  if (!looks.empty()) {
+    std::map<std::string, std::set<std::string>> kinds;  // level of a look → of which kinds
+    for (const Check* check : checks) {
+      if (check->finding.level) kinds[fmt::format("{:.3g} %", 100 * *check->finding.level)].insert(check->kind);
+    }
+    std::vector<std::string> levels;
+    for (const auto& [text, own] : kinds)
+      levels.push_back(text + (kinds.size() > 1 ? fmt::format(" ({})", fmt::join(own, ", ")) : ""));
+    notes.emplace_back(fmt::format(
+        "Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of cases without a "
+        "difference; intervals are at this level, and an estimate that ended early is too large on average",
+        listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
+  }
+  const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });
+  if (tested > 1) {
+    notes.emplace_back(fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal",
+                                   tested, 100 * level, level * static_cast<double>(tested)));
+  }
 }
 
 void add_caveats(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
@@ -188,8 +231,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   add_meanings(checks, sheet.notes);
   add_pairing(grid, checks, sheet.notes);
   if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
-  if (places.size() > 1)
-    sheet.notes.emplace_back("Each place is decided by itself: nothing is corrected for their number");
+  add_levels(grid, checks, sheet.notes);
   add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
   end_sentences(sheet.notes);

@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "harness/statistics/difference.h"
 #include "harness/statistics/holm.h"
+#include "harness/statistics/looks.h"
 #include "harness/statistics/proportion.h"
 #include "harness/statistics/rounding.h"
 #include "harness/statistics/stats.h"
@@ -21,12 +22,38 @@
 namespace tearless::harness {
 namespace {
 
-constexpr double kLevel = 0.05;
-constexpr double kOneSided = 0.9;  // the confidence of an interval whose ends are one-sided tests at the level
+constexpr std::array<const char*, kVerdicts> kVerdictNames = {"held", "contradicted", "cannot tell", "not tested",
+                                                              "not claimed"};
+constexpr double kShareLevel = 0.05;  // one-sided, of shares without looks
 constexpr size_t kMaxCells = 100;
 constexpr const char* kConstant = "the seeds differ by the same amount";
 
 using Samples = std::span<const CellSample>;
+
+// --- levels ----------------------------------------------------------------------------------------------------------
+
+/// `all`: of all looks together. `n`: the values at each of them, as far as they are known.
+double level_at_look(double all, std::vector<size_t> n, Sides sides, Design design) {
+  std::erase_if(n, [](size_t values) { return values < 2; });
+  return n.size() < 2 ? all : constant_level(n, all, sides, design);
+}
+
+/// How many of the values each look has: of the later ones as if no more seeds were lost.
+std::vector<size_t> values_at_looks(const Look& look, const std::set<int64_t>& seeds_with_value) {
+  std::vector<size_t> n;
+  for (size_t i = 0; i < look.of.size(); ++i) {
+    const auto first = look.seeds.begin(), last = first + static_cast<ptrdiff_t>(look.of[std::min(i, look.index)]);
+    const auto there = std::count_if(first, last, [&](int64_t seed) { return seeds_with_value.contains(seed); });
+    n.push_back(static_cast<size_t>(there) + look.of[i] - look.of[std::min(i, look.index)]);
+  }
+  return n;
+}
+
+std::set<int64_t> seeds_of(const CellSample& sample) {
+  std::set<int64_t> seeds;
+  for (const SeedValue& one : sample.values) seeds.insert(one.seed);
+  return seeds;
+}
 
 // --- two samples -----------------------------------------------------------------------------------------------------
 
@@ -35,7 +62,12 @@ struct Estimate {
   std::optional<double> mean = {};
   std::optional<MeanDifference> difference = {};  // with an interval and p
   std::vector<size_t> n = {};
-  bool is_constant = false;  // MeanDifference
+  bool is_constant = false;          // MeanDifference
+  std::vector<size_t> at_looks = {};  // pairs, or the values of the smaller cell
+  Design design = Design::kPaired;
+
+  /// Of one look, so that all together have the level `all`.
+  double level(double all, Sides sides) const { return level_at_look(all, at_looks, sides, design); }
 };
 
 Estimate estimate_of(const CellSample& a, const CellSample& b, const Comparison& comparison) {
@@ -44,7 +76,13 @@ Estimate estimate_of(const CellSample& a, const CellSample& b, const Comparison&
     const SeedPairs pairs = pairs_of(a.values, b.values);
     estimate.mean = mean(pairs.differences());
     estimate.n = {pairs.size()};
+    std::set<int64_t> both;
+    std::ranges::set_intersection(seeds_of(a), seeds_of(b), std::inserter(both, both.end()));
+    estimate.at_looks = values_at_looks(comparison.look, both);
   } else {
+    const CellSample& smaller = a.values.size() < b.values.size() ? a : b;
+    estimate.at_looks = values_at_looks(comparison.look, seeds_of(smaller));
+    estimate.design = Design::kWelch;
     const std::vector<double> of_a = numbers_of(a.values), of_b = numbers_of(b.values);
     const std::optional<double> mean_a = mean(of_a), mean_b = mean(of_b);
     if (mean_a && mean_b) estimate.mean = *mean_a - *mean_b;
@@ -56,16 +94,26 @@ Estimate estimate_of(const CellSample& a, const CellSample& b, const Comparison&
   return estimate;
 }
 
-Finding finding_of(const Estimate& estimate, double confidence) {
+double confidence_of(double level, Sides sides) { return 1 - level * (sides == Sides::kOne ? 2 : 1); }
+
+/// Sides::kOne: each end of the interval is a one-sided test at the level.
+Finding finding_of(const Estimate& estimate, const Comparison& comparison, Sides sides = Sides::kTwo) {
   Finding finding{.estimate = estimate.mean, .n = estimate.n};
   if (estimate.difference) {
-    finding.interval = estimate.difference->interval(confidence);
+    finding.level = estimate.level(comparison.level, sides);
+    finding.interval = estimate.difference->interval(confidence_of(*finding.level, sides));
   } else {
     finding.reason = estimate.is_constant                ? kConstant
                      : std::ranges::min(estimate.n) == 0 ? "no seed has a value of both"
                                                          : "1 seed cannot decide: it takes 2 or more";
   }
   return finding;
+}
+
+/// The comparison of a sample with one that is made of it.
+Comparison within_seeds(Comparison comparison) {
+  comparison.is_paired = true;
+  return comparison;
 }
 
 // --- shares of failures ----------------------------------------------------------------------------------------------
@@ -80,15 +128,27 @@ std::string failures_text(const CellSample& sample) {
 
 bool fail_alike(const CellSample& a, const CellSample& b) { return a.failed * b.runs == b.failed * a.runs; }
 
+/// One-sided, of one look at counts. They take fewer values than means: the level of means is not reached.
+double share_level(const Comparison& comparison) {
+  const Look& look = comparison.look;
+  return look.of.empty() ? kShareLevel : level_at_look(comparison.level / 2, look.of, Sides::kOne, Design::kPaired);
+}
+
 /// What shares of failures say of a claim that `a` is better than `b`, in place of means, which are then over
 /// different seeds; nullopt where both have the same share and means can be compared.
-std::optional<Finding> better_by_failures(const CellSample& a, const CellSample& b) {
+std::optional<Finding> better_by_failures(const CellSample& a, const CellSample& b, const Comparison& comparison) {
   if (a.runs == 0 || b.runs == 0) return std::nullopt;
   if (fail_alike(a, b) && (!a.values.empty() || a.failed < a.runs)) return std::nullopt;
   const std::optional<Interval> of_a = failure_interval(a), of_b = failure_interval(b);
   Finding finding{.reason = fmt::format("{} and {} failed", failures_text(a), failures_text(b))};
-  if (of_a->second < of_b->first) finding.verdict = ClaimVerdict::kHeld;
-  if (of_b->second < of_a->first) finding.verdict = ClaimVerdict::kContradicted;
+  bool is_less = of_a->second < of_b->first, is_more = of_b->second < of_a->first;
+  if (!comparison.look.of.empty()) {
+    const bool differ = equal_shares_p(a.failed, a.runs, b.failed, b.runs) <= 2 * share_level(comparison);
+    is_less = differ && a.failed * b.runs < b.failed * a.runs;
+    is_more = differ && !is_less;
+  }
+  if (is_less) finding.verdict = ClaimVerdict::kHeld;
+  if (is_more) finding.verdict = ClaimVerdict::kContradicted;
   return finding;
 }
 
@@ -100,6 +160,18 @@ std::optional<Finding> undecided_by_failures(Samples samples) {
   }
   if (text.empty()) return std::nullopt;
   return Finding{.reason = text + " failed"};
+}
+
+/// Of kinds for which no level of a look is known; nullopt at the last look.
+std::optional<Finding> not_yet(const Comparison& comparison) {
+  if (comparison.look.is_last()) return std::nullopt;
+  return Finding{.reason = "this kind of claim is judged at the last look alone"};
+}
+
+/// A test with all seeds, at the level itself.
+Comparison with_all_seeds(Comparison comparison) {
+  comparison.look = {};
+  return comparison;
 }
 
 // --- several comparisons ---------------------------------------------------------------------------------------------
@@ -154,8 +226,8 @@ Estimate advantage(const CellSample& a, const CellSample& b, const Comparison& c
 }
 
 Finding find_order(const CellSample& a, const CellSample& b, const Comparison& comparison) {
-  if (auto failures = better_by_failures(a, b)) return *failures;
-  Finding finding = finding_of(advantage(a, b, comparison), 1 - kLevel);
+  if (auto failures = better_by_failures(a, b, comparison)) return *failures;
+  Finding finding = finding_of(advantage(a, b, comparison), comparison);
   if (!finding.interval) return finding;
   if (finding.interval->first > 0) finding.verdict = ClaimVerdict::kHeld;
   if (finding.interval->second < 0) finding.verdict = ClaimVerdict::kContradicted;
@@ -174,12 +246,12 @@ Finding find_worse(Samples samples, const Comparison& comparison) {
 
 Finding find_not_worse(Samples samples, const Comparison& comparison) {
   return along(samples, comparison.limits, [&](const CellSample& a, const CellSample& b) {
-    if (auto failures = better_by_failures(a, b)) return *failures;
+    if (auto failures = better_by_failures(a, b, comparison)) return *failures;
     const Estimate estimate = advantage(a, b, comparison);
-    Finding finding = finding_of(estimate, kOneSided);
+    Finding finding = finding_of(estimate, comparison, Sides::kOne);
     if (!estimate.difference) return finding;
     const double delta = delta_of(comparison.limits, b);
-    if (is_not_worse(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kHeld;
+    if (is_not_worse(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kHeld;
     if (is_less(finding.interval->second, -delta, estimate.difference->magnitude))
       finding.verdict = ClaimVerdict::kContradicted;
     return finding;
@@ -190,16 +262,16 @@ Finding find_not_worse(Samples samples, const Comparison& comparison) {
 Finding find_equivalent(Samples samples, const Comparison& comparison) {
   std::vector<Part> parts;
   const auto find = [&](const CellSample& a, const CellSample& b) {
-    if (auto failures = better_by_failures(a, b)) {
+    if (auto failures = better_by_failures(a, b, comparison)) {
       if (failures->verdict == ClaimVerdict::kHeld) failures->verdict = ClaimVerdict::kContradicted;
       return *failures;
     }
     const Estimate estimate = estimate_of(a, b, comparison);
-    Finding finding = finding_of(estimate, kOneSided);
+    Finding finding = finding_of(estimate, comparison, Sides::kOne);
     const double delta = delta_of(comparison.limits, b);
     if (!estimate.difference || delta == 0) return finding;
-    if (lies_within(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kHeld;
-    if (lies_outside(*estimate.difference, delta)) finding.verdict = ClaimVerdict::kContradicted;
+    if (lies_within(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kHeld;
+    if (lies_outside(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kContradicted;
     return finding;
   };
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -214,57 +286,75 @@ Finding find_equivalent(Samples samples, const Comparison& comparison) {
 }
 
 /// The least number of runs that can decide whether most fail.
-size_t least_runs_for_share() {
+size_t least_runs_for_share(double level) {
   size_t runs = 1;
-  while (more_than_half_p(runs, runs) > kLevel) ++runs;
+  while (more_than_half_p(runs, runs) > level) ++runs;
   return runs;
 }
 
 /// Of each, that most of its runs fail, or with `trains` that most do not.
-Finding find_share(Samples samples, bool trains) {
+Finding find_share(Samples samples, const Comparison& comparison, bool trains) {
+  const double level = share_level(comparison);
   std::vector<Part> parts;
   for (const CellSample& sample : samples) {
     const size_t count = trains ? sample.runs - sample.failed : sample.failed;
     Finding finding{.interval = wilson_interval(count, sample.runs), .n = {sample.runs}};
     if (finding.interval) {
       finding.estimate = static_cast<double>(count) / static_cast<double>(sample.runs);
-      if (more_than_half_p(count, sample.runs) <= kLevel) finding.verdict = ClaimVerdict::kHeld;
-      if (more_than_half_p(sample.runs - count, sample.runs) <= kLevel) finding.verdict = ClaimVerdict::kContradicted;
+      if (more_than_half_p(count, sample.runs) <= level) finding.verdict = ClaimVerdict::kHeld;
+      if (more_than_half_p(sample.runs - count, sample.runs) <= level) finding.verdict = ClaimVerdict::kContradicted;
     }
-    if (const size_t least = least_runs_for_share(); sample.runs < least)
+    if (const size_t least = least_runs_for_share(level); sample.runs < least)
       finding.reason = fmt::format("{} cannot decide: it takes {} or more",
                                    counted(static_cast<int64_t>(sample.runs), "seed"), least);
     parts.push_back({sample.name, finding, margin_of(finding)});
   }
   return all_of(std::move(parts));
 }
-Finding find_fails(Samples samples, const Comparison&) { return find_share(samples, /*trains=*/false); }
-Finding find_trains(Samples samples, const Comparison&) { return find_share(samples, /*trains=*/true); }
+Finding find_fails(Samples samples, const Comparison& comparison) { return find_share(samples, comparison, false); }
+Finding find_trains(Samples samples, const Comparison& comparison) { return find_share(samples, comparison, true); }
 
-/// The first, of all of them. Its number is the one against the strongest of the others; p is corrected for all.
+/// The first against one of the others.
+struct Against {
+  Estimate estimate;
+  Finding finding;
+  double p = 1;
+};
+
+Against against(const CellSample& first, const CellSample& other, const Comparison& comparison) {
+  if (auto failures = better_by_failures(first, other, comparison)) {
+    const bool is_decided = failures->verdict != ClaimVerdict::kCannotTell;
+    return {{.at_looks = comparison.look.of},
+            *failures,
+            is_decided ? equal_shares_p(first.failed, first.runs, other.failed, other.runs) : 1};
+  }
+  Against one{.estimate = advantage(first, other, comparison), .finding = {}};
+  one.finding = finding_of(one.estimate, comparison);
+  if (!one.estimate.difference) return one;
+  one.p = one.estimate.difference->p();
+  one.finding.verdict = *one.estimate.mean > 0 ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+  return one;
+}
+
+/// The first, of all of them. Its number is the one against the strongest of the others. It must be better than each,
+/// so that needs no correction; that another is better is corrected by Holm for all of them.
 Finding find_best(Samples samples, const Comparison& comparison) {
-  std::vector<double> p;
-  std::vector<Finding> findings;
-  for (const CellSample& other : samples.subspan(1)) {
-    if (const auto failures = better_by_failures(samples[0], other)) {
-      findings.push_back(*failures);
-      p.push_back(failures->verdict == ClaimVerdict::kCannotTell
-                      ? 1
-                      : equal_shares_p(samples[0].failed, samples[0].runs, other.failed, other.runs));
-      continue;
-    }
-    const Estimate estimate = advantage(samples[0], other, comparison);
-    findings.push_back(finding_of(estimate, 1 - kLevel));
-    p.push_back(estimate.difference ? estimate.difference->p() : 1);
-    if (estimate.difference)
-      findings.back().verdict = *estimate.mean > 0 ? ClaimVerdict::kHeld : ClaimVerdict::kContradicted;
+  std::vector<Against> all;
+  for (const CellSample& other : samples.subspan(1)) all.push_back(against(samples[0], other, comparison));
+  std::vector<Against*> by_p;
+  for (Against& one : all) by_p.push_back(&one);
+  std::ranges::stable_sort(by_p, {}, &Against::p);
+  auto left = static_cast<double>(by_p.size());
+  bool is_rejected = true;
+  for (Against* one : by_p) {
+    is_rejected &= one->p <= one->estimate.level(comparison.level / left--, Sides::kTwo);
+    const bool is_held = one->finding.verdict == ClaimVerdict::kHeld;
+    if (is_held ? one->p > one->estimate.level(comparison.level, Sides::kTwo) : !is_rejected)
+      one->finding.verdict = ClaimVerdict::kCannotTell;
   }
-  const std::vector<double> adjusted = holm(p);
   std::vector<Part> parts;
-  for (size_t i = 0; i < findings.size(); ++i) {
-    if (adjusted[i] > kLevel) findings[i].verdict = ClaimVerdict::kCannotTell;
-    parts.push_back({"against " + samples[i + 1].name, findings[i], margin_of(findings[i])});
-  }
+  for (size_t i = 0; i < all.size(); ++i)
+    parts.push_back({"against " + samples[i + 1].name, all[i].finding, margin_of(all[i].finding)});
   // Of those that do not decide, the strongest of the others.
   std::ranges::stable_sort(parts, {}, [](const auto& part) {
     return part.finding.estimate.value_or(-std::numeric_limits<double>::infinity());
@@ -282,7 +372,7 @@ Finding find_ratio(Samples samples, const Comparison& comparison) {
       one.value = std::log(one.value);
     }
   }
-  Finding finding = finding_of(estimate_of(logs[0], logs[1], comparison), 1 - kLevel);
+  Finding finding = finding_of(estimate_of(logs[0], logs[1], comparison), comparison);
   if (finding.estimate) finding.estimate = std::exp(*finding.estimate);
   if (!finding.interval) return finding;
   finding.interval = {std::exp(finding.interval->first), std::exp(finding.interval->second)};
@@ -306,7 +396,7 @@ Finding find_line(Samples samples, const Comparison& comparison, double Straight
     lines.values.push_back({seed, straight_line(own).*number});
     zeros.values.push_back({seed, 0});
   }
-  return finding_of(estimate_of(lines, zeros, {.is_exact = comparison.is_exact}), 1 - kLevel);
+  return finding_of(estimate_of(lines, zeros, within_seeds(comparison)), comparison);
 }
 
 Finding find_slope(Samples samples, const Comparison& comparison) {
@@ -320,7 +410,8 @@ Finding find_slope(Samples samples, const Comparison& comparison) {
 }
 
 Finding find_linear(Samples samples, const Comparison& comparison) {
-  Finding finding = find_line(samples, comparison, &StraightLine::r2);
+  if (auto later = not_yet(comparison)) return *later;
+  Finding finding = find_line(samples, with_all_seeds(comparison), &StraightLine::r2);
   if (!finding.interval) return finding;
   if (!is_less(finding.interval->first, comparison.limits.r2)) finding.verdict = ClaimVerdict::kHeld;
   if (is_less(finding.interval->second, comparison.limits.r2)) finding.verdict = ClaimVerdict::kContradicted;
@@ -335,12 +426,12 @@ Finding find_side(Samples samples, const Comparison& comparison, bool above) {
   for (const CellSample& sample : samples) {
     CellSample limits = sample;
     for (SeedValue& one : limits.values) one.value = than;
-    Estimate estimate = estimate_of(sample, limits, {.is_exact = comparison.is_exact});
+    Estimate estimate = estimate_of(sample, limits, within_seeds(comparison));
     if (estimate.difference && estimate.difference->standard_error == 0 && !comparison.is_exact) {
       estimate.is_constant = true;  // at the limit, too: equal values have no spread
       estimate.difference.reset();
     }
-    Finding finding = finding_of(estimate, 1 - kLevel);
+    Finding finding = finding_of(estimate, comparison);
     if (estimate.is_constant) finding.reason = "the seeds have the same value";
     if (finding.interval) {
       const auto [lower, upper] = *finding.interval;
@@ -400,7 +491,9 @@ std::string too_many_updates(Samples samples, double from) {
 
 /// The first is better than the second at every update from one on: held if it is so at each by its own interval, which
 /// needs no correction; contradicted by an update at which the second is better, corrected for all of them.
-Finding find_stays_better(Samples samples, const Comparison& comparison) {
+Finding find_stays_better(Samples samples, const Comparison& given) {
+  if (auto later = not_yet(given)) return *later;
+  const Comparison comparison = with_all_seeds(given);
   if (auto failures = undecided_by_failures(samples)) return *failures;
   if (const std::string why = too_many_updates(samples, comparison.limits.from); !why.empty()) return {.reason = why};
   size_t curves = 0;
@@ -412,7 +505,7 @@ Finding find_stays_better(Samples samples, const Comparison& comparison) {
     if (const size_t values = count_values(there); values < curves)
       return {.reason = fmt::format("at update {:.0f} only {} of {} runs have a value", update, values, curves)};
     const Estimate estimate = advantage(there[0], there[1], comparison);
-    Finding finding = finding_of(estimate, 1 - kLevel);
+    Finding finding = finding_of(estimate, comparison);
     if (finding.interval && finding.interval->first > 0) finding.verdict = ClaimVerdict::kHeld;
     const bool is_worse = estimate.difference && *estimate.mean < 0;
     p.push_back(is_worse ? estimate.difference->p() : 1);
@@ -425,7 +518,7 @@ Finding find_stays_better(Samples samples, const Comparison& comparison) {
   }
   const std::vector<double> adjusted = holm(p);
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (adjusted[i] <= kLevel) parts[i].finding.verdict = ClaimVerdict::kContradicted;
+    if (adjusted[i] <= comparison.level) parts[i].finding.verdict = ClaimVerdict::kContradicted;
   }
   // Of those that do not decide, the one at which the first is least ahead.
   std::ranges::stable_sort(parts, {}, &Part::margin);
@@ -442,43 +535,45 @@ using Form = ClaimKind::Form;
 // clang-format off
 constexpr ClaimKind kKinds[] = {
     {"better", 2, kMaxCells, 2, 0, true, Form::kDifference,
-     "by how much it is better, with its 95 % interval", find_better},
+     "by how much it is better, with its {95}", find_better},
     {"worse", 2, kMaxCells, 2, 0, true, Form::kDifference,
-     "by how much it is worse, with its 95 % interval", find_worse},
+     "by how much it is worse, with its {95}", find_worse},
     {"not_worse", 2, kMaxCells, 2, ClaimKind::kWithin, true, Form::kDifference,
-     "by how much it is better, with its 90 % interval, which must not reach as far down as the claim's limit",
+     "by how much it is better, with its {90}, which must not reach as far down as the claim's limit",
      find_not_worse},
     {"equivalent", 2, kMaxCells, 2, ClaimKind::kWithin, true, Form::kDifference,
-     "the difference with its 90 % interval, which must be inside the claim's limits", find_equivalent},
+     "the difference with its {90}, which must be inside the claim's limits", find_equivalent},
     {"fails", 1, kMaxCells, 1, 0, false, Form::kShare,
-     "the share of runs that failed, with Wilson's 95 % interval; above one half by the exact one-sided test at 5 %", find_fails},
+     "the share of runs that failed, with Wilson's 95 % interval; above one half by the exact one-sided test{share}", find_fails},
     {"trains", 1, kMaxCells, 1, 0, false, Form::kShare,
-     "the share of runs that did not fail, with Wilson's 95 % interval; above one half by the exact one-sided test at 5 %", find_trains},
+     "the share of runs that did not fail, with Wilson's 95 % interval; above one half by the exact one-sided test{share}", find_trains},
     {"best", 1, 1, 2, ClaimKind::kOf, true, Form::kDifference,
-     "by how much it is better than the strongest other, with its 95 % interval; its p against each of them, corrected "
-     "by Holm, must be at most 0.05", find_best},
+     "by how much it is better than the strongest other, with its {95}; it must be better than each, and is "
+     "contradicted where another is better, corrected by Holm for all of them", find_best},
     {"ratio", 2, 2, 2, ClaimKind::kBetween, false, Form::kRatio,
-     "the ratio, the geometric mean over seeds, with its 95 % interval", find_ratio},
+     "the ratio, the geometric mean over seeds, with its {95}", find_ratio},
     {"slope", 1, 1, 2, ClaimKind::kOver | ClaimKind::kDirection, false, Form::kSlope,
-     "the slope of least squares, the mean over seeds, with its 95 % interval", find_slope},
+     "the slope of least squares, the mean over seeds, with its {95}", find_slope},
     {"linear", 1, 1, 3, ClaimKind::kOver | ClaimKind::kR2, false, Form::kFit,
-     "R² of a straight line, the mean over seeds, with its 95 % interval", find_linear},
+     "R² of a straight line, the mean over seeds, with its {95}", find_linear},
     {"above", 1, kMaxCells, 1, ClaimKind::kThan, true, Form::kValue,
-     "the mean with its 95 % interval, which must be above the claim's number", find_above},
+     "the mean with its {95}, which must be above the claim's number", find_above},
     {"below", 1, kMaxCells, 1, ClaimKind::kThan, true, Form::kValue,
-     "the mean with its 95 % interval, which must be below the claim's number", find_below},
+     "the mean with its {95}, which must be below the claim's number", find_below},
     {"stays_better", 2, 2, 2, ClaimKind::kCurve, true, Form::kSlope,
-     "by how much it is better at the update that decides, with its 95 % interval; it must be better at each, and is "
-     "contradicted where Holm's p for all of them is at most 0.05", find_stays_better},
+     "by how much it is better at the update that decides, with its {95}; it must be better at each, and is "
+     "contradicted where Holm's p for all of them is at most the level", find_stays_better},
 };
 // clang-format on
 
 }  // namespace
 
-const char* name_of(ClaimVerdict verdict) {
-  constexpr std::array<const char*, kVerdicts> kNames = {"held", "contradicted", "cannot tell", "not tested",
-                                                         "not claimed"};
-  return kNames[static_cast<size_t>(verdict)];
+const char* name_of(ClaimVerdict verdict) { return kVerdictNames[static_cast<size_t>(verdict)]; }
+
+ClaimVerdict verdict_called(std::string_view name) {
+  const auto found = std::ranges::find(kVerdictNames, name);
+  return found == kVerdictNames.end() ? ClaimVerdict::kCannotTell
+                                      : static_cast<ClaimVerdict>(found - kVerdictNames.begin());
 }
 
 std::span<const ClaimKind> claim_kinds() { return kKinds; }

@@ -24,7 +24,8 @@ enum class ClaimVerdict {
   kNotClaimed   // the numbers are shown, and the source makes no claim there
 };
 constexpr int kVerdicts = 5;
-const char* name_of(ClaimVerdict verdict);  ///< "cannot tell"
+const char* name_of(ClaimVerdict verdict);           ///< "cannot tell"
+ClaimVerdict verdict_called(std::string_view name);  ///< the inverse; kCannotTell for any other name
 
 /// The runs of one cell, which differ in their seed.
 struct CellSample {
@@ -48,9 +49,20 @@ struct Limits {
   bool falls = false;  // a slope, downwards
 };
 
+/// Which look at a sweep it is, of those that its grid has.
+struct Look {
+  std::vector<int64_t> seeds = {};  // all of the grid, in its order
+  std::vector<size_t> of = {};      // how many of these each look takes, ascending; empty: there is one, of all
+  size_t index = 0;                 // among `of`
+
+  bool is_last() const { return of.empty() || index + 1 == of.size(); }
+};
+
 /// How the samples are compared.
 struct Comparison {
   Limits limits = {};
+  double level = 0.05;  // two-sided, of all looks together
+  Look look = {};       // at which the samples were taken
   bool is_paired = true;  // by seed
   bool highest_is_best = true;
   bool is_exact = false;  // the values are known before a run is trained: that all seeds agree is no chance
@@ -60,7 +72,8 @@ struct Finding {
   ClaimVerdict verdict = ClaimVerdict::kCannotTell;
   std::optional<double> estimate = {};
   std::optional<Interval> interval = {};
-  std::vector<size_t> n = {};  // values: pairs, or those of each side
+  std::optional<double> level = {};  // of the test, two-sided or of each end; unset: there was none, or of counts
+  std::vector<size_t> n = {};        // values: pairs, or those of each side
   std::string reason = {};     // for a verdict that the numbers alone do not explain
 };
 
@@ -86,7 +99,7 @@ struct ClaimKind {
   unsigned keys;   // needed, but for kOf
   bool has_scale;  // its estimate is in the unit of the score
   Form form;
-  std::string_view meaning;  // of its number and verdict, for a note
+  std::string_view meaning;  // of its number and verdict, for a note; "{95}" and "{90}" stand for the intervals
   Finding (*find)(std::span<const CellSample> samples, const Comparison& comparison);
 };
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/print.h"
-#include "harness/check/check.h"
+#include "harness/check/recorded_looks.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/table_options.h"
 #include "harness/results/curves.h"
@@ -18,15 +18,6 @@ namespace {
 struct CheckOptions : TableOptions {
   bool is_strict = false;
 };
-
-GridChecks checks_of(const GridState& state) {
-  std::vector<Table> tables;
-  for (const View& view : state.views) {
-    const auto* spec = std::get_if<TableSpec>(&view.spec);
-    tables.push_back(spec ? fill(state.grid, view.title, *spec, state.results.rows) : Table());
-  }
-  return check_grid(state.grid, state.views, tables, state.results);
-}
 
 bool has_caveats(const std::vector<GridChecks>& all) {
   const auto has = [](const Check& check) { return !check.caveats.empty(); };
@@ -42,7 +33,7 @@ int check_table(const CheckOptions& options, const Globals& globals) {
   for (GridState& state : states) {
     add_defined_scores(state.grid, state.results);
     read_beginnings(state.results);
-    all.push_back(checks_of(state));
+    all.push_back(check_grid(state.grid, state.views, state.results, recorded_looks(state.grid, state.results)));
   }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/check/recorded_looks.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/folders/rebuild.h"
@@ -76,6 +77,18 @@ std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store,
   return std::make_unique<Launchers>(std::make_unique<LocalLauncher>(io, std::move(options)), [&store, workspace] {
     return std::make_unique<WorkerLauncher>(workspace, steady_seconds, slurm_of(store, workspace));
   });
+}
+
+
+LookTaker looks_in(const Workspace& workspace) {
+  return [workspace](const std::string& sweep, bool may_ask, const std::function<void(const std::string&)>& say) {
+    std::vector<std::string> asked;
+    for (const LookTaken& look : take_looks(workspace, sweep, may_ask)) {
+      say(sentence_of(look));
+      asked.insert(asked.end(), look.asks.begin(), look.asks.end());
+    }
+    return asked;
+  };
 }
 
 // Null if another service answers. Waits for one that is starting or ending.
@@ -162,7 +175,8 @@ int serve(DaemonOptions options, const Globals& globals) {
   Serving serving{.launcher = launcher,
                   .options = {.stays = !options.until_idle,
                               .arguments = options.service.arguments(),
-                              .on_end = options.service.on_end},
+                              .on_end = options.service.on_end,
+                              .take_looks = looks_in(workspace)},
                   .on_ready = [&log] { log.begin(); },
                   .say = [&log](const std::string& line) { log.say(line); }};
   if (const char* seconds = std::getenv(kIdleVariable)) serving.idle_seconds = std::atof(seconds);

@@ -12,12 +12,14 @@
 
 #include "base/print.h"
 #include "base/words.h"
+#include "harness/check/recorded_looks.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
 #include "harness/plan/calibration.h"
 #include "harness/plan/grid_state.h"
 #include "harness/plan/submission.h"
+#include "harness/results/curves.h"
 #include "harness/service/start.h"
 
 namespace tearless::harness {
@@ -42,6 +44,25 @@ std::vector<std::string> kept_places(const nlohmann::json& submitted) {
     lines.push_back(fmt::format("{}: {}", facts.id, fmt::join(changes_of(facts), ", ")));
   }
   return lines;
+}
+
+// Prints what the claims of a sweep that was trained until they are decided came to. False if one waits for a run.
+bool conclude_claims(const Submission& submission, const Globals& globals) {
+  GridState state = look_up_sweep({submission.sweep.id}, globals);
+  add_defined_scores(state.grid, state.results);
+  const GridChecks checks =
+      check_grid(state.grid, state.views, state.results, recorded_looks(state.grid, state.results));
+  const VerdictCounts counts = counts_of({checks}).claims;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) parts.push_back(fmt::format("{} {}", counts[i], name_of(static_cast<ClaimVerdict>(i))));
+  }
+  print("Claims: {}, with {} of the grid's {}: tearless check-table {}{}\n", fmt::join(parts, ", "),
+        state.results.rows.size(), counted(std::ssize(submission.sweep.runs), "run"), shell_word(submission.sweep.id),
+        options_again(globals));
+  const std::vector<std::string> open = claims_held_open(checks, state.results, options_again(globals));
+  for (const std::string& sentence : open) print("  {}\n", sentence);
+  return open.empty();
 }
 
 // Prints the state of the sweep, the failures with their reasons, and the next command. Returns the exit code.
@@ -86,7 +107,9 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
             options.submission.set.empty() ? shell_word(submission.grid.file.string()) : shell_word(sweep.id), place);
     }
   }
+  const bool is_decided = !sweep.policy.until_decided || conclude_claims(submission, seen);
   const bool all_ended =
+      is_decided &&
       std::ranges::all_of(counts, [](const auto& entry) { return entry.second == 0 || has_result(entry.first); });
   return all_ended ? kOk : kSomethingFailed;
 }

@@ -98,6 +98,14 @@ void SubmissionFlags::add_to(CLI::App& app) {
                  "seed=N, all)");
   app.add_flag("--retrain-stale", retrain_stale,
                "train stale runs again: another version or file of the training program has made them");
+  CLI::Option* const until = app.add_flag(
+      "--until-decided", until_decided,
+      "train the seeds of the first look of the grid's [claims], and those of the next ones only of cells whose claims "
+      "are not decided yet (docs/claims.md)");
+  app.add_option("--max-hours", max_hours,
+                 "with --until-decided: no look asks for more runs so many hours after this submission")
+      ->check(number_from(0))
+      ->needs(until);
   app.add_option("--priority", priority, "sweeps of higher priority go first (default: its previous priority, else 0)")
       ->check(whole_number());
   app.add_option("--stall-timeout", stall_minutes,
@@ -158,8 +166,11 @@ SubmissionOptions SubmissionFlags::options() const {
                             .note = note,
                             .name = name,
                             .smoke = smoke,
+                            .until_decided = until_decided,
+                            .max_hours = max_hours.value_or(0),
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
+  if (until_decided && smoke) fail("--until-decided has no effect with --smoke, which trains one seed of each cell");
   options.executor = executor.name;
   std::optional<Executor> section = executor.executor();
   const bool is_cluster = section && section->slurm;

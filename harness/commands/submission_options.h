@@ -45,6 +45,8 @@ struct SubmissionFlags {
   bool retry = false;              // failed runs
   bool replace = false;            // of `submit`: cancel the other sweeps of the same grid file
   bool retrain_stale = false;      // likewise, of the stale ones
+  bool until_decided = false;
+  std::optional<double> max_hours;  // with until_decided
 
   void add_to(CLI::App& app);
   SubmissionOptions options() const;

@@ -67,6 +67,7 @@ bool SweepWatch::has_ended() {
     if (sweep) end_.paused = sweep->reason;
     return true;
   }
+  has_looked_ = false;
   show(*sweep);
   if (screen_.interrupts() == 0) return false;
   const bool was_interrupted = std::exchange(end_.interrupted, true);
@@ -99,7 +100,9 @@ bool SweepWatch::has_ended_without_service() {
   const std::optional<Sweep> sweep = store ? store->sweep(sweep_) : std::nullopt;
   if (!sweep) return true;
   StateCounts counts = store->counts_of(sweep_);
-  if (counts[RunState::kQueued] + counts[RunState::kRunning] == 0) return true;
+  const bool has_runs = counts[RunState::kQueued] + counts[RunState::kRunning] > 0;
+  const bool may_grow = sweep->policy.until_decided && sweep->state == SweepState::kActive && start_;
+  if (!has_runs && !(may_grow && !std::exchange(has_looked_, true))) return true;
   if (sweep->state != SweepState::kActive && counts[RunState::kRunning] == 0) {
     end_.paused = sweep->reason;
     return true;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -73,6 +74,16 @@ void say_what_an_archive_has(const std::filesystem::path& file, const std::vecto
                   options_again(globals)));
 }
 
+// Runs that a look has not asked for are missing from no table.
+void leave_out_later_seeds(GridState& state) {
+  const std::vector<size_t>& looks = state.grid.claims.looks;
+  if (looks.empty()) return;
+  const auto first = state.grid.seeds.begin();
+  const std::set<int64_t> wanted(first, first + static_cast<ptrdiff_t>(looks.front()));
+  std::erase_if(state.results.rows,
+                [&](const Row& row) { return !row.result.state && !wanted.contains(row.run.seed); });
+}
+
 }  // namespace
 
 std::vector<GridState> ViewOptions::states(const Globals& globals) const {
@@ -82,6 +93,7 @@ std::vector<GridState> ViewOptions::states(const Globals& globals) const {
   if (file) {
     states = look_up_all(grids_in(*file, parts), {}, globals, WithoutProgram::kUseSweep);
     say_what_an_archive_has(*file, states, globals);
+    for (GridState& state : states) leave_out_later_seeds(state);
   } else {
     if (!parts.empty()) fail("--part {}: name the file that lists the grids, too", parts.front());
     states.push_back(look_up_sweep(words, globals, layout));

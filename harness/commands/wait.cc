@@ -54,6 +54,21 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
+// Whether a look may ask for more runs of one of the sweeps. Its service takes the looks that are due; where none works,
+// one is started.
+bool may_grow(const Store& store, const Selection& chosen, const Workspace& workspace) {
+  const auto is_growing = [&](const std::string& id) {
+    const std::optional<Sweep> sweep = store.sweep(id);
+    return sweep && sweep->policy.until_decided && sweep->state == SweepState::kActive;
+  };
+  if (std::ranges::none_of(chosen.sweeps, is_growing)) return false;
+  const ServiceFacts facts = require_service(workspace, {});
+  return std::ranges::any_of(chosen.sweeps, [&](const std::string& id) {
+    const SweepFacts* sweep = facts.sweep(id);
+    return sweep && !sweep->idle();
+  });
+}
+
 // "waiting for 12 of 24 runs · 1:02:03 left", the time if the service knows it of all the sweeps that have not ended.
 std::string sentence_of(const Left& left, const Selection& chosen, const Workspace& workspace) {
   const std::string text = fmt::format("waiting for {} of {}", left.pending, counted(left.all, "run"));
@@ -85,8 +100,9 @@ int wait(const std::vector<std::string>& words, ServiceFlags service, const Glob
     const auto began = std::chrono::steady_clock::now();
     const bool served = has_writer(workspace);
     // Opened for each look: another service may have another database, one that was rebuilt.
-    const Left left = left_of(*require_store(globals), chosen);
-    if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
+    const std::unique_ptr<const Store> store = require_store(globals);
+    const Left left = left_of(*store, chosen);
+    if (left.pending == 0 && !may_grow(*store, chosen, workspace)) return left.without_result == 0 ? kOk : kSomethingFailed;
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
            counted(left.pending, "run"), workspace.root().string(), options_again(globals));

@@ -1,5 +1,6 @@
 #include "harness/folders/sweep_directory.h"
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/settings.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/folders/looks.h"
 #include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
@@ -49,6 +51,15 @@ void read_runs(const fs::path& file, Sweep& sweep) {
            file.string(), run.id);
     }
   }
+}
+
+void keep_wanted(const Workspace& workspace, Sweep& sweep) {
+  const std::vector<int64_t>& first = sweep.policy.until_decided->first_seeds;
+  std::set<std::string> asked;
+  for (const LookTaken& look : read_looks(workspace, sweep.id)) asked.insert(look.asks.begin(), look.asks.end());
+  std::erase_if(sweep.runs, [&](const Run& run) {
+    return std::ranges::find(first, run.seed) == first.end() && !asked.contains(run.id);
+  });
 }
 
 fs::path merged_file(const Workspace& workspace, const std::string& sweep) {
@@ -229,7 +240,7 @@ SweepWords read_words(const Workspace& workspace, const std::string& sweep) {
   return {std::move(head.tags), std::move(head.note)};
 }
 
-Sweep read_sweep(const Workspace& workspace, const std::string& id) {
+Sweep read_sweep(const Workspace& workspace, const std::string& id, SweepRuns runs) {
   const fs::path folder = workspace.sweep(id);
   Sweep sweep = read_sweep_head(workspace, id);
   try {
@@ -240,6 +251,7 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
           folder.string());
     }
     replay_events(folder / "events.jsonl", sweep);
+    if (runs == SweepRuns::kWanted && sweep.policy.until_decided) keep_wanted(workspace, sweep);
     return sweep;
   } catch (const json::exception& error) {
     fail_damaged(folder, error);

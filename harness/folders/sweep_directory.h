@@ -5,6 +5,7 @@
 //   runs.jsonl    its runs, one a line (runs/run.h)
 //   sweep.json    title, name, grid file, program, policy, time of submission; sealed. Written last
 //   grid.diff     what differed from the commit that sweep.json names, for its user alone; only if something did
+//   looks.jsonl   the looks that were taken, of a sweep that is trained until its claims are decided (looks.h)
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 
@@ -56,9 +57,13 @@ SweepWords read_words(const Workspace& workspace, const std::string& sweep);
 /// Reads what freeze_grid() wrote. UserError if it is missing or damaged, was changed, or is another sweep's.
 Grid frozen_grid(const Workspace& workspace, const std::string& sweep);
 
+enum class SweepRuns {
+  kWanted,  // of a sweep that is trained until its claims are decided those that it has asked for, else all
+  kAll
+};
 /// Reads what freeze_sweep() wrote. Its state, reason, priority and numbers are what events.jsonl says of them.
 /// UserError if it is damaged, was changed, or is of another format.
-Sweep read_sweep(const Workspace& workspace, const std::string& id);
+Sweep read_sweep(const Workspace& workspace, const std::string& id, SweepRuns runs = SweepRuns::kWanted);
 
 /// As read_sweep(), from sweep.json alone: without the runs, the state and what belongs to it.
 Sweep read_sweep_head(const Workspace& workspace, const std::string& id);

@@ -128,6 +128,13 @@ struct GridPolicy {
 /// The sections that views/ reads (views/views.h).
 inline constexpr const char* kViewSections[] = {"table", "figure", "claim"};
 
+/// How claims are tested: the section [claims].
+struct ClaimTests {
+  double level = 0.05;             // two-sided
+  std::vector<size_t> looks = {};  // the numbers of seeds after which they are judged; empty: once, with all seeds
+  std::string location = {};       // of `looks`
+};
+
 struct ParsedFile;
 
 struct Grid {
@@ -151,6 +158,7 @@ struct Grid {
   std::vector<NamedScore> named;             // entries of the file's [names] that are neither axis nor label
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
+  ClaimTests claims;
   std::vector<std::string> tags;  // words of the user's own, by which sweeps are selected
   std::string note;               // of the user, one line
 

@@ -327,6 +327,9 @@ Grid parse(std::string_view text, const fs::path& file, const std::vector<std::s
   const toml::table *names = reader.table("names"), *scores = reader.table("score");
   const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
+  grid.claims = load_claim_tests(reader.table("claims"), file.string(), grid.seeds.size());
+  if (grid.claims.looks.size() > 0 && reader.tables("claim").empty())
+    fail("{}: looks: the grid has no [[claim]] that they could decide", grid.claims.location);
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
                   file.filename().string());

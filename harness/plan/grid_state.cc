@@ -87,7 +87,7 @@ GridState state_of_sweep(Sweep sweep, Grid grid, std::unique_ptr<const Store> st
   std::erase_if(rows, [&, chosen = Only(state.grid, only)](const Row& row) {
     return !chosen.admits(row.run.coordinates, row.run.seed);
   });
-  if (has < all) {
+  if (has < all && !head->policy.until_decided) {
     notice(fmt::format("sweep {} was submitted with {} of the grid's {}", head->id, has, counted(all, "run")));
   }
   if (layout) state.grid = lay_over(*std::move(layout), state.grid, head->id, rows);

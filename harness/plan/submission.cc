@@ -10,6 +10,7 @@
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/folders/looks.h"
 #include "harness/folders/program_copies.h"
 #include "harness/folders/sweep_directory.h"
 #include "harness/plan/commit.h"
@@ -41,7 +42,34 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   return policy;
 }
 
-// Runs of one row of the first table have one rank, so that rows become complete one after another.
+UntilDecided until_decided(const Grid& grid, double max_hours) {
+  if (grid.claims.looks.empty()) {
+    fail("--until-decided: {} does not say after how many seeds its claims are judged; write, with seeds = 12: [claims] "
+         "looks = [3, 5, 8, 12]",
+         grid.file.string());
+  }
+  const auto first = grid.seeds.begin(), last = first + static_cast<ptrdiff_t>(grid.claims.looks.front());
+  return {.first_seeds = {first, last}, .max_hours = max_hours};
+}
+
+// Looks that were taken at other numbers of seeds have spent a part of the level.
+void require_same_looks(const Workspace& workspace, const Store& store, const Submission& submission) {
+  for (const Sweep& other : store.sweeps()) {
+    if (other.grid_file != submission.sweep.grid_file || other.id == submission.sweep.id) continue;
+    const std::vector<LookTaken> taken = read_looks(workspace, other.id);
+    if (taken.empty()) continue;
+    const ClaimTests before = frozen_grid(workspace, other.id).claims, &now = submission.grid.claims;
+    if (before.looks == now.looks && before.level == now.level) continue;
+    fail(
+        "{}: [claims] had looks = [{}] and level = {} when the first look was taken, on {} (sweep {}), and has looks = "
+        "[{}] and level = {} now: write them as they were, or give the grid file another name, which begins a new test",
+        submission.grid.file.string(), fmt::join(before.looks, ", "), before.level, local_time(taken.front().at),
+        other.id, fmt::join(now.looks, ", "), now.level);
+  }
+}
+
+// Every cell once, in the order of the rows of the first table, then again with the next seed: a whole table stands
+// after the first of n seeds.
 std::vector<Run> runs_in_ranks(const Grid& grid, const std::vector<View>& views, std::vector<PlannedRun>& plan) {
   const auto view =
       std::ranges::find_if(views, [](const View& one) { return std::holds_alternative<TableSpec>(one.spec); });
@@ -50,7 +78,9 @@ std::vector<Run> runs_in_ranks(const Grid& grid, const std::vector<View>& views,
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {
     Run& run = runs.emplace_back(std::move(planned.answer.run));
-    run.rank = std::ranges::lower_bound(rows, project(planned.combination, table.rows)) - rows.begin();
+    const auto seed = std::ranges::find(grid.seeds, planned.combination.seed) - grid.seeds.begin();
+    const auto row = std::ranges::lower_bound(rows, project(planned.combination, table.rows)) - rows.begin();
+    run.rank = seed * std::ssize(rows) + row;
   }
   return runs;
 }
@@ -227,6 +257,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   submission.now = program.now();
   submission.priority = options.priority;
   if (!probe.identity.empty()) sweep.stamp["identity"] = probe.identity;
+  if (options.until_decided) sweep.policy.until_decided = until_decided(grid, options.max_hours);
   sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;
 }
@@ -244,6 +275,7 @@ void write_submission(const Workspace& workspace, Submission& submission) {
   if (const std::unique_ptr<const Store> store = sound_store(workspace)) {
     if (!submission.sweep.scores) require_seen_scores(*store, submission);
     require_free_name(*store, submission.sweep);
+    require_same_looks(workspace, *store, submission);
   }
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;

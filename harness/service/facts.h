@@ -25,12 +25,13 @@ struct SweepFacts {
   int64_t total = 0, waiting = 0, held = 0;      // runs, as SweepCounts
   int64_t running = 0, granted = 0, silent = 0;  // attempts, by their phases
   std::optional<double> seconds_left;
-  int64_t untimed = 0;  // runs that seconds_left does not count
+  int64_t untimed = 0;       // runs that seconds_left does not count
+  bool look_is_due = false;  // a look may ask for more runs
   std::vector<Progress> attempts;
 
   int64_t ended() const { return total - waiting - std::ssize(attempts) - held; }
   /// Nothing of it runs, and nothing will be started without a request.
-  bool idle() const { return attempts.empty() && (waiting == 0 || state != "active"); }
+  bool idle() const { return attempts.empty() && ((waiting == 0 && !look_is_due) || state != "active"); }
 };
 
 /// What a submission did.
@@ -69,7 +70,7 @@ void to_json(nlohmann::json& json, const Progress& progress);
 void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, held, running,
-                                   granted, silent, seconds_left, untimed, attempts)
+                                   granted, silent, seconds_left, untimed, look_is_due, attempts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced,
                                    beside)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, notes,

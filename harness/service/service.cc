@@ -21,6 +21,7 @@ using nlohmann::json;
 namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
+constexpr double kRestPerLook = 10;  // of large sweeps: times as long as taking the looks took
 
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
   const StateCounts counts = store.counts_of(sweep);
@@ -65,8 +66,10 @@ void Service::begin() {
   if (is_anothers_) return;
   scheduler_.let_start(options_.stays);
   scheduler_.begin();
-  for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = store_.sweep(sweep)->title;
+  std::vector<Sweep> active;
+  for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = active.emplace_back(*store_.sweep(sweep)).title;
   scheduler_.add_active();
+  for (const Sweep& sweep : active) follow_looks(sweep);
   tick();
 }
 
@@ -80,6 +83,7 @@ void Service::tick() {
   if (vanished() == Vanished::kNothing) is_anothers_ = !ownership_.holds(steady_seconds());
   if (vanished() == Vanished::kNothing) {
     scheduler_.tick();
+    take_looks();
     note_ended_sweeps();
     hooks_.tick();
   }
@@ -105,6 +109,9 @@ void Service::on_event(const SchedulerEvent& event) {
   const bool ended =
       event.what == "done" || event.what == "diverged" || event.what == "failed" || event.what == "cancelled";
   if (!ended || event.id.empty()) return;
+  for (const std::string& sweep : event.sweeps) {
+    if (const auto found = look_is_due_.find(sweep); found != look_is_due_.end()) found->second = true;
+  }
   hooks_.add({.event = "run",
               .id = event.id,
               .sweep = event.sweeps.empty() ? "" : event.sweeps.front(),
@@ -112,10 +119,71 @@ void Service::on_event(const SchedulerEvent& event) {
               .reason = event.text});
 }
 
+// --- sweeps that are trained until their claims are decided ----------------------------------------------------------
+
+// A kill may have come between the look that asks for runs and the database that has them.
+void Service::follow_looks(const Sweep& sweep) {
+  if (!sweep.policy.until_decided || !options_.take_looks) return;
+  look_is_due_[sweep.id] = true;
+  try {
+    grow(sweep.id);
+  } catch (const UserError& error) {
+    scheduler_.pause(sweep.id, error.what(), OnPause::kContinue);
+  }
+}
+
+// Adds the runs to the sweep that its looks have asked for.
+void Service::grow(const std::string& id) {
+  const Sweep sweep = read_sweep(workspace_, id);
+  int64_t known = 0;
+  for (const auto& [state, runs] : store_.counts_of(id)) known += runs;
+  if (known == std::ssize(sweep.runs)) return;
+  store_.submit(sweep);
+  scheduler_.add(id, Scheduler::Add::kRestart);
+}
+
+bool Service::is_look_due(const std::string& sweep) const {
+  const auto found = look_is_due_.find(sweep);
+  return found != look_is_due_.end() && found->second && scheduler_.paused(sweep).empty();
+}
+
+bool Service::is_any_look_due() const {
+  return std::ranges::any_of(look_is_due_, [&](const auto& entry) { return is_look_due(entry.first); });
+}
+
+void Service::take_looks() {
+  if (asked_to_end_ || steady_seconds() < next_looks_at_) return;
+  const double began = steady_seconds();
+  for (const auto& [sweep, is_due] : std::map(look_is_due_)) {
+    if (is_look_due(sweep)) take_looks_of(sweep);
+  }
+  next_looks_at_ = steady_seconds() + kRestPerLook * (steady_seconds() - began);
+}
+
+void Service::take_looks_of(const std::string& id) {
+  const std::optional<Sweep> sweep = store_.sweep(id);
+  const auto say = [&](const std::string& text) { on_event({"look", "", "", text, {id}}); };
+  const double hours = sweep->policy.until_decided->max_hours;
+  const std::optional<int64_t> began = seconds_of_utc(sweep->submitted_at), now = seconds_of_utc(utc_now());
+  const bool may_ask = hours == 0 || !began || static_cast<double>(*now - *began) < 3600 * hours;
+  try {
+    const std::vector<std::string> asked = options_.take_looks(id, may_ask, say);
+    look_is_due_[id] = false;
+    if (asked.empty()) return;
+    grow(id);
+    for (const std::string& run : asked) {
+      if (store_.known_run(run).state == RunState::kCancelled) scheduler_.retry(run);  // with another sweep
+    }
+  } catch (const UserError& error) {
+    look_is_due_[id] = false;
+    scheduler_.pause(id, error.what(), OnPause::kContinue);
+  }
+}
+
 void Service::note_ended_sweeps() {
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);
-    if (counts.waiting + counts.running > 0) {
+    if (counts.waiting + counts.running > 0 || is_look_due(id)) {
       unfinished_.insert(id);
     } else if (unfinished_.erase(id) > 0) {
       hooks_.add(end_of_sweep(store_, id));
@@ -137,6 +205,8 @@ SubmissionFacts Service::submit(const std::string& id, Scheduler::Add how, bool 
   const Sweep sweep = submit_sweep(store_, workspace_, id);
   titles_[id] = sweep.title;
   scheduler_.add(id, how);
+  look_is_due_.erase(id);
+  follow_looks(sweep);
   const StateCounts now = store_.counts_of(id);
   SubmissionFacts facts{.id = id,
                         .kept_place = sweep.submission.queued != sweep.submission.newest,
@@ -175,6 +245,7 @@ void Service::require(const std::vector<std::string>& sweeps) {
     if (!sweep) fail("there is no sweep {} in {}", id, workspace_.root().string());
     titles_[id] = sweep->title;
     scheduler_.add(id, Scheduler::Add::kRestart);
+    follow_looks(*sweep);
   }
 }
 
@@ -186,6 +257,7 @@ void Service::set_priority(const std::string& id, int64_t priority) {
 void Service::drop(const std::string& id) {
   note_ended_sweeps();  // this one, too, if it has ended since the last tick
   scheduler_.drop(id);
+  look_is_due_.erase(id);
   titles_.erase(id);
   unfinished_.erase(id);
 }
@@ -255,6 +327,7 @@ ServiceFacts Service::facts() const {
                             .held = counts.held,
                             .seconds_left = left.seconds,
                             .untimed = left.untimed,
+                            .look_is_due = is_look_due(id),
                             .attempts = scheduler_.progress(id)});
     SweepFacts& sweep = facts.sweeps.back();
     for (const Progress& attempt : sweep.attempts) {

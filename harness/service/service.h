@@ -27,10 +27,17 @@
 
 namespace tearless::harness {
 
+/// Takes the looks that are due of a sweep that is trained until its claims are decided. Returns the runs that they ask
+/// for, which belong to the sweep's folder from then on. Without `may_ask` there are none. `say` gets a sentence for
+/// each look.
+using LookTaker = std::function<std::vector<std::string>(const std::string& sweep, bool may_ask,
+                                                         const std::function<void(const std::string&)>& say)>;
+
 struct ServiceOptions {
   bool stays = false;                  // until it is told to end; else until it is idle
   std::vector<std::string> arguments;  // of `tearless daemon`, for ServiceFacts
   std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
+  LookTaker take_looks = {};
 };
 
 /// What has vanished: nothing can be recorded any more. kOwnership: another service has the workspace (ownership.h).
@@ -80,7 +87,7 @@ class Service {
   Vanished vanished() const;
 
   /// A run is running or queued, or a command of `on_end` has not ended.
-  bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy(); }
+  bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy() || is_any_look_due(); }
   /// True if it was asked to end, and no attempt that it has to stop is left.
   bool is_over() const { return asked_to_end_ && !scheduler_.is_stopping_any(); }
   /// Seconds since it was busy, or has carried out a request; 0 while it is busy.
@@ -93,6 +100,12 @@ class Service {
 
  private:
   void tick();
+  void follow_looks(const Sweep& sweep);
+  void take_looks();
+  void take_looks_of(const std::string& sweep);
+  void grow(const std::string& sweep);
+  bool is_look_due(const std::string& sweep) const;
+  bool is_any_look_due() const;
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
   void keep_secrets(const Request& request);
@@ -111,6 +124,8 @@ class Service {
   std::pair<uint64_t, uint64_t> folder_;       // device and inode of the workspace
   std::map<std::string, std::string> titles_;  // sweep → title
   std::set<std::string> unfinished_;           // sweeps with runs that wait or run
+  std::map<std::string, bool> look_is_due_;    // of each sweep that is trained until its claims are decided
+  double next_looks_at_ = 0;
   Hooks hooks_;
   double busy_at_;  // steady_seconds() when it was busy last, or has carried out a request
   bool was_used_ = false;

@@ -11,7 +11,6 @@
 namespace tearless::harness {
 namespace {
 
-constexpr double kEquivalence = 0.9;  // the confidence of two one-sided tests at 5 %
 
 double without_rounding(double value, double rounding) { return std::abs(value) <= rounding ? 0 : value; }
 
@@ -78,18 +77,18 @@ std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::s
   return is_paired ? paired_difference(a, b) : welch_difference(numbers_of(a), numbers_of(b));
 }
 
-bool lies_within(const MeanDifference& difference, double delta) {
-  const auto [lower, upper] = difference.interval(kEquivalence);
+bool lies_within(const MeanDifference& difference, double delta, double confidence) {
+  const auto [lower, upper] = difference.interval(confidence);
   return !is_less(lower, -delta, difference.magnitude) && !is_less(delta, upper, difference.magnitude);
 }
 
-bool lies_outside(const MeanDifference& difference, double delta) {
-  const auto [lower, upper] = difference.interval(kEquivalence);
+bool lies_outside(const MeanDifference& difference, double delta, double confidence) {
+  const auto [lower, upper] = difference.interval(confidence);
   return is_less(delta, lower, difference.magnitude) || is_less(upper, -delta, difference.magnitude);
 }
 
-bool is_not_worse(const MeanDifference& difference, double delta) {
-  return !is_less(difference.interval(kEquivalence).first, -delta, difference.magnitude);
+bool is_not_worse(const MeanDifference& difference, double delta, double confidence) {
+  return !is_less(difference.interval(confidence).first, -delta, difference.magnitude);
 }
 
 }  // namespace tearless::harness

@@ -36,8 +36,12 @@ std::optional<MeanDifference> difference_of(std::span<const SeedValue> a, std::s
 
 // With δ > 0, by the 90 % interval: each of its ends is a one-sided test at 5 %. If neither of the first two holds, the
 // data cannot tell.
-bool lies_within(const MeanDifference& difference, double delta);   ///< equivalent: the interval is inside [−δ, δ]
-bool lies_outside(const MeanDifference& difference, double delta);  ///< it is beyond δ, or below −δ
-bool is_not_worse(const MeanDifference& difference, double delta);  ///< its lower end is not below −δ
+inline constexpr double kEquivalence = 0.9;
+/// Equivalent: the interval is inside [−δ, δ].
+bool lies_within(const MeanDifference& difference, double delta, double confidence = kEquivalence);
+/// It is beyond δ, or below −δ.
+bool lies_outside(const MeanDifference& difference, double delta, double confidence = kEquivalence);
+/// Its lower end is not below −δ.
+bool is_not_worse(const MeanDifference& difference, double delta, double confidence = kEquivalence);
 
 }  // namespace tearless::harness

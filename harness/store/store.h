@@ -34,6 +34,14 @@ namespace tearless::harness {
 
 class Statements;
 
+/// Of a sweep that is trained until its claims are decided: the runs that it begins with. Others are in it once a look
+/// has asked for them (folders/looks.h).
+struct UntilDecided {
+  std::vector<int64_t> first_seeds;
+  double max_hours = 0;  // after its submission, in which looks ask for more runs; 0: no limit
+};
+TEARLESS_JSON(UntilDecided, (first_seeds), (max_hours))
+
 /// What a sweep asks of the scheduler, beyond its runs.
 struct SweepPolicy {
   double stall_seconds = 1800;  // an attempt without sign of life for that long is stopped; 0: never
@@ -44,9 +52,10 @@ struct SweepPolicy {
   std::string executor = {};                             // whose machines train its runs; "": the service's machine
   nlohmann::json executor_section = {};  // what is known of it, as it was at the submission; null: it is built in
   bool same_device = false;              // all its runs on one kind of GPU or processor, that of its first attempt
+  std::optional<UntilDecided> until_decided = {};  // unset: all its runs are wanted from the beginning
 };
 TEARLESS_JSON(SweepPolicy, (stall_seconds, grace_seconds, memory_bytes, tries),
-              (environment, executor, executor_section, same_device))
+              (environment, executor, executor_section, same_device, until_decided))
 
 /// The submissions of all sweeps of a workspace are numbered in their order, whatever the clock says.
 struct SubmissionNumbers {

@@ -90,6 +90,8 @@ void Store::submit(const Sweep& sweep) {
             "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) VALUES (?, ?, ?, ?, ?, ?)",
             sweep.id, place++, number, to_json(run.coordinates).dump(), run.seed, run.rank);
     }
+    // It may have asked for more before.
+    write(*statements_, "DELETE FROM sweep_runs WHERE sweep = ? AND place >= ?", sweep.id, place);
     cancel_superseded(sweep);
   });
 }

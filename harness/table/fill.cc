@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -194,6 +195,27 @@ bool remove_published_numbers(TableSpec& spec) {
   return has_published || rows > 0;
 }
 
+// What a test says after seeds were added until it said something.
+constexpr std::array kInferences = {"ci95", "delta_ci95", "better_low", "better_high", "p"};
+
+bool is_inference(const ShownPart& part) {
+  return std::ranges::find(kInferences, part.statistic->name) != kInferences.end();
+}
+
+/// Of a sweep whose looks decided how many seeds a cell has. False: no cell has fewer than the grid.
+bool leave_out_tests(const Grid& grid, const Cells& cells, TableSpec& spec) {
+  if (grid.claims.looks.empty()) return false;
+  std::map<Labels, size_t> seeds;  // of each point
+  for (const Replicate& run : cells.runs()) ++seeds[run.trained->run.coordinates];
+  if (std::ranges::none_of(seeds, [&](const auto& entry) { return entry.second < grid.seeds.size(); })) return false;
+  spec.test.reset();
+  if (spec.bold == TableSpec::Bold::kNotWorse) spec.bold = TableSpec::Bold::kNone;
+  for (auto& [score, show] : spec.shows) {
+    if (std::ranges::any_of(show.parts, is_inference)) show = default_show();
+  }
+  return true;
+}
+
 // --- steps of fill() -------------------------------------------------------------------------------------------------
 
 struct Lines {
@@ -257,6 +279,7 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
   std::vector<std::string> other_settings = settings_of_another_experiment(grid, rows);
   if (!other_settings.empty() && !remove_published_numbers(spec)) other_settings.clear();
   const Cells cells(grid, spec.arrangement, spec.rules, rows);
+  const bool is_without_tests = leave_out_tests(grid, cells, spec);
 
   Table table = {.title = title,
                  .row_axes = names_of_axes(grid, spec.arrangement.rows),
@@ -282,7 +305,7 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
   if (spec.bold == Bold::kBest) embolden_best(table);
   table.chosen = table.has_choices ? chosen_everywhere(table) : "";
   collect_sources(table);
-  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings}, table);
+  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings, is_without_tests}, table);
   return table;
 }
 

@@ -1,0 +1,166 @@
+#include "harness/check/recorded_looks.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/time.h"
+#include "base/words.h"
+#include "harness/folders/sweep_directory.h"
+#include "harness/results/curves.h"
+#include "harness/selection/selectors.h"
+
+namespace tearless::harness {
+namespace {
+
+std::string checksum_of(const Store& store, const std::string& run) {
+  const std::optional<RecordedResult> result = store.recorded_result(run);
+  return result && result->scores ? sha256(*result->scores) : "";
+}
+
+std::vector<RecordedLook> compared(const Store& store, std::vector<LookTaken> looks) {
+  std::vector<RecordedLook> all;
+  for (LookTaken& look : looks) {
+    RecordedLook& one = all.emplace_back(RecordedLook{.taken = std::move(look)});
+    for (const auto& [run, checksum] : one.taken.saw) {
+      if (!store.recorded_result(run) || checksum_of(store, run) != checksum) one.changed = run;
+    }
+  }
+  return all;
+}
+
+bool are_of(const std::vector<LookTaken>& looks, const ResultSet& results) {
+  std::set<std::string> ids;
+  for (const Row& row : results.rows) ids.insert(row.run.id);
+  return std::ranges::all_of(looks, [&](const LookTaken& look) {
+    return std::ranges::all_of(look.saw, [&](const auto& one) { return ids.contains(one.first); });
+  });
+}
+
+/// The runs of all grid points that the claim's cells at its place are made of, or chosen from: those of the first
+/// `seeds` of the grid that are not in `wanted` yet.
+std::vector<std::string> runs_to_ask(const Grid& grid, const Check& check, const std::vector<View>& views,
+                                     const std::vector<Row>& rows, size_t seeds, const std::set<std::string>& wanted) {
+  const auto& claim = std::get<ClaimSpec>(views[check.claim].spec);
+  const Arrangement& arrangement = views[claim.table].table().arrangement;
+  std::set<std::string> free = {kDerivedLabel};  // axes of which the cells may have any label
+  for (const size_t axis : arrangement.select ? arrangement.select->over : std::vector<size_t>())
+    free.insert(grid.axes[axis].name);
+  const auto fixed = [&](const Row& row) {
+    Labels labels = row.run.coordinates;
+    std::erase_if(labels, [&](const auto& entry) { return free.contains(entry.first); });
+    return labels;
+  };
+  const std::set<std::string> seen(check.runs.begin(), check.runs.end());
+  std::set<Labels> points;
+  for (const Row& row : rows) {
+    if (seen.contains(row.run.id)) points.insert(fixed(row));
+  }
+  const std::set<int64_t> first(grid.seeds.begin(), grid.seeds.begin() + static_cast<ptrdiff_t>(seeds));
+  std::vector<std::string> runs;
+  for (const Row& row : rows) {
+    if (first.contains(row.run.seed) && points.contains(fixed(row)) && !wanted.contains(row.run.id))
+      runs.push_back(row.run.id);
+  }
+  return runs;
+}
+
+std::string place_text(const Place& place) {
+  std::vector<std::string> words;
+  for (const auto& [axis, label] : place) words.push_back(axis + "=" + label);
+  return words.empty() ? "" : fmt::format(" at {}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& results) {
+  if (grid.claims.looks.empty() || !results.store || results.rows.empty()) return {};
+  const Store& store = *results.store;
+  const Workspace workspace(store.root());
+  if (const std::string sweep = results.rows.front().sweep_id(); !sweep.empty())
+    return compared(store, read_looks(workspace, sweep));
+  for (const Sweep& sweep : store.sweeps()) {
+    if (!is_of_grid(sweep, grid.file)) continue;
+    std::vector<LookTaken> looks = read_looks(workspace, sweep.id);
+    if (!looks.empty() && are_of(looks, results)) return compared(store, std::move(looks));
+  }
+  return {};
+}
+
+std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string& id, bool may_ask) {
+  const Sweep sweep = read_sweep(workspace, id, SweepRuns::kAll);
+  if (!sweep.policy.until_decided) return {};
+  const Grid grid = frozen_grid(workspace, id);
+  const std::vector<View> views = views_of(grid);
+  ResultSet results{.store = Store::open_reader(workspace), .windows = sweep.windows};
+  for (const Run& run : sweep.runs) {
+    Row& row = results.rows.emplace_back(Row{.run = run});
+    row.derivation = derivation_of(run);
+  }
+  set_trained(results.rows);
+  read_results(results.store.get(), results.rows);
+  add_defined_scores(grid, results);
+
+  std::set<std::string> wanted;
+  for (const Run& run : read_sweep(workspace, id).runs) wanted.insert(run.id);
+  const std::vector<RecordedLook> recorded = compared(*results.store, read_looks(workspace, id));
+  std::vector<LookTaken> taken;
+  for (const ClaimLooks& looks : looks_at_claims(grid, views, results, recorded)) {
+    for (const Check& check : looks) {
+      const Finding& finding = check.finding;
+      const bool is_decided =
+          finding.verdict == ClaimVerdict::kHeld || finding.verdict == ClaimVerdict::kContradicted;
+      if (!is_decided && finding.verdict != ClaimVerdict::kCannotTell) continue;
+      LookTaken look{.claim = check.text.text,
+                     .place = check.place,
+                     .look = check.look->number,
+                     .seeds = check.look->seeds,
+                     .verdict = name_of(finding.verdict),
+                     .level = finding.level,
+                     .estimate = finding.estimate,
+                     .n = finding.n,
+                     .reason = finding.reason,
+                     .shown = check.shown,
+                     .at = utc_now()};
+      if (finding.interval) std::tie(look.low, look.high) = *finding.interval;
+      for (const std::string& run : check.runs) look.saw[run] = checksum_of(*results.store, run);
+      if (!is_decided && may_ask && look.look < grid.claims.looks.size())
+        look.asks = runs_to_ask(grid, check, views, results.rows, grid.claims.looks[look.look], wanted);
+      wanted.insert(look.asks.begin(), look.asks.end());
+      const bool is_new = std::ranges::none_of(recorded, [&](const auto& one) { return is_of(one.taken, check); });
+      if (is_new || !look.asks.empty()) taken.push_back(std::move(look));
+    }
+  }
+  if (!taken.empty()) append_looks(workspace, id, taken);
+  return taken;
+}
+
+std::string sentence_of(const LookTaken& look) {
+  const std::string more = look.asks.empty() ? "" : fmt::format("; {} more", counted(std::ssize(look.asks), "run"));
+  return fmt::format("{} with {} seeds, \"{}\"{}: {}{}{}", look.look, look.seeds, look.claim, place_text(look.place),
+                     look.verdict, look.shown.empty() ? "" : " " + look.shown, more);
+}
+
+std::vector<std::string> claims_held_open(const GridChecks& checks, const ResultSet& results,
+                                          const std::string& options) {
+  std::vector<std::string> sentences;
+  for (const Check& check : checks.claims) {
+    if (!check.look || check.finding.verdict != ClaimVerdict::kNotTested) continue;
+    const std::set<std::string> own(check.runs.begin(), check.runs.end());
+    const auto ended = std::ranges::find_if(results.rows, [&](const Row& row) {
+      return own.contains(row.run.id) && row.result.state && is_inactive(*row.result.state);
+    });
+    if (ended == results.rows.end()) continue;
+    sentences.push_back(
+        fmt::format("\"{}\"{} waits at look {} for run {}, which is {}: tearless retry {}{}, or tearless cancel {}{}, "
+                    "after which it is not tested",
+                    check.text.text, place_text(check.place), check.look->number, ended->run.id,
+                    name_of(*ended->result.state), ended->run.id, options, ended->run.id, options));
+  }
+  return sentences;
+}
+
+}  // namespace tearless::harness
