@@ -83,7 +83,7 @@ Base base_of(const TableSpec& spec, const Cells& cells, const std::vector<std::s
           if (score != (published.score.empty() ? first_scores[c] : published.score) || number.value.is_null())
             continue;
           cell.published.push_back(number);
-          if (const double* tolerance = entry_of(published.tolerances, score))
+          if (const Tolerance* tolerance = entry_of(published.tolerances, score))
             cell.published.back().tolerance = *tolerance;
         }
       }

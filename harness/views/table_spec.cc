@@ -193,15 +193,15 @@ void load_best(const toml::node& node, const TableReader& reader, TableSpec& spe
   });
 }
 
-/// How far measured means may be from published numbers: a number, or a table of score = number.
 void load_tolerances(const toml::node& node, const TableReader& reader, TableSpec& spec, Published& published) {
-  load_by_score(node, "published.tolerance", reader, spec, [&](const std::string& score, const toml::node& value) {
-    const std::optional<double> tolerance = value.is_number() ? value.value<double>() : std::nullopt;
-    if (!tolerance || !(*tolerance > 0) || !std::isfinite(*tolerance)) {
-      fail("{}: published.tolerance must be a number above 0, or a table of score = number", reader.location(value));
-    }
-    published.tolerances[score] = *tolerance;
-  });
+  const auto add = [&](const std::string& score, const toml::node& value) {
+    published.tolerances[score] = read_tolerance(value, reader);
+  };
+  if (is_prediction(node)) {
+    add("*", node);
+  } else {
+    load_by_score(node, "published.tolerance", reader, spec, add);
+  }
 }
 
 /// One [table.published], or several [[table.published]].

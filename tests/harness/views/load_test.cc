@@ -464,6 +464,37 @@ constexpr Mistake kMistakes[] = {
     {"tolerance of zero",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
      "\"test.ter\"]\npublished = { source = \"s\", tolerance = 0, values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"tolerance that is a text",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = \"0.5\", values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"prediction without a greatest half-width",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true }, values = [[1, 2, 3], [4, 5, 6]] "
+     "}\n"},
+    {"prediction of a greatest half-width of zero",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true, at_most = 0 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction that is none",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = false, at_most = 0.5 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction that is not said",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { at_most = 0.5, runs = 3 }, values = [[1, 2, 3], [4, "
+     "5, 6]] }\n"},
+    {"prediction of half a run",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true, at_most = 0.5, runs = 0.5 }, "
+     "values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"prediction with an unknown key",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { predicton = true, at_most = 0.5 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction of one score without a greatest half-width",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { \"test.bleu\" = 0.5, \"test.ter\" = { prediction = "
+     "true } }, values = [[1, 2, 3], [4, 5, 6]] }\n"},
 };
 
 TEST(LoadGrid, NamesEveryMistakeGolden) {
