@@ -263,6 +263,7 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
                  .column_axes = names_of_axes(grid, spec.arrangement.columns),
                  .has_choices = spec.arrangement.select.has_value(),
                  .is_paired = !spec.test || spec.test->is_paired,
+                 .has_limits = spec.test && !spec.test->within.empty(),
                  .names = grid.names,
                  .label = spec.label,
                  .width = spec.width};

@@ -189,6 +189,25 @@ constexpr Mistake kMistakes[] = {
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\ncompat = \"sacrebleu\"\n"},
     {"bold that is a text",
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\nbold = \"yes\"\n"},
+    {"equivalence by a test over sentences",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nmethod = \"bootstrap\"\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence by a test of signs",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nmethod = \"sign-flip\"\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence without a baseline",
+     "seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = \"test.bleu\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence within a number without a unit",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = 0.3\n"},
+    {"equivalence in the unit of one of two scores",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence of a score that the table does not show",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = { \"test.chrf\" = \"0.3 chrF\" }\n"},
+    {"equivalence of scores that the runs decide",
+     "seeds = 2\n[axis]\na = [1, 2]\n[table]\nbaseline = \"1\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
     {"a note of no such name", "[axis]\na = [1]\n[table]\nnotes = [\"cells\",\n  \"powers\"]\n"},
     {"a note that is a number", "[axis]\na = [1]\n[table]\nnotes = [3]\n"},
     {"notes that are no list", "[axis]\na = [1]\n[table]\nnotes = \"cells\"\n"},
