@@ -16,6 +16,7 @@
 #include "harness/results/curves.h"
 #include "harness/runs/measured.h"
 #include "harness/statistics/rounding.h"
+#include "harness/statistics/stats.h"
 #include "harness/table/latex.h"
 
 namespace tearless::harness {
@@ -283,12 +284,20 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
   }
 }
 
+/// How far a published number may be from the mean on either side; nullopt: the seeds do not say it, as one alone or
+/// equal ones.
+std::optional<double> reach_of(const Cell& cell, const Tolerance& tolerance, const std::string& score) {
+  if (!tolerance.runs) return tolerance.at_most;
+  const std::optional<double> half = half_prediction_interval(numbers_of(cell.values), *tolerance.runs);
+  return half == 0 && !is_known_before_training(score) ? std::nullopt : half;
+}
+
 /// A mean over other seeds than the source's says nothing where some runs failed; where all did, there is none.
-Finding finding_of(const Cell& cell, const PublishedNumber& published) {
+Finding finding_of(const Cell& cell, const PublishedNumber& published, const std::string& score) {
   const std::optional<double> mean = cell.mean();
-  const double tolerance = *published.tolerance;
-  Finding finding{
-      .verdict = ClaimVerdict::kNotTested, .interval = Interval{-tolerance, tolerance}, .n = {cell.values.size()}};
+  const std::optional<double> half = reach_of(cell, *published.tolerance, score);
+  Finding finding{.verdict = ClaimVerdict::kNotTested, .n = {cell.values.size()}};
+  if (half) finding.interval = Interval{-*half, *half};
   if (mean) finding.estimate = *mean - published.value.get<double>();
   const int failures = cell.failures();
   if (cell.expected == 0) {
@@ -300,11 +309,30 @@ Finding finding_of(const Cell& cell, const PublishedNumber& published) {
   } else if (failures > 0) {
     finding.verdict = failures < cell.expected ? ClaimVerdict::kCannotTell : ClaimVerdict::kContradicted;
     finding.reason = fmt::format("{}/{} failed", failures, cell.expected);
+  } else if (half && is_less(*half, std::abs(*finding.estimate), std::abs(*mean))) {
+    finding.verdict = ClaimVerdict::kContradicted;
+  } else if (half && !is_less(published.tolerance->at_most, *half, std::abs(*mean))) {
+    finding.verdict = ClaimVerdict::kHeld;
   } else {
-    const bool is_outside = is_less(tolerance, std::abs(*finding.estimate), std::abs(*mean));
-    finding.verdict = is_outside ? ClaimVerdict::kContradicted : ClaimVerdict::kHeld;
+    finding.verdict = ClaimVerdict::kCannotTell;
+    finding.reason = !half && cell.n() > 1 ? "the seeds have the same value" : "too few seeds";
   }
   return finding;
+}
+
+/// "prediction of the mean of 3 runs, at most 0.5"; "" of a distance.
+std::string limit_text(const Tolerance& tolerance) {
+  if (!tolerance.runs) return "";
+  return fmt::format("prediction of {}{}, at most {}", *tolerance.runs == 1 ? "" : "the mean of ",
+                     counted(static_cast<int64_t>(*tolerance.runs), "run"), tolerance.at_most);
+}
+
+/// "0.5", as the grid file has it, or "±0.31", with the digits of the table; "": the seeds have no interval.
+std::string shown_text(const Tolerance& tolerance, const Finding& finding, const Table::Column& column) {
+  if (!tolerance.runs) return fmt::format("{}", tolerance.at_most);
+  if (!finding.interval) return "";
+  const double half = finding.interval->second;
+  return "±" + number_text(half, half, digits_of(finding, ClaimKind::Form::kDifference, column));
 }
 
 void check_cell(const Table& table, const Table::Row& row, size_t index, const Check& blank,
@@ -315,7 +343,9 @@ void check_cell(const Table& table, const Table::Row& row, size_t index, const C
     if (!one.tolerance || !one.value.is_number()) continue;
     Check& check = checks.emplace_back(blank);
     check.source = std::exchange(one.source, {});
-    check.finding = finding_of(cell.cell, one);
+    check.finding = finding_of(cell.cell, one, column.score);
+    check.limit = limit_text(*one.tolerance);
+    check.shown = shown_text(*one.tolerance, check.finding, column);
     cell.published = {one};  // alone, with the difference from it
     check.measured = measured_text(table, column, cell);
     check.published = published_text(table, column, cell);

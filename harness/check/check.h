@@ -49,16 +49,16 @@ struct Check {
   size_t claim = 0;       // of a claim: its index among the grid's views
   std::string kind = {};  // "better"; of a cell: "tolerance"
   ClaimKind::Form form = ClaimKind::Form::kDifference;
-  std::string limit = {};  // "within 0.3 bleu"; "" for kinds without one
+  std::string limit = {};  // "within 0.3 bleu", "prediction of 1 run, at most 0.5"; "": it has none, or is a distance
   std::string unit = {};   // of the estimate: "bleu"; "": it has none
   Place place = {};
   size_t rank = 0;       // of the place among those of the table
-  Finding finding = {};  // of a cell: measured minus published, and the tolerance on both sides
+  Finding finding = {};  // of a cell: measured minus published, and how far that may be from 0 on both sides
   bool is_paired = true;
   std::optional<AtLook> look = {};            // of a claim; unset: the grid has no looks
   std::vector<std::string> runs = {};         // of the cells of a claim
   std::vector<Caveat> caveats = {};           // of the cells
-  std::string shown = {};                     // estimate and interval, with the digits of the table
+  std::string shown = {};                     // estimate and interval, with the table's digits; of a cell the latter
   std::string meaning = {};                   // of the kind
   std::string measured = {}, published = {};  // of a cell
 };

@@ -255,15 +255,30 @@ void add_row(const Name& label, std::vector<std::string> cells, Sheet& sheet) {
   row.runs.resize(row.cells.size());
 }
 
-/// nullopt: none is.
-std::optional<Sheet> outside_of(const GridChecks& grid) {
-  Sheet sheet = sheet_of(fmt::format("Outside of their tolerance: {}", grid.title),
-                         {"Cell", "measured [published]", "tolerance"});
+/// "0.5", or "±0.31 (prediction of 1 run, at most 0.5)".
+std::string tolerance_text(const Check& check) {
+  if (check.limit.empty() || check.shown.empty()) return check.shown + check.limit;
+  return fmt::format("{} ({})", check.shown, check.limit);
+}
+
+/// The cells with one verdict on their published numbers, with the reason where they are undecided. nullopt: none has
+/// it.
+std::optional<Sheet> cells_with(ClaimVerdict verdict, const char* title, const GridChecks& grid) {
+  const bool has_reason = verdict == ClaimVerdict::kCannotTell;
+  std::vector<std::string> header = {"Cell", "measured [published]", "tolerance"};
+  if (has_reason) header.emplace_back("because");
+  Sheet sheet = sheet_of(fmt::format("{}: {}", title, grid.title), header);
+  bool has_prediction = false;
   for (const Check& check : grid.cells) {
-    if (check.finding.verdict != ClaimVerdict::kContradicted) continue;
+    if (check.finding.verdict != verdict) continue;
+    std::vector<std::string> texts = {beside(check.measured, check.published), tolerance_text(check)};
+    if (has_reason) texts.push_back(check.finding.reason);
     add_row(check.source.text.empty() ? check.text : joined({check.text, {" ("}, check.source, {")"}}, ""),
-            {beside(check.measured, check.published), fmt::format("{}", check.finding.interval->second)}, sheet);
+            std::move(texts), sheet);
+    has_prediction |= !check.limit.empty();
   }
+  if (has_prediction)
+    sheet.notes.emplace_back("prediction: Student's 95 % interval of the mean of so many further runs.");
   return sheet.rows.empty() ? std::nullopt : std::optional(sheet);
 }
 
@@ -296,7 +311,10 @@ std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all) {
       matrix->second.push_back(&check);
     }
     for (const auto& [axes, checks] : matrices) sheets.push_back(matrix_of(grid, axes, checks));
-    if (const auto outside = outside_of(grid)) sheets.push_back(*outside);
+    for (const auto& [verdict, title] : {std::pair(ClaimVerdict::kContradicted, "Outside of their tolerance"),
+                                         std::pair(ClaimVerdict::kCannotTell, "Undecided by their tolerance")}) {
+      if (const auto sheet = cells_with(verdict, title, grid)) sheets.push_back(*sheet);
+    }
   }
   sheets.push_back(counts_sheet(all));
   return sheets;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/statistics/normals.h"
+#include "harness/statistics/paths.h"
 
 namespace tearless::harness {
 namespace {
@@ -19,67 +20,29 @@ constexpr size_t kPilotPaths = 100'000;  // that choose the worst of the ratios
 constexpr uint64_t kSeed = 1977;
 constexpr double kUsualLevel = 0.05;
 
-// not in long double, as is Boost's default: four times as fast, and these are counted, not printed
-using StudentsT =
-    boost::math::students_t_distribution<double,
-                                         boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
-
-/// Of the first n values of a cell.
-struct Moments {
-  double mean = 0, variance = 0;
-};
-
-/// One cell at each look.
-std::array<Moments, kMaxLooks> draw_cell(std::span<const size_t> looks, Normals& normals) {
-  std::array<Moments, kMaxLooks> moments;
-  std::array<float, kMaxLookSeeds> values;
-  normals.fill(std::span(values).first(looks.back()));
-  double sum = 0, squares = 0;
-  size_t seen = 0;
-  for (size_t look = 0; look < looks.size(); ++look) {
-    for (; seen < looks[look]; ++seen) {
-      const double value = values[seen];
-      sum += value;
-      squares += value * value;
-    }
-    const auto n = static_cast<double>(seen);
-    moments[look] = {sum / n, (squares - sum * sum / n) / (n - 1)};
-  }
-  return moments;
-}
-
 /// The least p that each path has at any look, where that is at most `cap`, ascending; for each ratio of the
-/// deviations. A second cell without any deviation is a constant, and Welch's test then Student's of one sample: so the
-/// ratio 0 is the paired design.
+/// deviations, as of welch_path().
 std::vector<std::vector<double>> least_p(std::span<const size_t> looks, double cap, Sides sides,
                                          std::span<const double> ratios, size_t paths) {
   const bool one_cell = ratios.back() == 0;
   const double tails = sides == Sides::kTwo ? 2 : 1;
   std::array<double, kMaxLooks> threshold = {};  // below it t² is above `cap` for any degrees of freedom
   for (size_t look = 0; look < looks.size(); ++look) {
-    const StudentsT t((one_cell ? 1 : 2) * static_cast<double>(looks[look] - 1));
+    const FastStudentsT t((one_cell ? 1 : 2) * static_cast<double>(looks[look] - 1));
     threshold[look] = std::pow(boost::math::quantile(boost::math::complement(t, cap / tails)), 2);
   }
   std::vector<std::vector<double>> least(ratios.size());
   Normals normals(kSeed);
-  std::array<Moments, kMaxLooks> a, b = {};
   for (size_t path = 0; path < paths; ++path) {
-    a = draw_cell(looks, normals);
-    if (!one_cell) b = draw_cell(looks, normals);
+    const MomentsAtLooks a = draw_cell(looks, normals);
+    const MomentsAtLooks b = one_cell ? MomentsAtLooks() : draw_cell(looks, normals);
     for (size_t i = 0; i < ratios.size(); ++i) {
       double p = 1;
       for (size_t look = 0; look < looks.size(); ++look) {
-        const auto n = static_cast<double>(looks[look]);
-        const double difference = a[look].mean - ratios[i] * b[look].mean;
-        const double of_a = a[look].variance / n, of_b = ratios[i] * ratios[i] * b[look].variance / n;
-        const double error = of_a + of_b;  // squared
-        if (difference * difference < threshold[look] * error || (sides == Sides::kOne && difference < 0)) continue;
-        if (error <= 0) {
-          p = 0;
-          break;
-        }
-        const StudentsT t((n - 1) * error * error / (of_a * of_a + of_b * of_b));
-        p = std::min(p, tails * boost::math::cdf(boost::math::complement(t, std::abs(difference) / std::sqrt(error))));
+        const WelchPath seen = welch_path(a[look], b[look], ratios[i], looks[look]);
+        const double square = seen.difference * seen.difference;
+        if (square < threshold[look] * seen.error || (sides == Sides::kOne && seen.difference < 0)) continue;
+        p = std::min(p, tails * seen.tail(std::abs(seen.difference)));
       }
       if (p <= cap) least[i].push_back(p);
     }

@@ -22,6 +22,14 @@ long double centre_of(std::span<const double> values) {
   return (sum + lost) / static_cast<long double>(values.size());
 }
 
+/// t(0.975, n − 1) s; nullopt for fewer than two values.
+std::optional<double> t_deviations(std::span<const double> values) {
+  const std::optional<double> deviation = sample_deviation(values);
+  if (!deviation) return std::nullopt;
+  const boost::math::students_t t(static_cast<double>(values.size() - 1));
+  return boost::math::quantile(t, 0.975) * *deviation;
+}
+
 }  // namespace
 
 std::optional<double> mean(std::span<const double> values) {
@@ -42,10 +50,14 @@ std::optional<double> sample_deviation(std::span<const double> values) {
 }
 
 std::optional<double> half_interval(std::span<const double> values) {
-  const std::optional<double> deviation = sample_deviation(values);
-  if (!deviation) return std::nullopt;
-  const auto n = static_cast<double>(values.size());
-  return boost::math::quantile(boost::math::students_t(n - 1), 0.975) * *deviation / std::sqrt(n);
+  const std::optional<double> deviations = t_deviations(values);
+  return deviations ? std::optional(*deviations / std::sqrt(static_cast<double>(values.size()))) : std::nullopt;
+}
+
+std::optional<double> half_prediction_interval(std::span<const double> values, size_t runs) {
+  const std::optional<double> deviations = t_deviations(values);
+  if (!deviations) return std::nullopt;
+  return *deviations * std::sqrt(1 / static_cast<double>(runs) + 1 / static_cast<double>(values.size()));
 }
 
 std::optional<double> median(std::span<const double> values) {

@@ -1,6 +1,7 @@
 // Statistics of the values of a score, one for each seed. Which of them tables show, and by which names: statistic.h.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -16,6 +17,13 @@ std::optional<double> sample_deviation(std::span<const double> values);
 
 /// Half the width of Student's 95 % interval of the mean: t(0.975, n − 1) s / √n; nullopt for fewer than two values.
 std::optional<double> half_interval(std::span<const double> values);
+
+/// Half the width of Student's 95 % prediction interval of the mean of `runs` further values of the same distribution:
+/// t(0.975, n − 1) s √(1 / runs + 1 / n); nullopt for fewer than two values. The further mean is independent of these
+/// values, so of normal ones its distance from their mean has the variance σ² / runs + σ² / n, and divided by
+/// s √(1 / runs + 1 / n) Student's distribution (Hahn and Meeker 1991, Statistical Intervals, chapter 4).
+/// REQUIRES: runs > 0.
+std::optional<double> half_prediction_interval(std::span<const double> values, size_t runs);
 
 /// The median, for an even number of values the mean of the two middle ones; nullopt for no values.
 std::optional<double> median(std::span<const double> values);

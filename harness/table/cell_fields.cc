@@ -55,7 +55,8 @@ constexpr CellField kFields[] = {
     {"published",  [](const TableCell& c) { return c.published_value(); }},
     {"difference", [](const TableCell& c) { return number(c.difference()); }},
     {"runs",       [](const TableCell& c) { return json(c.cell.runs); }},
-    {"reason",     [](const TableCell& c) { return json(c.cell.chosen.reason); }, /*in_csv=*/true, /*of_choices=*/true},
+    {"reason",     [](const TableCell& c) { return json(c.cell.chosen.reason); }, /*in_csv=*/true, &Table::has_choices},
+    {"equivalent", [](const TableCell& c) { return json(c.comparison.is_equivalent); }, /*in_csv=*/true, &Table::has_limits},
 };
 // clang-format on
 
@@ -72,7 +73,7 @@ std::optional<double> TableCell::difference() const {
 std::vector<CellField> cell_fields(const Table& table) {
   std::vector<CellField> fields;
   std::ranges::copy_if(kFields, std::back_inserter(fields),
-                       [&](const CellField& one) { return table.has_choices || !one.of_choices; });
+                       [&](const CellField& one) { return !one.only_with || table.*one.only_with; });
   return fields;
 }
 

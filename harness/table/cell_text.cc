@@ -162,9 +162,9 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 std::string measured_text(const Table& table, const Table::Column& column, const TableCell& one) {
   if (one.cell.expected == 0 && !one.cell.is_excluded && !one.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
-  return shown_text(table, column, one) + kLevels[one.comparison.level] + (one.cell.origins.stale > 0 ? "*" : "") +
-         (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(column, one) + (one.repeats ? " ≡" : "") +
-         ends_text(one) + chosen_text(table, one.cell.chosen);
+  return shown_text(table, column, one) + kLevels[one.comparison.level] + (one.comparison.is_equivalent ? "≈" : "") +
+         (one.cell.origins.stale > 0 ? "*" : "") + (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(column, one) +
+         (one.repeats ? " ≡" : "") + ends_text(one) + chosen_text(table, one.cell.chosen);
 }
 
 std::string published_text(const Table& table, const Table::Column& column, const TableCell& one) {

@@ -11,6 +11,7 @@
 #include "harness/statistics/rounding.h"
 #include "harness/statistics/sentence_pairs.h"
 #include "harness/statistics/sign_flip.h"
+#include "harness/views/by_score.h"
 
 namespace tearless::harness {
 namespace {
@@ -21,6 +22,7 @@ using Method = SignificanceTest::Method;
 struct Outcome {
   std::optional<double> p = {};
   std::optional<double> least_p = {};      // that the test could have given
+  bool is_equivalent = false;              // within the test's limit
   double difference = 0;                   // of the test over sentences
   std::optional<TwoSources> sources = {};  // where they are asked for
   std::string why = {};  // there is no p, or why it cannot be small enough; "": neither, or a cell has no value
@@ -95,6 +97,8 @@ class Comparer {
     if (difference->is_constant() && !is_known_before_training(score))
       return {.why = "the seeds differ by the same amount"};
     outcome.p = difference->p();
+    if (const Within* within = entry_of(test_.within, score))
+      outcome.is_equivalent = lies_within(*difference, within->beside(*b.mean()));
     return outcome;
   }
 
@@ -152,6 +156,7 @@ class Comparer {
       if (has_no_test(i) || one.is_difference || are_the_same_runs(one.cell, of_baseline)) continue;
       outcomes[i] = compare(one.cell, of_baseline, table_.columns[i]);
       one.comparison.sources = outcomes[i].sources;
+      one.comparison.is_equivalent = outcomes[i].is_equivalent;
       note(outcomes[i]);
     }
     for (size_t i = 0; i < row.cells.size(); ++i) {

@@ -1,5 +1,5 @@
-// Which differences between the cells of a table are marked † and ‡, and which cells are bold: the section [table.test]
-// of the grid file. Internal to harness/table.
+// Which differences between the cells of a table are marked †, ‡ and ≈, and which cells are bold: the section
+// [table.test] of the grid file. Internal to harness/table.
 #pragma once
 
 #include <cstddef>

@@ -84,7 +84,7 @@ Base base_of(const TableSpec& spec, const Cells& cells, const std::vector<std::s
           if (score != (published.score.empty() ? first_scores[c] : published.score) || number.value.is_null())
             continue;
           cell.published.push_back(number);
-          if (const double* tolerance = entry_of(published.tolerances, score))
+          if (const Tolerance* tolerance = entry_of(published.tolerances, score))
             cell.published.back().tolerance = *tolerance;
         }
       }
@@ -286,6 +286,7 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
                  .column_axes = names_of_axes(grid, spec.arrangement.columns),
                  .has_choices = spec.arrangement.select.has_value(),
                  .is_paired = !spec.test || spec.test->is_paired,
+                 .has_limits = spec.test && !spec.test->within.empty(),
                  .names = grid.names,
                  .label = spec.label,
                  .width = spec.width};

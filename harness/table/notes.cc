@@ -17,6 +17,7 @@
 #include "harness/statistics/sign_flip.h"
 #include "harness/table/latex.h"
 #include "harness/table/sheet.h"
+#include "harness/views/by_score.h"
 
 namespace tearless::harness {
 namespace {
@@ -340,6 +341,22 @@ void add_seed_notes(const Replicates& runs, std::vector<Name>& notes) {
                                  later.size() == 1 ? "was" : "were"));
 }
 
+// Which cells are as good as their baselines, by which limits.
+void add_equivalence_note(const SignificanceTest& test, const std::string& how, Table& table) {
+  std::vector<std::string> limits;
+  for (const Table::Column& column : table.columns) {
+    const Within* within = entry_of(test.within, column.score);
+    if (!within) continue;
+    const std::string limit =
+        fmt::format("{} {}{}", within->limit, within->unit, within->is_percent() ? " of its mean" : "");
+    if (std::ranges::find(limits, limit) == limits.end()) limits.push_back(limit);
+  }
+  const bool has_mark = any_table_cell(table, [](const TableCell& one) { return one.comparison.is_equivalent; });
+  table.notes.emplace_back(fmt::format(
+      "{} to the baseline within {} (the 90 % interval lies inside: two one-sided tests at 5 %), {}, not corrected",
+      has_mark ? "≈: equivalent" : "No cell is equivalent", fmt::join(limits, ", "), how));
+}
+
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
   if (context.spec.bold == TableSpec::Bold::kBest) table.notes.emplace_back("Bold: the best mean of the column");
@@ -370,6 +387,7 @@ void add_test_notes(const NoteContext& context, Table& table) {
         how, test.is_corrected ? "" : "not ", counted(static_cast<int64_t>(context.compared.family), "comparison"),
         test.is_corrected ? " (Holm)" : "",
         test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
+    if (table.has_limits) add_equivalence_note(test, how, table);
   }
   if (context.spec.bold == TableSpec::Bold::kNotWorse && any_table_cell(table, &TableCell::is_bold)) {
     table.notes.emplace_back(fmt::format(

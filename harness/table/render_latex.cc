@@ -68,9 +68,9 @@ constexpr Size kSizes[] = {{"\\small", 9.25, 5}, {"\\footnotesize", 8.5, 3}, {"\
 /// About what a character takes, in em, as Computer Modern has it.
 double width_of(std::string_view character) {
   constexpr std::string_view kNarrow = ".,:;[]il'!|/", kMiddling = "()- ftrjsI*";
-  static const std::map<std::string_view, double> kOther = {{"→", 1},    {"±", 0.78}, {"−", 0.78}, {"×", 0.78},
-                                                            {"≡", 0.78}, {"Δ", 0.83}, {"√", 0.83}, {"†", 0.36},
-                                                            {"‡", 0.36}, {"°", 0.4},  {"–", 0.5},  {"…", 1}};
+  static const std::map<std::string_view, double> kOther = {
+      {"→", 1},    {"±", 0.78}, {"−", 0.78}, {"×", 0.78}, {"≡", 0.78}, {"≈", 0.78}, {"Δ", 0.83},
+      {"√", 0.83}, {"†", 0.36}, {"‡", 0.36}, {"°", 0.4},  {"–", 0.5},  {"…", 1}};
   if (const auto other = kOther.find(character); other != kOther.end()) return other->second;
   if (character.size() > 1) return display_width(character) > 1 ? 1 : 0.56;
   const char c = character.front();

@@ -33,6 +33,7 @@ struct BaselineComparison {
   std::optional<double> p = {}, corrected_p = {};  // of the table's test
   std::optional<TwoSources> sources = {};          // of the difference, where `show` has them
   int level = 0;                                   // 1: † (p is at most the first level), 2: ‡ (the second)
+  bool is_equivalent = false;                      // ≈: the table's test has a limit, and the difference is within it
 };
 
 struct TableCell {
@@ -82,6 +83,7 @@ struct Table {
   bool has_choices = false;        // it has `select`
   std::string chosen = {};         // with `select`: what is chosen in every cell; "": not the same everywhere
   bool is_paired = true;           // with the baseline, by seed
+  bool has_limits = false;         // its test has `within`
   std::vector<Name> sources = {};  // that single published numbers have
   Names names = {};                // in print, of the axes, labels and scores above
   std::string label = {};          // in LaTeX, as in \ref{tab:norms}
@@ -116,7 +118,7 @@ struct CellField {
   const char* name;
   nlohmann::json (*value)(const TableCell&);  // null: it has none
   bool in_csv = true;
-  bool of_choices = false;  // only tables with `select` have it
+  bool Table::*only_with = nullptr;  // what a table must have for it; null: all have it
 };
 std::vector<CellField> cell_fields(const Table& table);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -19,6 +18,7 @@
 #include "harness/views/lines.h"
 #include "harness/views/reading.h"
 #include "harness/views/views.h"
+#include "harness/views/within.h"
 
 namespace tearless::harness {
 namespace {
@@ -306,11 +306,6 @@ void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid
   }
 }
 
-bool is_unit_of(const std::string& unit, const std::string& score, const Names& names) {
-  const std::string last = last_word(score), own = lowered(unit);
-  return own == lowered(score) || own == lowered(last) || own == lowered(name_of(names, score).text);
-}
-
 /// within = "0.3 BLEU", or "2 %" of the mean of the second.
 void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, ClaimSpec& spec) {
   const std::vector<std::string> scores = scores_of(spec, table);
@@ -321,21 +316,15 @@ void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, 
     fail("{}: {} needs its limit and the limit's unit, as in within = \"0.3 {}\"", reader.location(), spec.kind->name,
          example);
   }
-  const std::string text = node->value_exact<std::string>().value_or("");
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), spec.limits.within);
-  std::string unit(error == std::errc() ? end : text.data(), text.data() + text.size());
-  unit.erase(0, unit.find_first_not_of(' '));
-  if (error != std::errc() || unit.empty() || !(spec.limits.within > 0) || !std::isfinite(spec.limits.within)) {
-    fail("{} must be a number above 0 and its unit, that of the score or % of the second's mean: within = \"0.3 {}\"",
-         at, example);
-  }
-  spec.limits.is_percent = unit == "%";
-  if (spec.limits.is_percent) return;
+  const Within within = read_within(*node, at, example, "the second");
+  spec.limits.within = within.limit;
+  spec.limits.is_percent = within.is_percent();
+  if (within.is_percent()) return;
   if (scores.empty()) fail("{}: the runs decide which score the table shows; write the claim's score = \"…\"", at);
   for (const std::string& score : scores) {
-    if (!is_unit_of(unit, score, grid.names))
-      fail("{}: {} is not the unit of the claim's score, {}; write \"{} {}\", or a percentage", at, unit, score,
-           text.substr(0, static_cast<size_t>(end - text.data())), last_word(score));
+    if (!is_unit_of(within.unit, score, grid.names))
+      fail("{}: {} is not the unit of the claim's score, {}; write \"{} {}\", or a percentage", at, within.unit, score,
+           within.limit, last_word(score));
   }
 }
 

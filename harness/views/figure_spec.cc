@@ -174,15 +174,6 @@ void place_axes(TableReader& reader, const Grid& grid, FigureSpec& spec) {
 
 // --- what is drawn ---------------------------------------------------------------------------------------------------
 
-std::optional<int> whole_number(TableReader& reader, const std::string& key, int least, int most) {
-  const std::optional<double> given = reader.number(key);
-  if (!given) return std::nullopt;
-  const double number = *given;
-  if (!(number >= least && number <= most) || number != std::floor(number))
-    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, least, most);
-  return static_cast<int>(number);
-}
-
 void load_log(TableReader& reader, FigureSpec& spec) {
   for (const std::string& axis : reader.texts("log")) {
     if (axis != "x" && axis != "y") fail("{}: log must be \"x\", \"y\" or both in a list", reader.location("log"));
@@ -351,8 +342,8 @@ void read_view(TableReader& reader, const Grid& grid, const std::vector<View>& o
     fail("{}: where leaves no run of the grid", reader.location("where"));
   spec.band = static_cast<FigureSpec::Band>(reader.choice("band", {"none", "std", "ci95", "range"}, 1));
   constexpr int kMaxSmooth = 100000, kMaxBins = 1000;
-  spec.smooth = whole_number(reader, "smooth", 1, kMaxSmooth).value_or(1);
-  spec.bins = whole_number(reader, "bins", 1, kMaxBins);
+  spec.smooth = static_cast<int>(whole_number(reader, "smooth", 1, kMaxSmooth).value_or(1));
+  if (const auto bins = whole_number(reader, "bins", 1, kMaxBins)) spec.bins = static_cast<int>(*bins);
   spec.ends_at_fewer = reader.choice("fewer_seeds", {"end", "dashed"}, 0) == 0;
   for (const char* key : {"smooth", "bins", "fewer_seeds"}) {
     if (reader.has(key) && !is_of_metrics(spec.x))

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -25,7 +26,51 @@ std::optional<double> marked_number(const std::string& text) {
   return are_marks ? std::optional(number) : std::nullopt;
 }
 
+constexpr std::array kOfPrediction = {"prediction", "at_most", "runs"};
+
+Tolerance read_prediction(const toml::table& table, const TableReader& reader) {
+  constexpr int64_t kMaxRuns = 1'000'000;
+  TableReader own(table, "published.tolerance", reader.file());
+  const toml::node* prediction = own.any("prediction");
+  const std::optional<double> at_most = own.number("at_most");
+  const int64_t runs = whole_number(own, "runs", 1, kMaxRuns).value_or(1);
+  own.refuse_leftovers();
+  if (!prediction || prediction->value_exact<bool>() != true) {
+    fail("{}: a tolerance with at_most or runs needs prediction = true; a distance is a number, tolerance = 0.5",
+         own.location("prediction"));
+  }
+  if (!at_most) {
+    fail(
+        "{}: a prediction needs at_most, the greatest half-width of its interval that agrees with a number, as in "
+        "at_most = 0.5: without it three seeds agree with nearly everything",
+        own.location());
+  }
+  if (!(*at_most > 0) || !std::isfinite(*at_most))
+    fail("{}: at_most must be a number above 0, in the unit that the table shows", own.location("at_most"));
+  return {.at_most = *at_most, .runs = static_cast<size_t>(runs)};
+}
+
 }  // namespace
+
+bool is_prediction(const toml::node& node) {
+  const toml::table* table = node.as_table();
+  return table && std::ranges::any_of(*table, [](const auto& entry) {
+           return entry.second.is_boolean() ||
+                  std::ranges::find(kOfPrediction, entry.first.str()) != kOfPrediction.end();
+         });
+}
+
+Tolerance read_tolerance(const toml::node& node, const TableReader& reader) {
+  if (is_prediction(node)) return read_prediction(*node.as_table(), reader);
+  const std::optional<double> distance = node.is_number() ? node.value<double>() : std::nullopt;
+  if (!distance || !(*distance > 0) || !std::isfinite(*distance)) {
+    fail(
+        "{}: published.tolerance must be a number above 0, {{ prediction = true, at_most = 0.5 }}, or a table of "
+        "score = one of the two",
+        reader.location(node));
+  }
+  return {.at_most = *distance};
+}
 
 PublishedNumber read_published(const toml::node& node, const TableReader& reader) {
   if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) return {*number};

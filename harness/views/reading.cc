@@ -1,5 +1,6 @@
 #include "harness/views/reading.h"
 
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -50,6 +51,14 @@ Where read_where(TableReader& reader, const Grid& grid) {
 std::optional<Name> name_at(TableReader& reader, const std::string& key) {
   const toml::node* node = reader.any(key);
   return node ? std::optional(read_name(*node, key, reader.location(key))) : std::nullopt;
+}
+
+std::optional<int64_t> whole_number(TableReader& reader, const std::string& key, int64_t least, int64_t most) {
+  const std::optional<double> number = reader.number(key);
+  if (!number) return std::nullopt;
+  if (*number != std::floor(*number) || *number < static_cast<double>(least) || *number > static_cast<double>(most))
+    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, least, most);
+  return static_cast<int64_t>(*number);
 }
 
 bool leaves_one_point(const Grid& grid, const Where& where, size_t axis) {

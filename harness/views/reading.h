@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,5 +36,14 @@ std::vector<uint32_t> points_named(const Axis& axis, const std::vector<std::stri
 /// A number, a text, or { value = …, source = … }. A text that begins with a number and then has marks alone
 /// ("20.91‡*") is that number; "" is none. UserError for anything else.
 PublishedNumber read_published(const toml::node& node, const TableReader& reader);
+
+/// Whether a table is { prediction = true, at_most = …, runs = … }, spelt well or not, and no table of score =
+/// tolerance.
+bool is_prediction(const toml::node& node);
+/// A number above 0, or { prediction = true, at_most = …, runs = … }. UserError for anything else.
+Tolerance read_tolerance(const toml::node& node, const TableReader& reader);
+
+/// A whole number from `least` to `most`; nullopt without the key. UserError for any other number.
+std::optional<int64_t> whole_number(TableReader& reader, const std::string& key, int64_t least, int64_t most);
 
 }  // namespace tearless::harness

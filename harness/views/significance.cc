@@ -1,10 +1,10 @@
 #include "harness/views/significance.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/table_reader.h"
+#include "harness/views/reading.h"
 
 namespace tearless::harness {
 namespace {
@@ -23,15 +23,6 @@ void load_method(TableReader& reader, bool has_seeds, SignificanceTest& test) {
     test.method = Method::kSacrebleu;
     test.sampling.samples = 1000;  // its default
   }
-}
-
-/// A whole number from `least` to `most`; `otherwise` without the key.
-int64_t whole_number(TableReader& reader, const std::string& key, int64_t least, int64_t most, int64_t otherwise) {
-  const std::optional<double> number = reader.number(key);
-  if (!number) return otherwise;
-  if (*number != std::floor(*number) || *number < static_cast<double>(least) || *number > static_cast<double>(most))
-    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, least, most);
-  return static_cast<int64_t>(*number);
 }
 
 std::vector<double> load_levels(TableReader& reader) {
@@ -67,8 +58,8 @@ SignificanceTest read_significance_test(TableReader& reader, bool has_seeds) {
     if (reader.has(key) && !test.draws_samples())
       fail("{}: {} is of tests that draw samples, and method = \"t\" draws none", reader.location(key), key);
   }
-  test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples, test.sampling.samples);
-  test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed, 1));
+  test.sampling.samples = whole_number(reader, "samples", 1, kMaxSamples).value_or(test.sampling.samples);
+  test.sampling.seed = static_cast<uint64_t>(whole_number(reader, "seed", 0, kMaxSeed).value_or(1));
   const double least_p = 1 / static_cast<double>(test.sampling.samples + 1);
   if (test.is_over_sentences() && least_p > test.levels.back()) {
     fail("{}: {} samples have no p below {:.2g}, and level is {}; take more", reader.location("samples"),

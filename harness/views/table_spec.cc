@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -84,6 +84,14 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
 
 /// Whether the runs decide which scores the table shows.
 bool are_open(const TableSpec& spec) { return spec.scores.empty() || std::ranges::any_of(spec.scores, is_pattern); }
+
+/// UserError for a score, or a pattern, that the table has none for.
+void require_shown(const std::string& called, const char* key, const std::string& location, const TableSpec& spec) {
+  const auto is_called = [&](const std::string& score) { return matches_pattern(called, score); };
+  if (are_open(spec) || std::ranges::any_of(spec.scores, is_called)) return;
+  fail("{}: {} of {}{}, which the table does not show; its scores are {}", location, key, called,
+       did_you_mean(called, spec.scores), fmt::join(spec.scores, ", "));
+}
 
 // A key of which the value is for all scores, or a table of score (or pattern) = value. `add` reads one value.
 template <class Add>
@@ -176,10 +184,7 @@ void load_factors(const toml::node& node, const TableReader& reader, TableSpec& 
       fail("{}: factor must be a number from 1e-9 to 1e9, such as 100 for percent, or a table of score = number",
            reader.location(value));
     }
-    if (!is_pattern(score) && !are_open(spec) && std::ranges::find(spec.scores, score) == spec.scores.end()) {
-      fail("{}: factor of {}{}, which the table does not show; its scores are {}", reader.location(value), score,
-           did_you_mean(score, spec.scores), fmt::join(spec.scores, ", "));
-    }
+    if (!is_pattern(score)) require_shown(score, "factor", reader.location(value), spec);
     spec.rules.factors[score] = *factor;
   });
 }
@@ -193,15 +198,15 @@ void load_best(const toml::node& node, const TableReader& reader, TableSpec& spe
   });
 }
 
-/// How far measured means may be from published numbers: a number, or a table of score = number.
 void load_tolerances(const toml::node& node, const TableReader& reader, TableSpec& spec, Published& published) {
-  load_by_score(node, "published.tolerance", reader, spec, [&](const std::string& score, const toml::node& value) {
-    const std::optional<double> tolerance = value.is_number() ? value.value<double>() : std::nullopt;
-    if (!tolerance || !(*tolerance > 0) || !std::isfinite(*tolerance)) {
-      fail("{}: published.tolerance must be a number above 0, or a table of score = number", reader.location(value));
-    }
-    published.tolerances[score] = *tolerance;
-  });
+  const auto add = [&](const std::string& score, const toml::node& value) {
+    published.tolerances[score] = read_tolerance(value, reader);
+  };
+  if (is_prediction(node)) {
+    add("*", node);
+  } else {
+    load_by_score(node, "published.tolerance", reader, spec, add);
+  }
 }
 
 /// One [table.published], or several [[table.published]].
@@ -248,9 +253,45 @@ void load_published(const toml::table& table, const std::string& file, const Lay
 
 // --- how it is printed ----------------------------------------------------------------------------------------------
 
+/// `within` of [table.test]: a limit for all scores, or a table of score = limit.
+void load_within(const toml::node& node, const TableReader& reader, const Grid& grid, TableSpec& spec) {
+  const std::string location = reader.location("within");
+  if (spec.test->method != SignificanceTest::Method::kT)
+    fail("{}: within is of method = \"t\", whose interval says what is equivalent to its baseline", location);
+  if (spec.baselines.empty())
+    fail("{}: within marks what is equivalent to its baseline; add baseline = \"its label\" to the table", location);
+  load_by_score(node, "test.within", reader, spec, [&](const std::string& called, const toml::node& value) {
+    require_shown(called, "within", reader.location(value), spec);
+    std::vector<std::string> scores;  // as far as the grid file names them
+    if (!is_pattern(called)) {
+      scores = {called};
+    } else if (!are_open(spec)) {
+      std::ranges::copy_if(spec.scores, std::back_inserter(scores),
+                           [&](const std::string& score) { return matches_pattern(called, score); });
+    }
+    const std::string example = scores.empty() ? "bleu" : last_word(scores.front());
+    const std::string at = reader.location(value) + ": within";
+    const Within within = read_within(value, at, example, "the baseline");
+    if (scores.empty() && !within.is_percent()) {
+      fail(
+          "{}: the runs decide which scores the table shows; write within = {{ \"the score\" = \"{} {}\" }}, or a "
+          "percentage",
+          at, within.limit, within.unit);
+    }
+    for (const std::string& score : scores) {
+      if (within.is_percent() || is_unit_of(within.unit, score, grid.names)) continue;
+      fail("{}: {} is not the unit of {}; write within = {{ \"{}\" = \"{} {}\" }}, or a percentage", at, within.unit,
+           score, score, within.limit, last_word(score));
+    }
+    spec.test->within[called] = within;
+  });
+}
+
 void load_test(const toml::table& table, const TableReader& reader, const Grid& grid, TableSpec& spec) {
   TableReader own(table, "[table.test]", reader.file());
+  const toml::node* within = own.any("within");
   spec.test = read_significance_test(own, grid.seeds.size() > 1);
+  if (within) load_within(*within, own, grid, spec);
   if (!spec.arrangement.average.empty() && spec.test->is_over_sentences()) {
     fail("{}: the cells of a table with `average` have no sentences; use method = \"t\" or \"sign-flip\"",
          reader.location(table));

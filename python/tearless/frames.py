@@ -177,7 +177,8 @@ def table(answer: Any, draw: Callable[[], str]) -> Table:
         fields(found, score=texts, state=texts, mean=numbers, spread=numbers, n=whole, expected=whole, diverged=whole, below=whole, failed=whole,
                scoreless=whole, missing=whole, stale=whole, mixed=whole, seeds=lists, values=lists, delta=numbers, ratio=numbers, p=numbers,
                corrected_p=numbers, published=numbers, published_text=texts,
-               difference=numbers, bold=truth, chosen=texts, tied=truth, repeats=truth, added=truth, runs=lists, reason=texts),
+               difference=numbers, bold=truth, chosen=texts, tied=truth, repeats=truth, added=truth, runs=lists, reason=texts,
+               equivalent=truth),
         members(found, "labels", labels, axes) if axes else {}, order=[0, 2, 1]))
     made.attrs = {"notes": [each["notes"] for each in tables]}
     made._draw = draw

@@ -678,6 +678,111 @@ TEST_F(Checks, OfToleranceAreOneForEachSource) {
   EXPECT_EQ(counts_of({first}).cells, (VerdictCounts{1, 1, 0, 0, 0}));
 }
 
+// a has the mean 143; five runs predict another one within 52.9032, the mean of three within 35.2688; b 140 within
+// 48.0942 (scipy 1.17).
+TEST_F(Checks, OfAPredictionAreBySpreadAndSeeds) {
+  const auto nothing = [](const Coordinates&, Row&) {};
+  const auto published = [](const std::string& tolerance, const std::string& values) {
+    return "[[table.published]]\nsource = \"s\"\ntolerance = " + tolerance + "\nvalues = " + values + "\n";
+  };
+  const auto finding = [&](const std::string& keys, const std::string& value) {
+    return check(published("{ prediction = true, " + keys + " }", "[[" + value + "], [\"\"]]"), nothing, kTwoCells)
+        .cells.at(0)
+        .finding;
+  };
+  const auto verdict = [&](const std::string& keys, const std::string& value) { return finding(keys, value).verdict; };
+  EXPECT_EQ(verdict("at_most = 52.91", "195.90"), ClaimVerdict::kHeld);
+  EXPECT_EQ(verdict("at_most = 52.91", "195.91"), ClaimVerdict::kContradicted);
+  EXPECT_EQ(verdict("at_most = 52.91", "90.09"), ClaimVerdict::kContradicted);
+  EXPECT_EQ(verdict("at_most = 0.5", "195.91"), ClaimVerdict::kContradicted) << "however wide the interval is";
+  EXPECT_EQ(verdict("at_most = 52.90", "143"), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(finding("at_most = 52.90", "143").reason, "too few seeds");
+  EXPECT_NEAR(finding("at_most = 52.90", "143").interval->second, 52.90319279690007, 1e-10);
+  EXPECT_NEAR(finding("at_most = 52.90", "143").interval->first, -52.90319279690007, 1e-10);
+  EXPECT_EQ(verdict("at_most = 35.27, runs = 3", "178.26"), ClaimVerdict::kHeld);
+  EXPECT_EQ(verdict("at_most = 35.27, runs = 3", "178.27"), ClaimVerdict::kContradicted);
+  EXPECT_EQ(verdict("at_most = 35.26, runs = 3", "178.26"), ClaimVerdict::kCannotTell);
+}
+
+TEST_F(Checks, OfAPredictionAreInTheUnitOfTheTable) {
+  std::string grid = kTwoCells;
+  grid.replace(grid.find("fail_below = 1\n"), 15, "factor = 0.1\n");
+  const auto cells = [&](const std::string& at_most) {
+    return counts_of({check(
+                         "[[table.published]]\nsource = \"s\"\ntolerance = { prediction = true, at_most = " + at_most +
+                             " }\nvalues = [[14.3], [14]]\n",
+                         [](const Coordinates&, Row&) {}, grid)})
+        .cells;
+  };
+  EXPECT_EQ(cells("5.291"), (VerdictCounts{2, 0, 0, 0, 0}));
+  EXPECT_EQ(cells("5.289"), (VerdictCounts{1, 0, 1, 0, 0}));
+}
+
+TEST_F(Checks, OfAPredictionOfWhatIsKnownBeforeTrainingNeedNoSpread) {
+  std::string grid = kTwoCells;
+  grid.replace(grid.find("\"bleu\""), 6, "\"parameters\"");
+  const GridChecks checks = check(
+      "[[table.published]]\nsource = \"s\"\ntolerance = { prediction = true, at_most = 1 }\nvalues = [[100], [101]]\n",
+      [](const Coordinates&, Row& row) { row.result.scores["parameters"] = 100; }, grid);
+  EXPECT_EQ(counts_of({checks}).cells, (VerdictCounts{1, 1, 0, 0, 0}));
+}
+
+TEST_F(Checks, OfAPredictionStandBesideDistances) {
+  const std::string both =
+      "[[table.published]]\nsource = \"s\"\ntolerance = { \"*\" = 1, bleu = { prediction = true, "
+      "at_most = 50, runs = 1 } }\nvalues = [[0], [140]]\n"
+      "[[table.published]]\nsource = \"near\"\ntolerance = 2\nvalues = [[143], [150]]\n";
+  const GridChecks checks = check(
+      both, [](const Coordinates&, Row&) {}, kTwoCells);
+  EXPECT_EQ(counts_of({checks}).cells, (VerdictCounts{2, 2, 0, 0, 0}));
+  const std::string sheet = text(checks, TableFormat::kText);
+  EXPECT_THAT(sheet,
+              HasSubstr("Outside of their tolerance: T\n\nCell                measured [published]   tolerance\n"));
+  EXPECT_THAT(sheet, HasSubstr("T: a, p, 1          143 ± 17 [0, +143]     ±53 (prediction of 1 run, at most 50)\n"));
+  EXPECT_THAT(sheet, HasSubstr("T: b, p, 1 (near)   140 ± 16 [150, −10]    2\n"));
+  EXPECT_THAT(sheet, HasSubstr("\nprediction: Student's 95 % interval of the mean of so many further runs.\n\n"));
+  EXPECT_EQ(json_of({checks}).at("cells").at(0).at("limit"), "prediction of 1 run, at most 50");
+  EXPECT_NEAR(json_of({checks}).at("cells").at(0).at("high").get<double>(), 52.90319279690007, 1e-10);
+}
+
+TEST_F(Checks, OfAPredictionThatCannotTellSayWhy) {
+  const std::string published =
+      "[[table.published]]\nsource = \"s\"\ntolerance = { prediction = true, at_most = 50, runs = 3 }\n"
+      "values = [[143], [140]]\n";
+  const auto of_b = [&](const std::function<void(Row&)>& change, const std::string& grid = kTwoCells) {
+    return check(
+        published,
+        [&](const Coordinates& at, Row& row) {
+          if (at.at("norm") == "b") change(row);
+        },
+        grid);
+  };
+  const auto shown = [&](const GridChecks& checks) {
+    const Check& b = checks.cells.at(1);
+    return fmt::format("{}: {}{}", name_of(b.finding.verdict), b.finding.reason,
+                       b.finding.interval ? "" : ", no interval");
+  };
+  EXPECT_EQ(shown(of_b([](Row& row) { row.result.scores["bleu"] = 140; })),
+            "cannot tell: the seeds have the same value, no interval");
+  EXPECT_EQ(shown(of_b([](Row& row) { row.result.state = RunState::kDiverged; })),
+            "contradicted: 5/5 failed, no interval");
+  EXPECT_EQ(shown(of_b([](Row& row) {
+              if (row.run.seed < 3) row.result.state = RunState::kDiverged;
+            })),
+            "cannot tell: 2/5 failed");
+  EXPECT_EQ(shown(of_b([](Row& row) {
+              if (row.run.seed < 3) row.result.state.reset();
+            })),
+            "not tested: 2/5 missing");
+  std::string one = kTwoCells;
+  one.replace(one.find("seeds = 5"), 9, "seeds = 1");
+  EXPECT_EQ(shown(of_b([](Row&) {}, one)), "cannot tell: too few seeds, no interval");
+  const GridChecks wide = of_b([](Row& row) { row.result.scores["bleu"] += 10 * (row.run.seed - 3); });
+  EXPECT_THAT(text(wide, TableFormat::kText),
+              testing::AllOf(HasSubstr("Undecided by their tolerance: T\n"),
+                             HasSubstr("±64 (prediction of the mean of 3 runs, at most 50)   too few seeds\n")));
+}
+
 TEST(ChecksOfALargeTable, FindEachCellByItsLabels) {
   constexpr int kRows = 2000, kColumns = 20, kSeeds = 3;
   Grid grid;

@@ -30,6 +30,16 @@ TEST(Stats, SpreadDividesByOneLessThanTheCount) {
   EXPECT_DOUBLE_EQ(*sample_deviation(values), 2.1380899352993952);  // √(32/7)
 }
 
+// scipy 1.17: t(n − 1, scale = s √(1 / runs + 1 / n)).interval(0.95)
+TEST(Stats, APredictionIntervalIsOfTheMeanOfSoManyFurtherRuns) {
+  const std::vector<double> three{27.1, 27.9, 28.3}, five{1, 2, 4, 8, 16};
+  EXPECT_NEAR(*half_prediction_interval(three, 1), 3.035666426877405, 1e-12);
+  EXPECT_NEAR(*half_prediction_interval(three, 3), 2.1465403158653493, 1e-12);
+  EXPECT_NEAR(*half_prediction_interval(five, 2), 14.168033698205392, 1e-12);
+  EXPECT_NEAR(*half_prediction_interval(std::vector{27.1, 28.3}, 1), 13.204675304656114, 1e-12);
+  EXPECT_EQ(half_prediction_interval(std::vector{28.3}, 1), std::nullopt);
+}
+
 TEST(Stats, SpreadKeepsItsDigitsFarFromZero) {
   const std::vector<double> values{1e9 + 1, 1e9 + 2, 1e9 + 3};
   EXPECT_DOUBLE_EQ(*sample_deviation(values), 1);

@@ -58,6 +58,19 @@ std::string note_with(const Table& table, const std::string& part) {
   return "";
 }
 
+/// Rows a to f, of two seeds, with these values of "s" and ten times as many "seconds".
+Table of_six(const std::string& keys, const std::map<std::string, double>& values) {
+  return table_of(
+      "seeds = 2\n[axis]\nnorm = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]\n[table]\nrows = \"norm\"\n"
+      "scores = [\"s\", \"seconds\"]\nbest = { seconds = \"lowest\" }\ndecimals = 1\n" +
+          keys,
+      [&](auto labels, int64_t seed) {
+        const double value = values.at(labels["norm"]) + (seed == 1 ? -1 : 1);
+        return done({{"s", value}, {"seconds", 10 * value}});
+      });
+}
+const std::map<std::string, double> kSix = {{"a", 4}, {"b", 6}, {"c", 3}, {"d", 5}, {"e", 8}, {"f", 2}};
+
 // --- over seeds
 // --------------------------------------------------------------------------------------------------------
 
@@ -169,6 +182,74 @@ TEST(Marks, AndBoldNumbersOfOnePairHaveOneP) {
   EXPECT_THAT(note_with(with, "Bold"), HasSubstr("where the best is the baseline, with the p of the marks"));
   // The best is another row: its column is a family of its own.
   EXPECT_THAT(note_with(sn("baseline = \"sn\"\n"), "Bold"), Not(HasSubstr("with the p of the marks")));
+}
+
+// Differences from a within seeds: 90 % intervals of b −0.0019 to 0.3019, of c 0.2662 to 0.3838, of d −1.03 to 1.23;
+// Welch's of b −0.5673 to 0.8673 (scipy 1.17: t.interval(0.9), ttest_ind(…, equal_var=False)).
+const Values kNear = {{"a", {27.0, 27.4, 27.9, 28.1}},
+                      {"b", {27.1, 27.6, 27.9, 28.4}},
+                      {"c", {27.3, 27.7, 28.2, 28.5}},
+                      {"d", {26.0, 28.4, 27.5, 28.9}}};
+
+Table near(const std::string& test, const Values& values = kNear, const std::string& keys = "") {
+  return filled(grid_of(4, "\"a\", \"b\", \"c\", \"d\"", keys + "baseline = \"a\"\n[table.test]\n" + test), values);
+}
+
+TEST(Equivalence, IsMarkedWhereThe90PercentIntervalIsWithinTheLimit) {
+  EXPECT_THAT(column_of(near("")), ElementsAre("27.6", "27.8", "27.9†", "27.7"));
+  EXPECT_THAT(column_of(near("within = \"0.301 s\"\n")), ElementsAre("27.6", "27.8", "27.9†", "27.7"));
+  EXPECT_THAT(column_of(near("within = \"0.302 s\"\n")), ElementsAre("27.6", "27.8≈", "27.9†", "27.7"));
+  EXPECT_THAT(column_of(near("within = \"0.384 s\"\n")), ElementsAre("27.6", "27.8≈", "27.9†≈", "27.7"))
+      << "different, and by no more than the limit";
+  EXPECT_THAT(column_of(near("paired = false\nwithin = \"0.867 s\"\n")), ElementsAre("27.6", "27.8", "27.9", "27.7"));
+  EXPECT_THAT(column_of(near("paired = false\nwithin = \"0.868 s\"\n")), ElementsAre("27.6", "27.8≈", "27.9", "27.7"));
+}
+
+TEST(Equivalence, HasALimitInTheUnitOfTheTableOrInPercentOfTheBaseline) {
+  EXPECT_THAT(column_of(near("within = \"1.1 %\"\n")).at(1), "27.8≈") << "of 27.6: 0.3036";
+  EXPECT_THAT(column_of(near("within = \"1.09 %\"\n")).at(1), "27.8") << "of 27.6: 0.3008";
+  EXPECT_THAT(column_of(near("within = \"3.02 s\"\n", kNear, "factor = 10\n")).at(1), "277.5≈");
+  EXPECT_THAT(column_of(near("within = \"3.01 s\"\n", kNear, "factor = 10\n")).at(1), "277.5");
+  const auto six = [](const std::string& within) {
+    return of_six("baseline = \"a\"\nshow = \"{mean}\"\n[table.test]\nwithin = " + within + "\n",
+                  {{"a", 4}, {"b", 4}, {"c", 3}, {"d", 5}, {"e", 8}, {"f", 2}});
+  };
+  const Table both = six("{ s = \"0.5 s\", \"sec*\" = \"5 seconds\" }"), one = six("{ seconds = \"5 seconds\" }");
+  EXPECT_THAT(std::vector({column_of(both).at(1), column_of(both, 1).at(1)}), ElementsAre("4.0≈", "40.0≈"));
+  EXPECT_THAT(std::vector({column_of(one).at(1), column_of(one, 1).at(1)}), ElementsAre("4.0", "40.0≈"));
+  EXPECT_THAT(note_with(both, "≈"), HasSubstr("≈: equivalent to the baseline within 0.5 s, 5 seconds ("));
+  EXPECT_THAT(note_with(one, "≈"), HasSubstr("≈: equivalent to the baseline within 5 seconds ("));
+}
+
+TEST(Equivalence, IsNotOfCellsThatAreNotCompared) {
+  Values values = kNear;
+  values["b"] = {28.0, 28.4, 28.9, 29.1};  // each seed is better by 1
+  values["c"][3] = NAN;                    // another share failed
+  const Table table = near("within = \"5 s\"\n[[table.row]]\nlabel = \"gain\"\ndifference = [\"d\", \"a\"]\n", values);
+  EXPECT_THAT(column_of(table), ElementsAre("27.6", "28.6", "27.7, 1/4 div.", "27.7≈", "+0.1"));
+}
+
+TEST(Equivalence, IsSaidByANoteAndEveryFormat) {
+  const Table table = near("within = \"0.384 s\"\nbold = false\n");
+  EXPECT_EQ(note_with(table, "≈"),
+            "≈: equivalent to the baseline within 0.384 s (the 90 % interval lies inside: two one-sided tests at 5 %), "
+            "paired t test over seeds, not corrected.");
+  EXPECT_EQ(
+      note_with(near("within = \"1 %\"\npaired = false\n"), "equivalent"),
+      "No cell is equivalent to the baseline within 1 % of its mean (the 90 % interval lies inside: two one-sided "
+      "tests at 5 %), Welch's t test over seeds, not corrected.");
+  EXPECT_EQ(note_with(near(""), "equivalent"), "");
+  EXPECT_THAT(render(table, TableFormat::kText), AllOf(HasSubstr("b      27.8≈\n"), HasSubstr("c      27.9†≈\n")));
+  EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("| c | 27.9†≈ |"));
+  EXPECT_THAT(render(table, TableFormat::kHtml), HasSubstr(">27.9†≈</td>"));
+  EXPECT_THAT(render(table, TableFormat::kLatex),
+              AllOf(HasSubstr("c & 27.9$^{\\dagger}$$\\approx$ \\\\"), HasSubstr("$\\approx$: equivalent")));
+  const auto rows = nlohmann::json::parse(render(table, TableFormat::kJson)).at("rows");
+  EXPECT_EQ(rows.at(1).at("cells").at(0).at("equivalent"), true);
+  EXPECT_EQ(rows.at(3).at("cells").at(0).at("equivalent"), false);
+  EXPECT_THAT(render(table, TableFormat::kCsv),
+              AllOf(HasSubstr(",equivalent\na,"), testing::ContainsRegex("\nb,.*,true\nc,.*,true\nd,.*,false\n")));
+  EXPECT_THAT(render(near(""), TableFormat::kCsv), Not(HasSubstr("equivalent")));
 }
 
 TEST(Bold, IsTheBestMeanOfEachColumnWhereTheTableAsksForIt) {
@@ -398,19 +479,6 @@ TEST(Differences, OfACellFromItsBaselineAreStatisticsOfShow) {
   // Welch's: standard error √(8/3) = 1.633, t(0.975, 2.56) = 3.517.
   EXPECT_EQ(shown("{delta:.1f} ± {delta_ci95:.1f}", "[table.test]\nmethod = \"t\"\npaired = false\n"), "+2.0 ± 5.7");
 }
-
-/// Rows a to f, of two seeds, with these values of "s" and ten times as many "seconds".
-Table of_six(const std::string& keys, const std::map<std::string, double>& values) {
-  return table_of(
-      "seeds = 2\n[axis]\nnorm = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]\n[table]\nrows = \"norm\"\n"
-      "scores = [\"s\", \"seconds\"]\nbest = { seconds = \"lowest\" }\ndecimals = 1\n" +
-          keys,
-      [&](auto labels, int64_t seed) {
-        const double value = values.at(labels["norm"]) + (seed == 1 ? -1 : 1);
-        return done({{"s", value}, {"seconds", 10 * value}});
-      });
-}
-const std::map<std::string, double> kSix = {{"a", 4}, {"b", 6}, {"c", 3}, {"d", 5}, {"e", 8}, {"f", 2}};
 
 TEST(Ratio, IsOfMeansAndAboveOneWhereTheCellIsBetterThanItsBaseline) {
   const Table table = of_six("baseline = \"a\"\nshow = \"{mean}/{ratio}\"\n", kSix);

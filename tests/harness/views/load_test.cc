@@ -189,6 +189,25 @@ constexpr Mistake kMistakes[] = {
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\ncompat = \"sacrebleu\"\n"},
     {"bold that is a text",
      "[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nbaseline = \"ln\"\n[table.test]\nbold = \"yes\"\n"},
+    {"equivalence by a test over sentences",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nmethod = \"bootstrap\"\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence by a test of signs",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nmethod = \"sign-flip\"\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence without a baseline",
+     "seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = \"test.bleu\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence within a number without a unit",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = 0.3\n"},
+    {"equivalence in the unit of one of two scores",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
+    {"equivalence of a score that the table does not show",
+     "seeds = 2\n[axis]\nnorm = [\"ln\", \"ada\"]\n[table]\nscores = [\"test.bleu\", \"test.ter\"]\nbaseline = "
+     "\"ln\"\n[table.test]\nwithin = { \"test.chrf\" = \"0.3 chrF\" }\n"},
+    {"equivalence of scores that the runs decide",
+     "seeds = 2\n[axis]\na = [1, 2]\n[table]\nbaseline = \"1\"\n[table.test]\nwithin = \"0.3 BLEU\"\n"},
     {"a note of no such name", "[axis]\na = [1]\n[table]\nnotes = [\"cells\",\n  \"powers\"]\n"},
     {"a note that is a number", "[axis]\na = [1]\n[table]\nnotes = [3]\n"},
     {"notes that are no list", "[axis]\na = [1]\n[table]\nnotes = \"cells\"\n"},
@@ -464,6 +483,37 @@ constexpr Mistake kMistakes[] = {
     {"tolerance of zero",
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
      "\"test.ter\"]\npublished = { source = \"s\", tolerance = 0, values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"tolerance that is a text",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = \"0.5\", values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"prediction without a greatest half-width",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true }, values = [[1, 2, 3], [4, 5, 6]] "
+     "}\n"},
+    {"prediction of a greatest half-width of zero",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true, at_most = 0 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction that is none",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = false, at_most = 0.5 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction that is not said",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { at_most = 0.5, runs = 3 }, values = [[1, 2, 3], [4, "
+     "5, 6]] }\n"},
+    {"prediction of half a run",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { prediction = true, at_most = 0.5, runs = 0.5 }, "
+     "values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"prediction with an unknown key",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { predicton = true, at_most = 0.5 }, values = [[1, 2, "
+     "3], [4, 5, 6]] }\n"},
+    {"prediction of one score without a greatest half-width",
+     "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
+     "\"test.ter\"]\npublished = { source = \"s\", tolerance = { \"test.bleu\" = 0.5, \"test.ter\" = { prediction = "
+     "true } }, values = [[1, 2, 3], [4, 5, 6]] }\n"},
 };
 
 TEST(LoadGrid, NamesEveryMistakeGolden) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/check/check.h"
 #include "harness/claims/claim.h"
 #include "harness/table/table.h"
 
@@ -73,7 +74,7 @@ class Sweeps {
 
   Table drawn(const Draw& draw, Random& random) {
     for (Row& row : rows_) row.result.scores["s"] = draw(random);
-    return fill(grid_, "", view_.table(), rows_);
+    return fill(grid_, Name(), view_.table(), rows_);
   }
 
  private:
@@ -101,9 +102,13 @@ double share_of(const char* kind, ClaimVerdict verdict, const Limits& limits,
   return static_cast<double>(count) / kSweeps;
 }
 
-TEST(Simulation, OfMarksAndVerdictsOfEqualMethods) {
+uint64_t simulation_seed() {
   const char* asked = std::getenv("TEARLESS_SEED");
-  const uint64_t seed = asked ? std::stoull(asked) : 2026;
+  return asked ? std::stoull(asked) : 2026;
+}
+
+TEST(Simulation, OfMarksAndVerdictsOfEqualMethods) {
+  const uint64_t seed = simulation_seed();
   fmt::print(
       "TEARLESS_SEED={}\n| seeds | scores | a mark | `better` | `above` | `best` | `equivalent` | `not_worse` | "
       "not bold | `equivalent` at its limit | `not_worse` at its limit |\n"
@@ -146,6 +151,48 @@ TEST(Simulation, OfMarksAndVerdictsOfEqualMethods) {
                  100 * share_of("equivalent", ClaimVerdict::kHeld, limit, [&] { return cells(2, score.step); }),
                  100 * share_of("not_worse", ClaimVerdict::kHeld, limit, [&] { return cells(2, -score.step); }));
       fmt::print("\n");
+    }
+  }
+}
+
+/// The shares of `kCells` cells a sweep that are contradicted, and told at all, by a published mean of the same
+/// distribution.
+std::pair<double, double> shares_of_predictions(size_t seeds, size_t runs, Random& random) {
+  constexpr size_t kCells = 500, kTables = 40;
+  Table table{.row_axes = {"cell"}, .columns = {{.labels = {}, .score = "s"}}};
+  for (size_t i = 0; i < kCells; ++i) {
+    Table::Row& row = table.rows.emplace_back(Table::Row{.labels = {std::to_string(i)}, .cells = {TableCell()}});
+    row.cells[0].cell.expected = static_cast<int>(seeds);
+  }
+  const Grid grid = parse_grid("[axis]\na = [1]\n[table]\n", "grid.toml");
+  const std::vector<View> views = views_of(grid);
+  size_t contradicted = 0, held = 0;
+  for (size_t i = 0; i < kTables; ++i) {
+    for (Table::Row& row : table.rows) {
+      double sum = 0;
+      for (size_t run = 0; run < runs; ++run) sum += 27 + normal(random);
+      TableCell& one = row.cells[0];
+      one.published = {{.value = sum / static_cast<double>(runs), .tolerance = Tolerance{.at_most = 3, .runs = runs}}};
+      one.cell.values = sample_of(seeds, kScores[0].draw, random).values;
+    }
+    const VerdictCounts counts = counts_of({check_grid(grid, views, {table}, {})}).cells;
+    held += counts[static_cast<size_t>(ClaimVerdict::kHeld)];
+    contradicted += counts[static_cast<size_t>(ClaimVerdict::kContradicted)];
+  }
+  constexpr double kAll = kCells * kTables;
+  return {static_cast<double>(contradicted) / kAll, static_cast<double>(held) / kAll};
+}
+
+TEST(Simulation, OfPublishedMeansOfTheSameDistribution) {
+  constexpr int kTrials = 20'000;
+  const double error = 4 * std::sqrt(0.05 * 0.95 / kTrials);
+  Random random(simulation_seed());
+  fmt::print("| seeds | published runs | contradicted | held, at_most = 3 s |\n|---:|---:|---:|---:|\n");
+  for (const size_t seeds : {2, 3, 5}) {
+    for (const size_t runs : {1, 3}) {
+      const auto [contradicted, held] = shares_of_predictions(seeds, runs, random);
+      fmt::print("| {} | {} | {:.1f} % | {:.1f} % |\n", seeds, runs, 100 * contradicted, 100 * held);
+      EXPECT_NEAR(contradicted, 0.05, error) << seeds << " seeds, " << runs << " runs";
     }
   }
 }
