@@ -372,16 +372,6 @@ void check_cells(const Grid& grid, const TableSpec& spec, const Table& table, st
   }
 }
 
-/// Tables of the views; empty ones where a view is no table.
-std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows) {
-  std::vector<Table> tables;
-  for (const View& view : views) {
-    const auto* spec = std::get_if<TableSpec>(&view.spec);
-    tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
-  }
-  return tables;
-}
-
 std::vector<Check> check_claims(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
                                 const ResultSet& results, const Look& look) {
   std::vector<Check> checks;
@@ -443,10 +433,18 @@ std::vector<ClaimLooks> looks_at_claims(const Grid& grid, const std::vector<View
   return all;
 }
 
-GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
-                      const std::vector<RecordedLook>& recorded) {
+std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows) {
+  std::vector<Table> tables;
+  for (const View& view : views) {
+    const auto* spec = std::get_if<TableSpec>(&view.spec);
+    tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
+  }
+  return tables;
+}
+
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
+                      const ResultSet& results, const std::vector<RecordedLook>& recorded) {
   GridChecks checks{.title = grid.title, .names = grid.names, .tests = grid.claims, .claims = {}, .cells = {}};
-  const std::vector<Table> tables = tables_of(grid, views, results.rows);
   if (grid.claims.looks.empty()) {
     checks.claims = check_claims(grid, views, tables, results, {});
   } else {

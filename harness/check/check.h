@@ -1,8 +1,8 @@
 // What `tearless check-table` finds: the verdict of each claim at each of its places, and of each cell whose published
 // number has a tolerance. Pure, as tables are.
 //
-//   Grid, its views and results --check_grid()--> Check --sheets_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
-//                                                   └────render_csv(), json_of()──────────> CSV, JSON
+//   ClaimSpec, Table --check_grid()--> Check --sheets_of()--> Sheet --render()--> text, Markdown, LaTeX, HTML
+//                                        └────render_csv(), json_of()──────────> CSV, JSON
 #pragma once
 
 #include <array>
@@ -71,10 +71,13 @@ struct GridChecks {
   std::vector<Check> claims, cells;
 };
 
-/// `results`: of the grid's runs. Of a grid with looks the first of them that decides stands; one that was recorded is
-/// not taken again, whatever its runs have now.
-GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
-                      const std::vector<RecordedLook>& recorded = {});
+/// The tables of `views`, in their order (fill()); empty ones where a view is no table.
+std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows);
+
+/// `tables`: tables_of() the rows of `results`. Of a grid with looks the first of them that decides stands; one that was
+/// recorded is not taken again, whatever its runs have now.
+GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
+                      const ResultSet& results, const std::vector<RecordedLook>& recorded = {});
 
 /// The looks at one claim at one place, up to the first that decides or lacks runs: a verdict of each.
 using ClaimLooks = std::vector<Check>;

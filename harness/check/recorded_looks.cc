@@ -74,8 +74,6 @@ std::string place_text(const Place& place) {
   return words.empty() ? "" : fmt::format(" at {}", fmt::join(words, ", "));
 }
 
-}  // namespace
-
 std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& results) {
   if (grid.claims.looks.empty() || !results.store || results.rows.empty()) return {};
   const Store& store = *results.store;
@@ -88,6 +86,12 @@ std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& resu
     if (!looks.empty() && are_of(looks, results)) return compared(store, std::move(looks));
   }
   return {};
+}
+
+}  // namespace
+
+GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, const ResultSet& results) {
+  return check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
 }
 
 std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string& id, bool may_ask) {

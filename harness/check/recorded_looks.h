@@ -11,8 +11,10 @@
 
 namespace tearless::harness {
 
-/// Of the sweep whose rows these are; of a grid file, of its newest sweep of these runs that has looks.
-std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& results);
+
+/// check_grid(), with the looks that were recorded of the sweep whose rows these are; of a grid file, of its newest sweep
+/// of these runs that has looks.
+GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, const ResultSet& results);
 
 /// Takes the looks for which all runs are there, of a sweep that is trained until its claims are decided, and records
 /// them. With `may_ask` those that do not decide ask for the runs of the next look. Returns the new ones, and those that

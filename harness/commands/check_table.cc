@@ -33,7 +33,7 @@ int check_table(const CheckOptions& options, const Globals& globals) {
   for (GridState& state : states) {
     add_defined_scores(state.grid, state.results);
     read_beginnings(state.results);
-    all.push_back(check_grid(state.grid, state.views, state.results, recorded_looks(state.grid, state.results)));
+    all.push_back(check_with_looks(state.grid, state.views, state.results));
   }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",

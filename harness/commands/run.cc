@@ -50,8 +50,7 @@ std::vector<std::string> kept_places(const nlohmann::json& submitted) {
 bool conclude_claims(const Submission& submission, const Globals& globals) {
   GridState state = look_up_sweep({submission.sweep.id}, globals);
   add_defined_scores(state.grid, state.results);
-  const GridChecks checks =
-      check_grid(state.grid, state.views, state.results, recorded_looks(state.grid, state.results));
+  const GridChecks checks = check_with_looks(state.grid, state.views, state.results);
   const VerdictCounts counts = counts_of({checks}).claims;
   std::vector<std::string> parts;
   for (size_t i = 0; i < counts.size(); ++i) {
