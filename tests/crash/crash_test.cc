@@ -66,7 +66,7 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
     }
   }
   std::printf("crash matrix, %s engine: %ld points x %zu choices of victims, %zu tried (seed %u%s)\n",
-              engine == Engine::kFake ? "fake" : "real", static_cast<long>(points), victims.size(), trials.size(),
+              engine == Engine::kFake ? "fake" : engine == Engine::kReal ? "real" : "fake (with looks)", static_cast<long>(points), victims.size(), trials.size(),
               seed(), asked_for_all() ? ", all" : "");
   std::atomic<size_t> happened = 0;
   in_parallel(trials.size(), [&](size_t i) { happened += try_one(engine, trials[i]); });
@@ -76,6 +76,15 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
 
 TEST(CrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
   try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 8);
+}
+
+// The looks, the runs that they asked for and the verdicts are those of a sweep that nobody killed.
+TEST(CrashMatrix, AKillBetweenTwoLooksTakesTheSameLooks) {
+  ASSERT_EQ(std::ranges::count_if(undisturbed(Engine::kLooks).files,
+                                  [](const auto& file) { return file.first.find(" at look ") != std::string::npos; }),
+            6)
+      << "a look at one claim, two and three at the others";
+  try_all(Engine::kLooks, {kVictims[0], kVictims[1], kVictims[3]}, 6);
 }
 
 TEST(CrashMatrix, ARebuildKilledBetweenAnyTwoCallsLosesNothing) {

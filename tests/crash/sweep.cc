@@ -1,5 +1,6 @@
 #include "tests/crash/sweep.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "base/lock_file.h"
 #include "base/run_directory.h"
+#include "harness/folders/looks.h"
 #include "harness/store/store.h"
 #include "tests/e2e/small_training.h"
 
@@ -68,8 +70,37 @@ outputs = "wide"
 scores = ["test.*", "train.*", "wide.test.bleu", "mark.test.chrf"]
 )";
 
+// One claim is decided at the first look, one at the second, and one cannot be decided.
+constexpr const char* kGridWithLooks = R"(title = "A sweep that is killed between its looks"
+seeds = 4
+[set]
+"fake.updates" = 2
+[axis]
+"model.kind" = ["a", "b", "c"]
+[table]
+scores = ["test.score"]
+[claims]
+looks = [2, 3, 4]
+[[claim]]
+text = "a and c are equivalent"
+equivalent = ["a", "c"]
+within = "0.1 score"
+[[claim]]
+text = "b is not worse than a"
+not_worse = ["b", "a"]
+within = "0.1 score"
+[[claim]]
+text = "c is below a limit"
+below = ["c"]
+than = 20.0474
+)";
+
+const char* grid_of(Engine engine) {
+  return engine == Engine::kFake ? kFakeGrid : engine == Engine::kReal ? kRealGrid : kGridWithLooks;
+}
+
 fs::path program_of(Engine engine) {
-  return test::program(engine == Engine::kFake ? "fake-engine" : "tearless-engine");
+  return test::program(engine == Engine::kReal ? "tearless-engine" : "fake-engine");
 }
 
 std::string environment_or(const char* name, const char* otherwise) {
@@ -89,8 +120,8 @@ bool has(Engine engine) {
 }
 
 Sweep::Sweep(Engine engine) : engine_(engine) {
-  test::write_text(folder_ / "grid.toml", engine == Engine::kFake ? kFakeGrid : kRealGrid);
-  if (engine == Engine::kFake) {
+  test::write_text(folder_ / "grid.toml", grid_of(engine));
+  if (engine != Engine::kReal) {
     for (const char* file : {"corpus.a", "corpus.b"})
       test::write_text(folder_ / file, std::string("the bytes of ") + file);
   } else {
@@ -103,6 +134,7 @@ test::Command Sweep::command(const test::Faults* faults, const std::vector<std::
   test::Command command{.arguments = {test::program("tearless").string(), "run", "grid.toml"},
                         .environment = faults ? faults->environment() : std::map<std::string, std::string>{},
                         .folder = folder_.path()};
+  if (engine_ == Engine::kLooks) command.arguments.emplace_back("--until-decided");
   command.arguments.insert(command.arguments.end(), more.begin(), more.end());
   command.environment["TEARLESS_ENGINE"] = program_of(engine_).string();
   command.environment["TEARLESS_CACHE"] = cache().string();
@@ -146,7 +178,7 @@ std::string difference(const Result& result, const Result& expected) {
 
 Result Sweep::result() const {
   test::Command table = command(nullptr);
-  table.arguments[1] = "table";
+  table.arguments = {table.arguments[0], engine_ == Engine::kLooks ? "check-table" : "table", "grid.toml"};
   Result result{.table = test::run(table).output, .files = {}};
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(workspace() / "runs", absent)) {
@@ -154,6 +186,14 @@ Result Sweep::result() const {
     for (const fs::path& file : {run.scores(), run.metrics(), run.gradient_norms(), run.model(),
                                  run.outputs() / "test.hyp", run.outputs() / "dev.stats"}) {
       if (fs::exists(file)) result.files[run.id() + "/" + file.filename().string()] = test::read_text(file);
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(workspace() / "sweeps", absent)) {
+    const std::string sweep = entry.path().filename();
+    for (const harness::LookTaken& look : harness::read_looks(harness::Workspace(workspace()), sweep)) {
+      std::string& text = result.files[fmt::format("{}/{} at look {}", sweep, look.claim, look.look)];
+      text += fmt::format("{} {} {}\n", look.seeds, look.verdict, look.shown);
+      for (const auto& [run, checksum] : look.saw) text += fmt::format("saw {} {}\n", run, checksum);
     }
   }
   return result;
@@ -187,6 +227,8 @@ const Undisturbed& undisturbed_sweep(Engine engine) {
   };
   static const Undisturbed fake = make(Engine::kFake);
   if (engine == Engine::kFake) return fake;
+  static const Undisturbed looks = make(Engine::kLooks);
+  if (engine == Engine::kLooks) return looks;
   static const Undisturbed real = make(Engine::kReal);
   return real;
 }

@@ -17,8 +17,9 @@ namespace tearless::crash {
 
 /// The training program that a sweep drives.
 enum class Engine {
-  kFake,  // tests/support/fake_engine.cc: milliseconds a run
-  kReal,  // tearless-engine with a tiny model
+  kFake,   // tests/support/fake_engine.cc: milliseconds a run
+  kReal,   // tearless-engine with a tiny model
+  kLooks,  // the fake one, until the claims of the sweep are decided
 };
 
 /// Whether that program is built.
@@ -27,7 +28,7 @@ bool has(Engine engine);
 /// What a sweep leaves that must not depend on what happened to it.
 struct Result {
   std::string table;
-  std::map<std::string, std::string> files;  // "<id>/scores.json" …: bytes
+  std::map<std::string, std::string> files;  // "<id>/scores.json" …: bytes; the looks that were taken, without times
 
   bool operator==(const Result&) const = default;
 };
