@@ -155,7 +155,8 @@ std::vector<std::string> claims_held_open(const GridChecks& checks, const Result
     if (!check.look || check.finding.verdict != ClaimVerdict::kNotTested) continue;
     const std::set<std::string> own(check.runs.begin(), check.runs.end());
     const auto ended = std::ranges::find_if(results.rows, [&](const Row& row) {
-      return own.contains(row.run.id) && row.result.state && is_inactive(*row.result.state);
+      const std::optional<RunState>& state = row.result.state;
+      return own.contains(row.run.id) && state && is_inactive(*state) && !has_result(*state);
     });
     if (ended == results.rows.end()) continue;
     sentences.push_back(

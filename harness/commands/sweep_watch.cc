@@ -100,9 +100,12 @@ bool SweepWatch::has_ended_without_service() {
   const std::optional<Sweep> sweep = store ? store->sweep(sweep_) : std::nullopt;
   if (!sweep) return true;
   StateCounts counts = store->counts_of(sweep_);
-  const bool has_runs = counts[RunState::kQueued] + counts[RunState::kRunning] > 0;
-  const bool may_grow = sweep->policy.until_decided && sweep->state == SweepState::kActive && start_;
-  if (!has_runs && !(may_grow && !std::exchange(has_looked_, true))) return true;
+  if (counts[RunState::kQueued] + counts[RunState::kRunning] == 0) {
+    const bool may_grow = sweep->policy.until_decided && sweep->state == SweepState::kActive && start_;
+    if (!may_grow || std::exchange(has_looked_, true)) return true;
+    require_service(workspace_, *start_);  // the other one may have been killed before it took the looks
+    return false;
+  }
   if (sweep->state != SweepState::kActive && counts[RunState::kRunning] == 0) {
     end_.paused = sweep->reason;
     return true;

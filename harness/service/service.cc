@@ -135,9 +135,7 @@ void Service::follow_looks(const Sweep& sweep) {
 // Adds the runs to the sweep that its looks have asked for.
 void Service::grow(const std::string& id) {
   const Sweep sweep = read_sweep(workspace_, id);
-  int64_t known = 0;
-  for (const auto& [state, runs] : store_.counts_of(id)) known += runs;
-  if (known == std::ssize(sweep.runs)) return;
+  if (store_.runs_of(id).size() == sweep.runs.size()) return;
   store_.submit(sweep);
   scheduler_.add(id, Scheduler::Add::kRestart);
 }
