@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/commands/plan_seeds.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::plan_seeds_test {
@@ -11,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::MatchesRegex;
 using testing::Not;
 
 class PlanSeedsTest : public RunTest {
@@ -27,6 +28,16 @@ name = "C1"
 text = "b is better"
 better = ["b", "a"]
 matters = "0.3 score"
+[[claim]]
+text = "a is no worse"
+not_worse = ["a", "b"]
+within = "2 %"
+[[claim]]
+text = "a is the worst"
+worse = ["a", "b"]
+[[claim]]
+text = "b is the best"
+best = "b"
 )");
   }
   json claim_of(const std::vector<std::string>& options = {}) const {
@@ -40,7 +51,8 @@ TEST_F(PlanSeedsTest, GoByAGuessUntilTwoSeedsHaveRun) {
   write_claims("5");
   EXPECT_THAT(ok({"plan", "grid.toml"}).output,
               HasSubstr("  C1 b is better: 10 seeds for 0.3 score; a guess, that s_d is as large: no two seeds of its "
-                        "cells have run\n  One more seed: 2 runs; "));
+                        "cells have run\n  2 claims of unknown spread: 10 seeds for one s_d\n"
+                        "  1 claim of unknown spread: 8 seeds for one s_d\n  One more seed: 2 runs; "));
   write_claims("3");
   ok({"run", "grid.toml"});
   write_claims("5");
@@ -61,6 +73,22 @@ TEST_F(PlanSeedsTest, GoByAnArchiveOfOtherSeeds) {
   write_claims("5");
   EXPECT_EQ(claim_of().at("deviation"), nullptr);
   EXPECT_EQ(claim_of({"--like", "trial.tar.gz"}), of_trial);
+}
+
+TEST_F(PlanSeedsTest, OfLooksAreTheSeedsOnAverage) {
+  write_claims("12");
+  const SeedsPlan plan = {
+      .claims = {{.claim = 1,
+                  .score = "test.score",
+                  .difference = 0.3,
+                  .at_looks = {{{.power = 0.987, .seeds = 5.12}, {.power = 0.314, .seeds = 11.2}}}}},
+      .tests = {.looks = {3, 5, 8, 12}},
+      .further = {}};
+  EXPECT_THAT(lines_of(plan, views_of(load_grid(folder_ / "grid.toml")), ""),
+              ElementsAre("Claims with looks at 3, 5, 8, 12 seeds:",
+                          "  C1 b is better: at most 12 seeds, 5.1 to 11.2 on average, find 0.3 score in 31 to 99 %; a "
+                          "guess, that s_d is as large: no two seeds of its cells have run",
+                          "  One more seed: 0 runs; "));
 }
 
 TEST_F(PlanSeedsTest, RefuseAnArchiveThatIsNone) {

@@ -23,7 +23,7 @@ constexpr const char* kGrid = R"(
 title = "T"
 [axis]
 norm = ["a", "b"]
-task = ["p", "q", "r"]
+task = ["q", "p", "r"]
 [table]
 rows = "norm"
 columns = "task"
