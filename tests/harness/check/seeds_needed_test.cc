@@ -17,7 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr const char* kGrid = R"(
 title = "T"
