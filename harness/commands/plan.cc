@@ -17,6 +17,7 @@
 #include "base/words.h"
 #include "harness/commands/cluster_plan.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/plan_seeds.h"
 #include "harness/commands/plan_tally.h"
 #include "harness/commands/submission_options.h"
 #include "harness/grid/paper.h"
@@ -33,6 +34,7 @@ namespace fs = std::filesystem;
 struct PlanOptions {
   std::string grid;
   std::vector<std::string> parts, only, set;
+  fs::path like;
   ExecutorFlags executor;
 };
 
@@ -161,8 +163,14 @@ void print_cluster_plan(const std::optional<ClusterPlan>& plan) {
   for (const std::string& line : lines_of(*plan)) print("{}\n", line);
 }
 
-void print_plan(const GridState& state, const Tally& tally, const std::optional<ClusterPlan>& cluster,
-                const ExecutorFlags& executor, const Globals& globals) {
+void print_seeds(const SeedsPlan& seeds, const GridState& state, const Globals& globals) {
+  const std::string target = state.grid.words() + options_again(globals);
+  for (const std::string& line : lines_of(seeds, state.views, fmt::format("tearless run {} --calibrate", target)))
+    print("{}\n", line);
+}
+
+void print_plan(const GridState& state, const Tally& tally, const SeedsPlan& seeds,
+                const std::optional<ClusterPlan>& cluster, const ExecutorFlags& executor, const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = grid.words() + options_again(globals);
   print("{}\n\n", grid.title);
@@ -186,6 +194,7 @@ void print_plan(const GridState& state, const Tally& tally, const std::optional<
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
+  print_seeds(seeds, state, globals);
   print_next(tally.all, tally.to_derive, target, executor);
 }
 
@@ -208,7 +217,7 @@ json estimate_json(const Work& work) {
           {"disk_bytes", work.disk_bytes ? json(*work.disk_bytes) : json()}};
 }
 
-json plan_json(const GridState& state, const Tally& tally) {
+json plan_json(const GridState& state, const Tally& tally, const SeedsPlan& seeds) {
   const Grid& grid = state.grid;
   json plan = {{"title", grid.title},
                {"file", grid.file.string()},
@@ -237,6 +246,7 @@ json plan_json(const GridState& state, const Tally& tally) {
     plan["no_effect"].push_back(
         {{"axis", one.axis}, {"labels", one.labels}, {"rows", one.rows}, {"runs", one.runs}, {"because", one.because}});
   }
+  plan["seeds_needed"] = seeds.claims.empty() ? json() : to_json(seeds, state.views);
   plan["warnings"] = tally.warnings;
   plan["left_out"] = json::array();
   for (const auto& [exclusion, count] : tally.excluded) {
@@ -260,15 +270,16 @@ json plan_json(const GridState& state, const Tally& tally) {
 }
 
 int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& globals) {
-  const GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
+  GridState state = look_up(grid, options.only, globals, WithoutProgram::kRefuse, options.set);
   const Tally tally = tally_of(state, Only(state.grid, options.only), Workspace(globals.workspace));
+  const SeedsPlan seeds = seeds_plan_of(state, options.like, globals);
   const std::optional<ClusterPlan> cluster = cluster_plan_of(options, tally.work);
   if (globals.json) {
-    json printed = plan_json(state, tally);
+    json printed = plan_json(state, tally, seeds);
     if (cluster) printed["executor"] = to_json(*cluster);
     print_json(printed);
   } else {
-    print_plan(state, tally, cluster, options.executor, globals);
+    print_plan(state, tally, seeds, cluster, options.executor, globals);
   }
   for (const std::string& error : state.errors) notice(error);
   return state.errors.empty() ? kOk : kUsage;
@@ -282,6 +293,7 @@ struct PaperPlan {
   std::vector<std::string> names;  // of the parts
   std::vector<GridState> states;
   std::vector<Tally> tallies;
+  std::vector<SeedsPlan> seeds;
   Counts all{};                                        // each run once, whichever parts have it
   std::map<std::vector<std::string>, int64_t> shared;  // parts → runs that exactly these have
   std::map<std::string, int64_t> waiting_for;          // missing file, one sentence → runs
@@ -351,13 +363,17 @@ void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluste
   print_work(plan.work, sizes_text(plan.states), target, globals);
   print_cluster_plan(cluster);
   if (plan.all[kRefused] > 0) return;  // the caller prints the errors; they must be corrected first
+  for (size_t i = 0; i < plan.states.size(); ++i) {
+    if (!plan.seeds[i].claims.empty()) print("{}\n", printable(plan.states[i].grid.title));
+    print_seeds(plan.seeds[i], plan.states[i], globals);
+  }
   print_next(plan.all, plan.to_derive, target, options.executor);
 }
 
 json paper_json(const PaperPlan& plan, const PlanOptions& options) {
   json parts = json::array(), shared = json::array();
   for (size_t i = 0; i < plan.states.size(); ++i) {
-    parts.push_back(plan_json(plan.states[i], plan.tallies[i]));
+    parts.push_back(plan_json(plan.states[i], plan.tallies[i], plan.seeds[i]));
     parts.back()["part"] = plan.names[i];
   }
   for (const auto& [names, runs] : plan.shared) shared.push_back({{"parts", names}, {"runs", runs}});
@@ -377,10 +393,11 @@ int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const Pla
   plan.title = paper.title;
   std::vector<std::string> errors;
   plan.states = look_up_all(grids, options.only, globals, WithoutProgram::kRefuse, options.set);
-  for (const GridState& state : plan.states) {
+  for (GridState& state : plan.states) {
     errors.insert(errors.end(), state.errors.begin(), state.errors.end());
     plan.names.push_back(part_name(paper, state.grid.file));
     plan.tallies.push_back(tally_of(state, Only(state.grid, options.only), workspace));
+    plan.seeds.push_back(seeds_plan_of(state, options.like, globals));
   }
   plan.count(workspace);
   const std::optional<ClusterPlan> cluster = cluster_plan_of(options, plan.work);
@@ -410,6 +427,10 @@ Action command_plan(CLI::App& app, const Globals& globals) {
   add_part_option(app, options->parts);
   app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
   add_set_option(app, options->set);
+  app.add_option("--like", options->like,
+                 "an archive of `tearless copy` with runs of such a grid: how many seeds the claims need goes by their "
+                 "spread (docs/claims.md)")
+      ->type_name("FILE.tar.gz");
   options->executor.add_to(app,
                            "also say what these runs ask of an executor: a section of executors.toml "
                            "(docs/slurm.md), or workers");

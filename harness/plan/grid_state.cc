@@ -195,7 +195,8 @@ GridState look_up(const fs::path& file, const std::vector<std::string>& only, co
   return std::move(look_up_all({file}, only, globals, without_program, set).front());
 }
 
-GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals, const fs::path& layout) {
+GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals, const fs::path& layout,
+                        LaidSeeds seeds) {
   if (!layout.empty() && load_paper(layout)) {
     fail("{} lists grids; name the one that is laid over the sweep", layout.string());
   }
@@ -210,6 +211,7 @@ GridState look_up_sweep(const std::vector<std::string>& words, const Globals& gl
   Grid grid = frozen_grid(workspace, id);
   std::optional<Grid> laid;
   if (!layout.empty()) laid = load_layout(layout, grid);
+  if (laid && seeds == LaidSeeds::kOfSweep) laid->seeds = grid.seeds;
   return state_of_sweep(read_sweep(workspace, id), std::move(grid), std::move(store), {}, globals, std::move(laid));
 }
 

@@ -45,12 +45,15 @@ std::vector<GridState> look_up_all(const std::vector<std::filesystem::path>& fil
                                    const std::vector<std::string>& only, const Globals& globals,
                                    WithoutProgram without_program, const std::vector<std::string>& set = {});
 
+/// Of a layout over a sweep: those of the one or of the other.
+enum class LaidSeeds { kOfLayout, kOfSweep };
+
 /// Reads a sweep as it was submitted, and the results of its runs: from the sweep's folder and the database alone.
 /// Results are stale if their numerics are not those of the program that the sweep was submitted with. `words` name one
 /// sweep (selectors.h). `layout`: a grid file whose views are laid over the sweep's runs (results/lay_over.h); empty:
 /// those that it was submitted with.
 GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals,
-                        const std::filesystem::path& layout = {});
+                        const std::filesystem::path& layout = {}, LaidSeeds seeds = LaidSeeds::kOfLayout);
 
 /// The grid file among `words`, if it is there and all others are axis=label: the grid as it is now is meant then, and
 /// otherwise sweeps as they were submitted.

@@ -60,22 +60,21 @@ double level_of(std::span<const double> least, size_t paths, double level) {
 
 /// Remembered: what is simulated for one level serves all that are smaller, as Holm's correction asks for them.
 const std::vector<std::vector<double>>& remembered(std::span<const size_t> looks, double level, Sides sides,
-                                                   std::vector<double> ratios, size_t paths) {
+                                                   const std::vector<double>& ratios, size_t paths) {
   using Key = std::tuple<std::vector<size_t>, double, Sides, std::vector<double>>;
   static std::map<Key, std::vector<std::vector<double>>> known;
   const double cap = std::max(level, kUsualLevel);
-  Key key = {{looks.begin(), looks.end()}, cap, sides, std::move(ratios)};
+  const Key key = {{looks.begin(), looks.end()}, cap, sides, ratios};
   const auto at = known.find(key);
   if (at != known.end()) return at->second;
-  std::vector<std::vector<double>> least = least_p(looks, cap, sides, std::get<3>(key), paths);
-  return known.emplace(std::move(key), std::move(least)).first->second;
+  return known.emplace(key, least_p(looks, cap, sides, ratios, paths)).first->second;
 }
 
 }  // namespace
 
 double constant_level(std::span<const size_t> n, double level, Sides sides, Design design) {
   std::vector<size_t> looks(n.begin(), n.end());
-  looks.erase(std::ranges::unique(looks).begin(), looks.end());
+  looks.erase(std::unique(looks.begin(), looks.end()), looks.end());
   if (looks.size() == 1) return level;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);

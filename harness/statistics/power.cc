@@ -106,6 +106,11 @@ PowerAtLooks power_at_looks(const PlannedTest& test, std::span<const size_t> loo
   Normals normals(/*seed=*/1);
   const bool one_cell = test.design == Design::kPaired;
   std::vector<size_t> decided(looks.size());  // of the paths
+  std::vector<double> threshold;              // below it t² does not decide, whatever the degrees of freedom
+  for (const size_t n : looks) {
+    const FastStudentsT t((one_cell ? 1 : 2) * static_cast<double>(n - 1));
+    threshold.push_back(std::pow(boost::math::quantile(boost::math::complement(t, test.level)), 2));
+  }
   size_t held = 0;
   for (size_t path = 0; path < kPathsAtLooks; ++path) {
     const MomentsAtLooks a = draw_cell(looks, normals);
@@ -113,7 +118,8 @@ PowerAtLooks power_at_looks(const PlannedTest& test, std::span<const size_t> loo
     for (size_t look = 0; look < looks.size(); ++look) {
       const WelchPath seen = welch_path(a[look], b[look], one_cell ? 0 : 1, looks[look]);
       const double inside = std::min(seen.difference + test.to_lower, test.to_upper - seen.difference);
-      if (seen.tail(std::abs(inside)) > test.level) continue;
+      if (inside * inside < threshold[look] * seen.error) continue;
+      if (!one_cell && seen.tail(std::abs(inside)) > test.level) continue;
       held += inside > 0;
       ++decided[look];
       break;

@@ -306,26 +306,30 @@ void require_one_score(const ClaimSpec& spec, const TableSpec& table, const Grid
   }
 }
 
-/// within = "0.3 BLEU", or "2 %" of the mean of the second.
-void load_within(TableReader& reader, const TableSpec& table, const Grid& grid, ClaimSpec& spec) {
-  const std::vector<std::string> scores = scores_of(spec, table);
+/// "0.3 BLEU", or "2 %" of the mean of the second.
+Within within_at(TableReader& reader, const char* key, const TableLines& lines, const ClaimSpec& spec) {
+  const std::vector<std::string> scores = scores_of(spec, lines.view.table());
   const std::string example = scores.empty() ? "bleu" : last_word(scores.front());
-  const toml::node* node = reader.any("within");
-  const std::string at = reader.location("within") + ": within";
+  const toml::node* node = reader.any(key);
+  const std::string at = fmt::format("{}: {}", reader.location(key), key);
   if (!node) {
-    fail("{}: {} needs its limit and the limit's unit, as in within = \"0.3 {}\"", reader.location(), spec.kind->name,
+    fail("{}: {} needs its limit and the limit's unit, as in {} = \"0.3 {}\"", reader.location(), spec.kind->name, key,
          example);
   }
-  const Within within = read_within(*node, at, example, "the second");
-  spec.limits.within = within.limit;
-  spec.limits.is_percent = within.is_percent();
-  if (within.is_percent()) return;
+  Within within = read_within(*node, at, example, "the second", key);
+  if (within.is_percent()) return within;
   if (scores.empty()) fail("{}: the runs decide which score the table shows; write the claim's score = \"…\"", at);
   for (const std::string& score : scores) {
-    if (!is_unit_of(within.unit, score, grid.names))
+    if (!is_unit_of(within.unit, score, lines.grid.names))
       fail("{}: {} is not the unit of the claim's score, {}; write \"{} {}\", or a percentage", at, within.unit, score,
            within.limit, last_word(score));
   }
+  return within;
+}
+
+/// Whether the claim is about differences, and has no limit of its own.
+bool takes_matters(const ClaimKind& kind) {
+  return kind.has_scale && !(kind.keys & (ClaimKind::kWithin | ClaimKind::kCurve));
 }
 
 void load_between(TableReader& reader, ClaimSpec& spec) {
@@ -362,7 +366,17 @@ void load_over(TableReader& reader, const TableLines& lines, const CellReader& c
 
 void load_keys(TableReader& reader, const TableLines& lines, const CellReader& cells, ClaimSpec& spec) {
   const unsigned keys = spec.kind->keys;
-  if (keys & ClaimKind::kWithin) load_within(reader, lines.view.table(), lines.grid, spec);
+  if (keys & ClaimKind::kWithin) {
+    const Within within = within_at(reader, "within", lines, spec);
+    spec.limits.within = within.limit;
+    spec.limits.is_percent = within.is_percent();
+  }
+  if (reader.has("matters")) {
+    if (!takes_matters(*spec.kind))
+      fail("{}: matters: {} {}; leave it out", reader.location("matters"), spec.kind->name,
+           keys & ClaimKind::kWithin ? "has its limit in within" : "is about no difference of scores");
+    spec.matters = within_at(reader, "matters", lines, spec);
+  }
   if (keys & ClaimKind::kBetween) load_between(reader, spec);
   if (keys & ClaimKind::kOver) load_over(reader, lines, cells, spec);
   if (keys & ClaimKind::kDirection) {

@@ -10,12 +10,14 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "harness/claims/claim.h"
 #include "harness/views/table_spec.h"
+#include "harness/views/within.h"
 
 namespace tearless::harness {
 
@@ -48,6 +50,7 @@ struct ClaimSpec {
   bool lowest_is_best = false;
   std::string over;  // of a slope: the axis, whose labels are numbers
   Limits limits;
+  std::optional<Within> matters;  // the difference that the claim is to show if it is there
   PlaceFilter where = {.all = true};
   PlaceFilter not_claimed;
   PlaceFilter paired = {.all = true};  // elsewhere by independent means

@@ -7,13 +7,14 @@
 
 namespace tearless::harness {
 
-Within read_within(const toml::node& node, const std::string& at, const std::string& unit, const char* of) {
+Within read_within(const toml::node& node, const std::string& at, const std::string& unit, const char* of,
+                   const char* key) {
   const std::string text = node.value_exact<std::string>().value_or("");
   Within within;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), within.limit);
   if (error == std::errc()) within.unit = trimmed({end, text.data() + text.size()});
   if (within.unit.empty() || !(within.limit > 0) || !std::isfinite(within.limit)) {
-    fail("{} must be a number above 0 and its unit, that of the score or % of {}'s mean: within = \"0.3 {}\"", at, of,
+    fail("{} must be a number above 0 and its unit, that of the score or % of {}'s mean: {} = \"0.3 {}\"", at, of, key,
          unit);
   }
   return within;

@@ -1,4 +1,4 @@
-// A limit of a difference, as in within = "0.3 BLEU": that of claims and of the tests of tables.
+// A size of differences, as in within = "0.3 BLEU": the limit of claims and of the tests of tables, or what matters.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ struct Within {
 
 /// A text: a number above 0 and a unit. UserError, after "AT", for anything else; it names `unit` as an example, and
 /// `of`, whose mean percentages are of ("the baseline").
-Within read_within(const toml::node& node, const std::string& at, const std::string& unit, const char* of);
+Within read_within(const toml::node& node, const std::string& at, const std::string& unit, const char* of,
+                   const char* key = "within");
 
 /// Whether it is the score's name, the last part of that, or its name in print.
 bool is_unit_of(const std::string& unit, const std::string& score, const Names& names);
