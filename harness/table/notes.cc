@@ -341,20 +341,29 @@ void add_seed_notes(const Replicates& runs, std::vector<Name>& notes) {
                                  later.size() == 1 ? "was" : "were"));
 }
 
-// Which cells are as good as their baselines, by which limits.
+// Which cells are equivalent to their baselines, and of which scores each limit is, if not of all.
 void add_equivalence_note(const SignificanceTest& test, const std::string& how, Table& table) {
-  std::vector<std::string> limits;
+  std::vector<std::pair<std::string, std::set<std::string>>> limits;  // with the scores
+  std::set<std::string> all;
   for (const Table::Column& column : table.columns) {
+    const std::string score = score_in_print(table, column.score);
+    all.insert(score);
     const Within* within = entry_of(test.within, column.score);
     if (!within) continue;
     const std::string limit =
         fmt::format("{} {}{}", within->limit, within->unit, within->is_percent() ? " of its mean" : "");
-    if (std::ranges::find(limits, limit) == limits.end()) limits.push_back(limit);
+    auto same = std::ranges::find(limits, limit, [](const auto& one) { return one.first; });
+    if (same == limits.end()) same = limits.insert(same, {limit, {}});
+    same->second.insert(score);
   }
+  if (limits.empty()) return;
+  std::vector<std::string> parts;
+  for (const auto& [limit, scores] : limits)
+    parts.push_back(limit + (scores == all ? "" : fmt::format(" ({})", fmt::join(scores, ", "))));
   const bool has_mark = any_table_cell(table, [](const TableCell& one) { return one.comparison.is_equivalent; });
-  table.notes.emplace_back(fmt::format(
-      "{} to the baseline within {} (the 90 % interval lies inside: two one-sided tests at 5 %), {}, not corrected",
-      has_mark ? "≈: equivalent" : "No cell is equivalent", fmt::join(limits, ", "), how));
+  table.notes.emplace_back(
+      fmt::format("{} to the baseline within {}: two one-sided tests at 5 %, by the 90 % interval, {}, not corrected",
+                  has_mark ? "≈: equivalent" : "No cell is equivalent", fmt::join(parts, ", "), how));
 }
 
 // Which test the marks and bold numbers are of.

@@ -217,8 +217,9 @@ TEST(Equivalence, HasALimitInTheUnitOfTheTableOrInPercentOfTheBaseline) {
   const Table both = six("{ s = \"0.5 s\", \"sec*\" = \"5 seconds\" }"), one = six("{ seconds = \"5 seconds\" }");
   EXPECT_THAT(std::vector({column_of(both).at(1), column_of(both, 1).at(1)}), ElementsAre("4.0≈", "40.0≈"));
   EXPECT_THAT(std::vector({column_of(one).at(1), column_of(one, 1).at(1)}), ElementsAre("4.0", "40.0≈"));
-  EXPECT_THAT(note_with(both, "≈"), HasSubstr("≈: equivalent to the baseline within 0.5 s, 5 seconds ("));
-  EXPECT_THAT(note_with(one, "≈"), HasSubstr("≈: equivalent to the baseline within 5 seconds ("));
+  EXPECT_THAT(note_with(both, "≈"),
+              HasSubstr("≈: equivalent to the baseline within 0.5 s (s), 5 seconds (seconds): two"));
+  EXPECT_THAT(note_with(one, "≈"), HasSubstr("≈: equivalent to the baseline within 5 seconds (seconds): two"));
 }
 
 TEST(Equivalence, IsNotOfCellsThatAreNotCompared) {
@@ -232,12 +233,11 @@ TEST(Equivalence, IsNotOfCellsThatAreNotCompared) {
 TEST(Equivalence, IsSaidByANoteAndEveryFormat) {
   const Table table = near("within = \"0.384 s\"\nbold = false\n");
   EXPECT_EQ(note_with(table, "≈"),
-            "≈: equivalent to the baseline within 0.384 s (the 90 % interval lies inside: two one-sided tests at 5 %), "
-            "paired t test over seeds, not corrected.");
-  EXPECT_EQ(
-      note_with(near("within = \"1 %\"\npaired = false\n"), "equivalent"),
-      "No cell is equivalent to the baseline within 1 % of its mean (the 90 % interval lies inside: two one-sided "
-      "tests at 5 %), Welch's t test over seeds, not corrected.");
+            "≈: equivalent to the baseline within 0.384 s: two one-sided tests at 5 %, by the 90 % interval, paired t "
+            "test over seeds, not corrected.");
+  EXPECT_EQ(note_with(near("within = \"1 %\"\npaired = false\n"), "equivalent"),
+            "No cell is equivalent to the baseline within 1 % of its mean: two one-sided tests at 5 %, by the 90 % "
+            "interval, Welch's t test over seeds, not corrected.");
   EXPECT_EQ(note_with(near(""), "equivalent"), "");
   EXPECT_THAT(render(table, TableFormat::kText), AllOf(HasSubstr("b      27.8≈\n"), HasSubstr("c      27.9†≈\n")));
   EXPECT_THAT(render(table, TableFormat::kMarkdown), HasSubstr("| c | 27.9†≈ |"));
