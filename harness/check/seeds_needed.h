@@ -11,12 +11,6 @@
 
 namespace tearless::harness {
 
-/// How the grid tests its claims.
-struct ClaimTests {
-  double level = 0.05;             // two-sided; of equivalence and not_worse at each end
-  std::vector<size_t> looks = {};  // seeds at each; empty: one test of all seeds
-};
-
 /// What a claim needs at the place where it needs most.
 struct SeedsNeeded {
   size_t claim = 0;  // index among the grid's views

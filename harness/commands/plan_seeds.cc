@@ -20,22 +20,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// The tables of the views without marks, of which no claim knows.
 std::vector<Table> tables_of(GridState& state) {
   add_defined_scores(state.grid, state.results);
-  std::vector<Table> tables;
-  for (const View& view : state.views) {
-    const auto* spec = std::get_if<TableSpec>(&view.spec);
-    if (!spec) {
-      tables.emplace_back();
-      continue;
-    }
-    TableSpec plain = *spec;
-    plain.test.reset();
-    plain.bold = TableSpec::Bold::kNone;
-    tables.push_back(fill(state.grid, view.title, plain, state.results.rows));
-  }
-  return tables;
+  return tables_of(state.grid, state.views, state.results.rows);
 }
 
 std::string sweep_like(const Store& store, const fs::path& grid, const fs::path& archive) {
@@ -102,7 +89,7 @@ json json_of(const PowerAtLooks& power) {
 }  // namespace
 
 SeedsPlan seeds_plan_of(GridState& state, const fs::path& like, const Globals& globals) {
-  SeedsPlan plan;
+  SeedsPlan plan{.tests = state.grid.claims};
   const auto is_claim = [](const View& view) { return std::holds_alternative<ClaimSpec>(view.spec); };
   if (std::ranges::none_of(state.views, is_claim) || !state.errors.empty()) return plan;
   const std::vector<Table> tables = tables_of(state);
