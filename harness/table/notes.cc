@@ -333,12 +333,10 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
-void add_seed_notes(const Replicates& runs, std::vector<Name>& notes) {
-  const std::set<int64_t> later = seeds_added_later(runs);
-  if (later.empty()) return;
-  notes.emplace_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
-                                 later.size() == 1 ? "Seed" : "Seeds", fmt::join(later, ", "),
-                                 later.size() == 1 ? "was" : "were"));
+void add_seed_notes(const NoteContext& context, std::vector<Name>& notes) {
+  const std::map<int64_t, std::string> later = seeds_added_later(context.runs);
+  if (later.empty() || !context.grid.claims.looks.empty()) return;
+  notes.emplace_back(capitalised(peeking_text(later, context.grid.seeds.size())));
 }
 
 // Which cells are equivalent to their baselines, and of which scores each limit is, if not of all.
@@ -613,7 +611,7 @@ constexpr std::array<AddNotes, std::size(TableSpec::kNotes)> kAdders = {
       if (context.spec.arrangement.select) add_select_notes(context, table);
     },
     add_published_or_why_not,
-    [](const NoteContext& context, Table& table) { add_seed_notes(context.runs, table.notes); },
+    [](const NoteContext& context, Table& table) { add_seed_notes(context, table.notes); },
     add_test_notes,
     [](const NoteContext&, Table& table) { add_power_notes(table); },
     [](const NoteContext& context, Table& table) { add_mark_notes(context.spec, table); },

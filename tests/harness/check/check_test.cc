@@ -459,7 +459,8 @@ TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
     }
   });
   EXPECT_THAT(caveats_of(added), ElementsAre("added seeds"));
-  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: 1 seed was added when others had results"));
+  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: seed 5 was added on 2026-01-03, after results with 4 existed: the true "
+                        "level of a comparison at 5 % is up to 7.4 %"));
 }
 
 TEST_F(Checks, OfCellsThatWereChosenOrAveragedSayHow) {
