@@ -223,7 +223,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
-              .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims)};
+              .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims),
+              .hash = claim.hash};
   if (!look.of.empty()) blank.look = AtLook{look.index + 1, look.of.size(), look.of[look.index]};
   std::vector<Check> tested, untested;
   for (const Place& place : cells_of.places()) {

@@ -57,6 +57,8 @@ struct Check {
   bool is_paired = true;
   std::optional<AtLook> look = {};            // of a claim; unset: the grid has no looks
   std::vector<std::string> runs = {};         // of the cells of a claim
+  std::string hash = {};                      // ClaimSpec::hash
+  std::string declared = {};                  // "declared on 2026-11-28, after 3 of its 12 results existed"; "": before
   std::vector<Caveat> caveats = {};           // of the cells
   std::string shown = {};                     // estimate and interval, with the table's digits; of a cell the latter
   std::string meaning = {};                   // of the kind

@@ -173,6 +173,16 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
   }
 }
 
+void add_declarations(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  std::set<std::string> seen;
+  for (const Check* check : checks) {
+    if (check->declared.empty()) continue;
+    const std::string text =
+        fmt::format("{}: {}", check->name.empty() ? check->text.text : check->name, check->declared);
+    if (seen.insert(text).second) notes.emplace_back(text);
+  }
+}
+
 void add_caveats(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
   std::vector<Name> all;
   for (const Check* check : checks) {
@@ -232,6 +242,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   add_pairing(grid, checks, sheet.notes);
   if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
   add_levels(grid, checks, sheet.notes);
+  add_declarations(checks, sheet.notes);
   add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
   end_sentences(sheet.notes);
