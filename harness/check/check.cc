@@ -213,7 +213,7 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table, const Clai
   const bool has_looks = !tests.looks.empty();
   put("{95}", has_looks ? "repeated confidence interval" : percent(1 - tests.level) + " interval");
   put("{90}", has_looks ? "repeated confidence interval" : percent(1 - 2 * tests.level) + " interval");
-  put("{share}", has_looks ? ", at the level of the look" : " at 5 %");
+  put("{share}", has_looks ? ", at the level of the look" : " at " + percent(tests.level));
   if (kind.form != ClaimKind::Form::kShare) return meaning;
   meaning += table.rules.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
   if (table.rules.fail_below) meaning += fmt::format(" or below {}", *table.rules.fail_below);

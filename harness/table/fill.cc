@@ -306,7 +306,9 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
   if (spec.bold == Bold::kBest) embolden_best(table);
   table.chosen = table.has_choices ? chosen_everywhere(table) : "";
   collect_sources(table);
-  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings, is_without_tests}, table);
+  add_notes(
+      {grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings, is_without_tests},
+      table);
   return table;
 }
 
