@@ -42,8 +42,8 @@ ClaimTests load_claim_tests(const toml::table* table, const std::string& file, s
     tests.looks.push_back(own);
   }
   if (tests.looks.back() != seeds) {
-    fail("{}: the last look is at {} seeds, and the grid has {}; write seeds = {}", tests.location, tests.looks.back(),
-         seeds, tests.looks.back());
+    fail("{}: the last look is at {} seeds, and the grid has {}; write seeds = {}, or other looks", tests.location,
+         tests.looks.back(), seeds, tests.looks.back());
   }
   return tests;
 }
