@@ -526,12 +526,13 @@ TEST(ClaimsAtALook, OfPairsThatDivergenceTookHaveTheLevelOfThoseThatAreThere) {
 
 TEST(ClaimsAtALook, OfKindsWithoutALevelWaitForTheLast) {
   std::vector<CellSample> line;
+  CellSample better{.name = "better", .runs = 12}, flat{.name = "flat", .runs = 12};
   for (int x = 0; x < 3; ++x) {
-    line.push_back(sample("", {1.0 * x, 2.0 * x, 3.001 * x * x}));
-    line.back().at = x;
+    line.push_back({.name = "", .runs = 12, .at = static_cast<double>(x)});
+    for (int64_t seed = 1; seed <= 12; ++seed)
+      line.back().values.push_back({seed, x + 0.1 * static_cast<double>(seed) * x * x});
   }
-  CellSample better{.name = "better", .runs = 3}, flat{.name = "flat", .runs = 3};
-  for (int64_t seed = 1; seed <= 3; ++seed) {
+  for (int64_t seed = 1; seed <= 12; ++seed) {
     better.curves[seed] = {{100, 2 + 0.01 * static_cast<double>(seed)}};
     flat.curves[seed] = {{100, 1}};
   }
@@ -543,9 +544,12 @@ TEST(ClaimsAtALook, OfKindsWithoutALevelWaitForTheLast) {
       EXPECT_EQ(open.reason, "this kind of claim is decided at the last look alone");
     }
   }
-  EXPECT_EQ(find("linear", line, with_seeds(12, linear)).interval, find("linear", line, linear).interval);
-  EXPECT_EQ(find("linear", line, with_seeds(12, linear)).verdict, ClaimVerdict::kHeld);
-  EXPECT_EQ(find("stays_better", {better, flat}, with_seeds(12, stays)).verdict, ClaimVerdict::kHeld);
+  const Finding straight = find("linear", line, with_seeds(12, linear));
+  EXPECT_EQ(straight.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(straight.interval, find("linear", line, linear).interval) << "at the level itself";
+  const Finding ahead = find("stays_better", {better, flat}, with_seeds(12, stays));
+  EXPECT_EQ(ahead.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(ahead.interval, find("stays_better", {better, flat}, stays).interval);
 }
 
 TEST(ClaimsAtALook, OfWhatIsKnownBeforeTrainingAreDecidedAtTheFirst) {
