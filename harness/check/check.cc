@@ -200,7 +200,7 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table, const Clai
   const bool has_looks = !tests.looks.empty();
   put("{95}", has_looks ? "repeated confidence interval" : percent(1 - tests.level) + " interval");
   put("{90}", has_looks ? "repeated confidence interval" : percent(1 - 2 * tests.level) + " interval");
-  put("{share}", has_looks ? ", at the level of the look" : " at 5 %");
+  put("{share}", has_looks ? ", at the level of the look" : " at " + percent(tests.level));
   if (kind.form != ClaimKind::Form::kShare) return meaning;
   meaning += table.rules.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
   if (table.rules.fail_below) meaning += fmt::format(" or below {}", *table.rules.fail_below);
@@ -223,8 +223,8 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
-              .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims),
-              .hash = claim.hash};
+              .hash = claim.hash,
+              .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims)};
   if (!look.of.empty()) blank.look = AtLook{look.index + 1, look.of.size(), look.of[look.index]};
   std::vector<Check> tested, untested;
   for (const Place& place : cells_of.places()) {

@@ -76,8 +76,8 @@ struct GridChecks {
 /// The tables of `views`, in their order (fill()); empty ones where a view is no table.
 std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows);
 
-/// `tables`: tables_of() the rows of `results`. Of a grid with looks the first of them that decides stands; one that was
-/// recorded is not taken again, whatever its runs have now.
+/// `tables`: tables_of() the rows of `results`. Of a grid with looks the first of them that decides stands; one that
+/// was recorded is not taken again, whatever its runs have now.
 GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
                       const ResultSet& results, const std::vector<RecordedLook>& recorded = {});
 

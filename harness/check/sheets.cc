@@ -161,15 +161,17 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
     std::vector<std::string> levels;
     for (const auto& [text, own] : kinds)
       levels.push_back(text + (kinds.size() > 1 ? fmt::format(" ({})", fmt::join(own, ", ")) : ""));
-    notes.emplace_back(fmt::format(
-        "Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of cases without a "
-        "difference; intervals are at this level, and an estimate that ended early is too large on average",
-        listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
+    notes.emplace_back(
+        fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
+                    "cases without a "
+                    "difference; intervals are at this level, and an estimate that ended early is too large on average",
+                    listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
   }
   const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });
   if (tested > 1) {
-    notes.emplace_back(fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal",
-                                   tested, 100 * level, level * static_cast<double>(tested)));
+    notes.emplace_back(
+        fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal", tested,
+                    100 * level, level * static_cast<double>(tested)));
   }
 }
 

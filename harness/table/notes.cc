@@ -278,15 +278,16 @@ void add_meanings(const NoteContext& context, Table& table) {
   }
   for (const auto& [meaning, scores] : meanings) {
     const bool is_of_all = table.several_scores && meanings.size() == 1;
-    table.notes.emplace_back(fmt::format(
-        "{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
-        is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? "the first of " : "",
-        counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
+    table.notes.emplace_back(
+        fmt::format("{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
+                    is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? "the first of " : "",
+                    counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
   }
 }
 
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] =
+      context;
   add_meanings(context, table);
   for (size_t i = 0; i < grid.axes.size(); ++i) {
     const Axis& axis = grid.axes[i];
@@ -491,7 +492,8 @@ void add_namesakes(const Table& table, std::vector<Name>& notes) {
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] =
+      context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
