@@ -34,7 +34,7 @@ const std::map<std::string, Keys> kPublished = {
     {kEndedFile, {"class", "reason"}},
     {"resume.json", {"attempt", "differences", "outcome", "seed", "stops", "verified_at"}},
     {"sweep.json",
-     {"commit", "format", "grid_file", "name", "note", "policy", "program", "scores", "stamp", "submitted_at", "tags",
+     {"commit", "declared", "format", "grid_file", "name", "note", "policy", "program", "scores", "stamp", "submitted_at", "tags",
       "title", "windows"}},
     {"commit", {"clean", "diff", "id", "tracked"}},
     {"policy", {"environment", "grace_seconds", "memory_bytes", "same_device", "stall_seconds", "tries", "until_decided"}},

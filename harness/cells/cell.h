@@ -62,7 +62,7 @@ struct Cell {
   Origins origins = {};
   Chosen chosen = {};
   std::set<std::vector<uint32_t>> averaged = {};  // the points of Arrangement::average that the mean is over
-  std::set<int64_t> added_seeds = {};             // seeds_added_later(), of its runs
+  std::map<int64_t, std::string> added_seeds = {};  // seeds_added_later(), of its runs
 
   int n() const { return static_cast<int>(values.size()); }
   int count(End end) const;

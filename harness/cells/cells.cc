@@ -9,6 +9,7 @@
 #include "harness/cells/weighted_sum.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/measured.h"
+#include "harness/statistics/looks.h"
 #include "harness/statistics/stats.h"
 
 namespace tearless::harness {
@@ -66,10 +67,10 @@ std::string instead_of(const std::string& score, const std::optional<double>& va
 
 }  // namespace
 
-std::set<int64_t> seeds_added_later(const std::vector<Replicate>& runs) {
+std::map<int64_t, std::string> seeds_added_later(const std::vector<Replicate>& runs) {
   std::map<Labels, std::vector<const Row*>> cells;
   for (const Replicate& run : runs) cells[run.trained->run.coordinates].push_back(run.trained);
-  std::set<int64_t> later;
+  std::map<int64_t, std::string> later;
   for (const auto& [labels, rows] : cells) {
     for (const Row* row : rows) {
       const bool is_later = std::ranges::any_of(rows, [&](const Row* other) {
@@ -79,10 +80,34 @@ std::set<int64_t> seeds_added_later(const std::vector<Replicate>& runs) {
         // A sweep that lacks the seed: runs of one sweep that were made again are not added.
         return !std::ranges::includes(row->sweeps, other->sweeps);
       });
-      if (is_later) later.insert(row->run.seed);
+      if (is_later) later.emplace(row->run.seed, row->known_since);
     }
   }
   return later;
+}
+
+std::string peeking_text(const std::map<int64_t, std::string>& added, size_t seeds) {
+  if (added.empty() || added.size() > seeds) return "";
+  std::map<std::string, size_t> batches;  // time → seeds
+  for (const auto& [seed, time] : added) ++batches[time];
+  size_t there = seeds - added.size();
+  std::vector<size_t> looks;
+  const auto look = [&] {
+    if (there >= 2) looks.push_back(there);
+  };
+  look();
+  for (const auto& [time, count] : batches) {
+    there += count;
+    look();
+  }
+  constexpr double kUsualLevel = 0.05;
+  const bool is_known = !looks.empty() && looks.size() <= kMaxLooks && looks.back() <= kMaxLookSeeds;
+  std::vector<int64_t> names;
+  for (const auto& [seed, time] : added) names.push_back(seed);
+  return fmt::format("{} {} {} added on {}, after results with {} existed: the true level of a comparison at 5 % is {}",
+                     names.size() == 1 ? "seed" : "seeds", fmt::join(names, ", "), names.size() == 1 ? "was" : "were",
+                     batches.begin()->first.substr(0, std::string_view("2026-01-31").size()), seeds - added.size(),
+                     is_known ? fmt::format("up to {:.1f} %", 100 * level_of_all(looks, kUsualLevel)) : "higher");
 }
 
 /// What `select` says of the candidates of one place.

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/pattern.h"
 #include "base/words.h"
+#include "harness/cells/cells.h"
 #include "harness/check/claim_cells.h"
 #include "harness/results/curves.h"
 #include "harness/runs/measured.h"
@@ -87,17 +88,6 @@ bool is_highest_best(const std::vector<ClaimCell>& cells, const ClaimSpec& claim
   return first->column->highest_is_best;
 }
 
-/// Whether some of the cells are made of the same runs: these are no independent samples.
-bool share_runs(const std::vector<ClaimCell>& cells) {
-  std::set<std::string> seen;
-  for (const ClaimCell& one : cells) {
-    for (const std::string& run : one.cell ? one.cell->runs : std::vector<std::string>()) {
-      if (!seen.insert(run).second) return true;
-    }
-  }
-  return false;
-}
-
 /// All that is compared, and no curve.
 bool are_known_before_training(const std::vector<ClaimCell>& cells, const ClaimSpec& claim) {
   return claim.curve.empty() && std::ranges::all_of(cells, [](const ClaimCell& one) {
@@ -112,11 +102,12 @@ std::vector<Caveat> caveats_of(const std::vector<const Cell*>& cells, const Grid
                                const std::string& score) {
   std::vector<Caveat> caveats;
   Origins origins;
-  std::set<int64_t> added;
+  std::string peeking;
   bool is_unequal = false;
   for (const Cell* cell : cells) {
     origins.add(cell->origins);
-    added.insert(cell->added_seeds.begin(), cell->added_seeds.end());
+    if (peeking.empty() && grid.claims.looks.empty())
+      peeking = peeking_text(cell->added_seeds, static_cast<size_t>(cell->expected));
     is_unequal |= cell->averaged != cells.front()->averaged;
   }
   if (origins.stale > 0) caveats.push_back({"stale", fmt::format("{}", fmt::join(origins.stale_because, "; "))});
@@ -126,11 +117,7 @@ std::vector<Caveat> caveats_of(const std::vector<const Cell*>& cells, const Grid
         {"unequal averages", fmt::format("the means are not over the same values of {}",
                                          fmt::join(names_of_axes(grid, spec.arrangement.average), ", "))});
   }
-  if (!added.empty()) {
-    caveats.push_back(
-        {"added seeds", fmt::format("{} {} added when others had results: no interval counts such a choice",
-                                    counted(std::ssize(added), "seed"), added.size() == 1 ? "was" : "were")});
-  }
+  if (!peeking.empty()) caveats.push_back({"added seeds", peeking});
   if (spec.arrangement.select && is_chosen_by_what_is_reported(spec, score))
     caveats.push_back(
         {"chosen by a reported score", fmt::format("select takes the best {}", spec.arrangement.select->by)});
@@ -213,7 +200,7 @@ std::string meaning_of(const ClaimKind& kind, const TableSpec& table, const Clai
   const bool has_looks = !tests.looks.empty();
   put("{95}", has_looks ? "repeated confidence interval" : percent(1 - tests.level) + " interval");
   put("{90}", has_looks ? "repeated confidence interval" : percent(1 - 2 * tests.level) + " interval");
-  put("{share}", has_looks ? ", at the level of the look" : " at 5 %");
+  put("{share}", has_looks ? ", at the level of the look" : " at " + percent(tests.level));
   if (kind.form != ClaimKind::Form::kShare) return meaning;
   meaning += table.rules.count_diverged ? "; failed: diverged without a score" : "; failed: diverged";
   if (table.rules.fail_below) meaning += fmt::format(" or below {}", *table.rules.fail_below);
@@ -236,6 +223,7 @@ void check_claim(const Grid& grid, const std::vector<View>& views, size_t index,
               .kind = std::string(claim.kind->name),
               .form = claim.kind->form,
               .finding = {.verdict = ClaimVerdict::kNotTested, .reason = "the grid has no run there"},
+              .hash = claim.hash,
               .meaning = meaning_of(*claim.kind, views[claim.table].table(), grid.claims)};
   if (!look.of.empty()) blank.look = AtLook{look.index + 1, look.of.size(), look.of[look.index]};
   std::vector<Check> tested, untested;

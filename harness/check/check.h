@@ -57,6 +57,8 @@ struct Check {
   bool is_paired = true;
   std::optional<AtLook> look = {};            // of a claim; unset: the grid has no looks
   std::vector<std::string> runs = {};         // of the cells of a claim
+  std::string hash = {};                      // ClaimSpec::hash
+  std::string declared = {};                  // "declared on 2026-11-28, after 3 of its 12 results existed"; "": before
   std::vector<Caveat> caveats = {};           // of the cells
   std::string shown = {};                     // estimate and interval, with the table's digits; of a cell the latter
   std::string meaning = {};                   // of the kind
@@ -74,8 +76,8 @@ struct GridChecks {
 /// The tables of `views`, in their order (fill()); empty ones where a view is no table.
 std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, const std::vector<Row>& rows);
 
-/// `tables`: tables_of() the rows of `results`. Of a grid with looks the first of them that decides stands; one that was
-/// recorded is not taken again, whatever its runs have now.
+/// `tables`: tables_of() the rows of `results`. Of a grid with looks the first of them that decides stands; one that
+/// was recorded is not taken again, whatever its runs have now.
 GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
                       const ResultSet& results, const std::vector<RecordedLook>& recorded = {});
 

@@ -22,6 +22,16 @@ class Once {
 
 }  // namespace
 
+bool share_runs(const std::vector<ClaimCell>& cells) {
+  std::set<std::string> seen;
+  for (const ClaimCell& one : cells) {
+    for (const std::string& run : one.cell ? one.cell->runs : std::vector<std::string>()) {
+      if (!seen.insert(run).second) return true;
+    }
+  }
+  return false;
+}
+
 ClaimCells::ClaimCells(const ClaimSpec& claim, const Table& table)
     : claim_(claim), table_(table), rows_{.axes = table.row_axes}, columns_{.axes = table.column_axes} {
   for (const auto& [axis, label] : claim.cells.front()) fixed_.insert(axis);

@@ -21,6 +21,9 @@ struct ClaimCell {
   bool has_runs() const { return cell && cell->expected > 0; }
 };
 
+/// Whether some of the cells are made of the same runs: these are no independent samples.
+bool share_runs(const std::vector<ClaimCell>& cells);
+
 /// Borrows the claim and its table.
 class ClaimCells {
  public:

@@ -68,6 +68,40 @@ std::vector<std::string> runs_to_ask(const Grid& grid, const Check& check, const
   return runs;
 }
 
+/// When the claims were first submitted; empty if no sweep says it.
+std::map<std::string, std::string> declared_of(const Grid& grid, const ResultSet& results) {
+  if (!results.store || results.rows.empty()) return {};
+  const Workspace workspace(results.store->root());
+  if (const std::string sweep = results.rows.front().sweep_id(); !sweep.empty()) return declared_before(workspace, sweep);
+  std::map<std::string, std::string> declared;
+  for (const Sweep& sweep : results.store->sweeps()) {
+    if (!is_of_grid(sweep, grid.file)) continue;
+    for (const auto& [hash, time] : declared_before(workspace, sweep.id)) {
+      const auto [known, is_new] = declared.emplace(hash, time);
+      if (!is_new) known->second = std::min(known->second, time);
+    }
+  }
+  return declared;
+}
+
+std::string declaration_of(const Check& check, const std::map<std::string, std::string>& declared,
+                           const std::vector<Row>& rows) {
+  const auto at = declared.find(check.hash);
+  const std::set<std::string> own(check.runs.begin(), check.runs.end());
+  std::set<std::string> all, before;
+  for (const Row& row : rows) {
+    if (!own.contains(row.run.id) || !row.result.state || !has_result(*row.result.state)) continue;
+    all.insert(row.run.id);
+    const std::string end = row.result.attempts.empty() ? "" : row.result.attempts.back().ended_at;
+    if (at == declared.end() || (!end.empty() && end < at->second)) before.insert(row.run.id);
+  }
+  if (before.empty()) return "";
+  return fmt::format("declared {}, after {} of its {} existed",
+                     at == declared.end() ? "and not submitted yet"
+                                          : "on " + at->second.substr(0, std::string_view("2026-01-31").size()),
+                     before.size(), counted(std::ssize(all), "result"));
+}
+
 std::string place_text(const Place& place) {
   std::vector<std::string> words;
   for (const auto& [axis, label] : place) words.push_back(axis + "=" + label);
@@ -91,7 +125,12 @@ std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& resu
 }  // namespace
 
 GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, const ResultSet& results) {
-  return check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
+  GridChecks checks = check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
+  const std::map<std::string, std::string> declared = declared_of(grid, results);
+  if (!declared.empty()) {
+    for (Check& check : checks.claims) check.declared = declaration_of(check, declared, results.rows);
+  }
+  return checks;
 }
 
 std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string& id, bool may_ask) {

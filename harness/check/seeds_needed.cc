@@ -78,7 +78,7 @@ std::optional<Candidate> neediest(const ClaimSpec& claim, const Table& table, co
     for (const auto& [i, j] : comparisons_of(*claim.kind, cells.size())) {
       Candidate one = {.needed = {.score = cells[i].column->score,
                                   .place = place,
-                                  .is_paired = claim.paired.has(labels) || i == j,
+                                  .is_paired = claim.paired.has(labels) || i == j || share_runs(cells),
                                   .difference = difference_of(claim, others[j].cell)}};
       if (others[i].cell && others[j].cell) {
         if (const auto spread = spread_of(*others[i].cell, *others[j].cell, one.needed.is_paired)) {

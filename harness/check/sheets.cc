@@ -161,15 +161,27 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
     std::vector<std::string> levels;
     for (const auto& [text, own] : kinds)
       levels.push_back(text + (kinds.size() > 1 ? fmt::format(" ({})", fmt::join(own, ", ")) : ""));
-    notes.emplace_back(fmt::format(
-        "Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of cases without a "
-        "difference; intervals are at this level, and an estimate that ended early is too large on average",
-        listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
+    notes.emplace_back(
+        fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
+                    "cases without a "
+                    "difference; intervals are at this level, and an estimate that ended early is too large on average",
+                    listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
   }
   const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });
   if (tested > 1) {
-    notes.emplace_back(fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal",
-                                   tested, 100 * level, level * static_cast<double>(tested)));
+    notes.emplace_back(
+        fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal", tested,
+                    100 * level, level * static_cast<double>(tested)));
+  }
+}
+
+void add_declarations(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  std::set<std::string> seen;
+  for (const Check* check : checks) {
+    if (check->declared.empty()) continue;
+    const std::string text =
+        fmt::format("{}: {}", check->name.empty() ? check->text.text : check->name, check->declared);
+    if (seen.insert(text).second) notes.emplace_back(text);
   }
 }
 
@@ -232,6 +244,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   add_pairing(grid, checks, sheet.notes);
   if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
   add_levels(grid, checks, sheet.notes);
+  add_declarations(checks, sheet.notes);
   add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
   end_sentences(sheet.notes);

@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::array<const char*, kVerdicts> kVerdictNames = {"held", "contradicted", "cannot tell", "not tested",
                                                               "not claimed"};
-constexpr double kShareLevel = 0.05;  // one-sided, of shares without looks
 constexpr size_t kMaxCells = 100;
 constexpr const char* kConstant = "the seeds differ by the same amount";
 
@@ -62,7 +61,7 @@ struct Estimate {
   std::optional<double> mean = {};
   std::optional<MeanDifference> difference = {};  // with an interval and p
   std::vector<size_t> n = {};
-  bool is_constant = false;          // MeanDifference
+  bool is_constant = false;           // MeanDifference
   std::vector<size_t> at_looks = {};  // pairs, or the values of the smaller cell
   Design design = Design::kPaired;
 
@@ -118,10 +117,6 @@ Comparison within_seeds(Comparison comparison) {
 
 // --- shares of failures ----------------------------------------------------------------------------------------------
 
-std::optional<Interval> failure_interval(const CellSample& sample) {
-  return wilson_interval(sample.failed, sample.runs);
-}
-
 std::string failures_text(const CellSample& sample) {
   return fmt::format("{}/{} of {}", sample.failed, sample.runs, sample.name);
 }
@@ -131,7 +126,8 @@ bool fail_alike(const CellSample& a, const CellSample& b) { return a.failed * b.
 /// One-sided, of one look at counts. They take fewer values than means: the level of means is not reached.
 double share_level(const Comparison& comparison) {
   const Look& look = comparison.look;
-  return look.of.empty() ? kShareLevel : level_at_look(comparison.level / 2, look.of, Sides::kOne, Design::kPaired);
+  return look.of.empty() ? comparison.level
+                         : level_at_look(comparison.level / 2, look.of, Sides::kOne, Design::kPaired);
 }
 
 /// What shares of failures say of a claim that `a` is better than `b`, in place of means, which are then over
@@ -139,7 +135,10 @@ double share_level(const Comparison& comparison) {
 std::optional<Finding> better_by_failures(const CellSample& a, const CellSample& b, const Comparison& comparison) {
   if (a.runs == 0 || b.runs == 0) return std::nullopt;
   if (fail_alike(a, b) && (!a.values.empty() || a.failed < a.runs)) return std::nullopt;
-  const std::optional<Interval> of_a = failure_interval(a), of_b = failure_interval(b);
+  const auto interval = [&](const CellSample& one) {
+    return wilson_interval(one.failed, one.runs, 1 - comparison.level);
+  };
+  const std::optional<Interval> of_a = interval(a), of_b = interval(b);
   Finding finding{.reason = fmt::format("{} and {} failed", failures_text(a), failures_text(b))};
   bool is_less = of_a->second < of_b->first, is_more = of_b->second < of_a->first;
   if (!comparison.look.of.empty()) {
@@ -165,7 +164,7 @@ std::optional<Finding> undecided_by_failures(Samples samples) {
 /// Of kinds for which no level of a look is known; nullopt at the last look.
 std::optional<Finding> not_yet(const Comparison& comparison) {
   if (comparison.look.is_last()) return std::nullopt;
-  return Finding{.reason = "this kind of claim is judged at the last look alone"};
+  return Finding{.reason = "this kind of claim is decided at the last look alone"};
 }
 
 /// A test with all seeds, at the level itself.
@@ -251,7 +250,8 @@ Finding find_not_worse(Samples samples, const Comparison& comparison) {
     Finding finding = finding_of(estimate, comparison, Sides::kOne);
     if (!estimate.difference) return finding;
     const double delta = delta_of(comparison.limits, b);
-    if (is_not_worse(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kHeld;
+    if (is_not_worse(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne)))
+      finding.verdict = ClaimVerdict::kHeld;
     if (is_less(finding.interval->second, -delta, estimate.difference->magnitude))
       finding.verdict = ClaimVerdict::kContradicted;
     return finding;
@@ -270,8 +270,10 @@ Finding find_equivalent(Samples samples, const Comparison& comparison) {
     Finding finding = finding_of(estimate, comparison, Sides::kOne);
     const double delta = delta_of(comparison.limits, b);
     if (!estimate.difference || delta == 0) return finding;
-    if (lies_within(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kHeld;
-    if (lies_outside(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne))) finding.verdict = ClaimVerdict::kContradicted;
+    if (lies_within(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne)))
+      finding.verdict = ClaimVerdict::kHeld;
+    if (lies_outside(*estimate.difference, delta, confidence_of(*finding.level, Sides::kOne)))
+      finding.verdict = ClaimVerdict::kContradicted;
     return finding;
   };
   for (size_t i = 0; i < samples.size(); ++i) {

@@ -61,8 +61,8 @@ struct Look {
 /// How the samples are compared.
 struct Comparison {
   Limits limits = {};
-  double level = 0.05;  // two-sided, of all looks together
-  Look look = {};       // at which the samples were taken
+  double level = 0.05;    // two-sided, of all looks together
+  Look look = {};         // at which the samples were taken
   bool is_paired = true;  // by seed
   bool highest_is_best = true;
   bool is_exact = false;  // the values are known before a run is trained: that all seeds agree is no chance
@@ -74,7 +74,7 @@ struct Finding {
   std::optional<Interval> interval = {};
   std::optional<double> level = {};  // of the test, two-sided or of each end; unset: there was none, or of counts
   std::vector<size_t> n = {};        // values: pairs, or those of each side
-  std::string reason = {};     // for a verdict that the numbers alone do not explain
+  std::string reason = {};           // for a verdict that the numbers alone do not explain
 };
 
 struct ClaimKind {

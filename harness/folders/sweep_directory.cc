@@ -157,6 +157,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   if (!sweep.tags.empty()) about["tags"] = sweep.tags;
   if (!sweep.note.empty()) about["note"] = sweep.note;
   if (!sweep.engine.empty()) about["engine"] = sweep.engine;
+  if (!sweep.declared.empty()) about["declared"] = sweep.declared;
   if (!sweep.commit.is_null()) about["commit"] = sweep.commit;
   if (!diff.empty()) write_atomically(folder / kDiffFile, diff, kDiffMode);
   write_atomically(folder / "sweep.json", sealed(about));
@@ -208,6 +209,7 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .tags = about.value("tags", std::vector<std::string>()),
             .note = about.value("note", ""),
             .engine = about.value("engine", ""),
+            .declared = about.value("declared", std::map<std::string, std::string>()),
             .commit = checked_commit(about)};
   } catch (const json::exception& error) {
     fail_damaged(workspace.sweep(id), error);
@@ -233,6 +235,10 @@ std::set<std::string> secrets_of(const Workspace& workspace, const std::string& 
 
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep) {
   return sound_head(workspace, sweep).engine;
+}
+
+std::map<std::string, std::string> declared_before(const Workspace& workspace, const std::string& sweep) {
+  return sound_head(workspace, sweep).declared;
 }
 
 SweepWords read_words(const Workspace& workspace, const std::string& sweep) {

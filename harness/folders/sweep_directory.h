@@ -46,6 +46,9 @@ std::set<std::string> secrets_of(const Workspace& workspace, const std::string& 
 /// The training program that was typed as --engine with the sweep; "" if none was, or its folder is damaged.
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep);
 
+/// Sweep::declared; empty if its folder is damaged.
+std::map<std::string, std::string> declared_before(const Workspace& workspace, const std::string& sweep);
+
 /// The user's own words about a sweep.
 struct SweepWords {
   std::vector<std::string> tags;

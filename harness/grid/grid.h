@@ -130,8 +130,8 @@ inline constexpr const char* kViewSections[] = {"table", "figure", "claim"};
 
 /// How claims are tested: the section [claims].
 struct ClaimTests {
-  double level = 0.05;             // two-sided; of equivalence and not_worse at each end
-  std::vector<size_t> looks = {};  // the numbers of seeds after which they are judged; empty: once, with all seeds
+  double level = 0.05;             // two-sided
+  std::vector<size_t> looks = {};  // the numbers of seeds after which they are decided; empty: once, with all seeds
   std::string location = {};       // of `looks`
 };
 

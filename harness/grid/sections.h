@@ -57,7 +57,8 @@ void count_and_draw(Grid& grid);
 /// Reads [policy]. `table` may be null: an empty policy. UserError with file and line for every mistake in it.
 GridPolicy load_policy(const toml::table* table, const std::string& file);
 
-/// Reads [claims] of a grid with these seeds. `table` may be null. UserError with file and line for every mistake in it.
+/// Reads [claims] of a grid with these seeds. `table` may be null. UserError with file and line for every mistake in
+/// it.
 ClaimTests load_claim_tests(const toml::table* table, const std::string& file, size_t seeds);
 
 /// Fills grid.derivations with the sections [derived.NAME], which may decode the sets [test.NAME]. Both may be null.

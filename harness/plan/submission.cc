@@ -52,6 +52,22 @@ UntilDecided until_decided(const Grid& grid, double max_hours) {
   return {.first_seeds = {first, last}, .max_hours = max_hours};
 }
 
+// When the claims were first submitted with a sweep of this grid file.
+std::map<std::string, std::string> declared_in(const Workspace& workspace, const Store* store,
+                                               const Submission& submission) {
+  std::map<std::string, std::string> declared;
+  for (const View& view : submission.views) {
+    if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) declared[claim->hash] = submission.sweep.submitted_at;
+  }
+  for (const Sweep& other : store ? store->sweeps() : std::vector<Sweep>()) {
+    if (other.grid_file != submission.sweep.grid_file || declared.empty()) continue;
+    for (const auto& [hash, time] : declared_before(workspace, other.id)) {
+      if (const auto own = declared.find(hash); own != declared.end()) own->second = std::min(own->second, time);
+    }
+  }
+  return declared;
+}
+
 // Looks that were taken at other numbers of seeds have spent a part of the level.
 void require_same_looks(const Workspace& workspace, const Store& store, const Submission& submission) {
   for (const Sweep& other : store.sweeps()) {
@@ -277,6 +293,7 @@ void write_submission(const Workspace& workspace, Submission& submission) {
     require_free_name(*store, submission.sweep);
     require_same_looks(workspace, *store, submission);
   }
+  submission.sweep.declared = declared_in(workspace, sound_store(workspace).get(), submission);
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);

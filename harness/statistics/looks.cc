@@ -58,6 +58,14 @@ double level_of(std::span<const double> least, size_t paths, double level) {
   return std::min(level, (std::ceil(least[allowed] * 1e6) - 1) / 1e6);
 }
 
+std::vector<size_t> distinct(std::span<const size_t> n) {
+  std::vector<size_t> looks(n.begin(), n.end());
+  looks.erase(std::unique(looks.begin(), looks.end()), looks.end());
+  return looks;
+}
+
+std::mutex mutex;  // of what is remembered
+
 /// Remembered: what is simulated for one level serves all that are smaller, as Holm's correction asks for them.
 const std::vector<std::vector<double>>& remembered(std::span<const size_t> looks, double level, Sides sides,
                                                    const std::vector<double>& ratios, size_t paths) {
@@ -73,10 +81,8 @@ const std::vector<std::vector<double>>& remembered(std::span<const size_t> looks
 }  // namespace
 
 double constant_level(std::span<const size_t> n, double level, Sides sides, Design design) {
-  std::vector<size_t> looks(n.begin(), n.end());
-  looks.erase(std::unique(looks.begin(), looks.end()), looks.end());
+  const std::vector<size_t> looks = distinct(n);
   if (looks.size() == 1) return level;
-  static std::mutex mutex;
   const std::scoped_lock lock(mutex);
   double worst = 0;
   if (design == Design::kWelch) {
@@ -87,6 +93,14 @@ double constant_level(std::span<const size_t> n, double level, Sides sides, Desi
     });
   }
   return level_of(remembered(looks, level, sides, {worst}, kPaths).front(), kPaths, level);
+}
+
+double level_of_all(std::span<const size_t> n, double level) {
+  const std::vector<size_t> looks = distinct(n);
+  if (looks.size() == 1) return level;
+  const std::scoped_lock lock(mutex);
+  const std::vector<double>& least = remembered(looks, level, Sides::kTwo, {0}, kPaths).front();
+  return static_cast<double>(std::ranges::upper_bound(least, level) - least.begin()) / kPaths;
 }
 
 }  // namespace tearless::harness

@@ -26,4 +26,8 @@ inline constexpr size_t kMaxLooks = 8, kMaxLookSeeds = 100;
 /// kMaxLookSeeds, none below the one before it, kMaxLooks at most; 0 < level < 1.
 double constant_level(std::span<const size_t> n, double level, Sides sides, Design design);
 
+/// How often at least one of these looks rejects at the nominal two-sided `level`, at most 0.05, where there is no
+/// difference: what it comes to to add seeds until a test rejects. Of pairs; otherwise as constant_level().
+double level_of_all(std::span<const size_t> n, double level);
+
 }  // namespace tearless::harness

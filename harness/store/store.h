@@ -85,6 +85,8 @@ struct Sweep {
   std::vector<std::string> tags = {};
   std::string note = {};
   std::string engine = {};     // what was typed as --engine, absolute; likewise
+  // When each of its claims was first submitted, UTC: ClaimSpec::hash → time; likewise.
+  std::map<std::string, std::string> declared = {};
   nlohmann::json commit = {};  // of its newest submission (plan/commit.h), null if there was none; likewise
 };
 

@@ -209,7 +209,6 @@ bool leave_out_tests(const Grid& grid, const Cells& cells, TableSpec& spec) {
   for (const Replicate& run : cells.runs()) ++seeds[run.trained->run.coordinates];
   if (std::ranges::none_of(seeds, [&](const auto& entry) { return entry.second < grid.seeds.size(); })) return false;
   spec.test.reset();
-  if (spec.bold == TableSpec::Bold::kNotWorse) spec.bold = TableSpec::Bold::kNone;
   for (auto& [score, show] : spec.shows) {
     if (std::ranges::any_of(show.parts, is_inference)) show = default_show();
   }
@@ -306,7 +305,9 @@ Table fill(const Grid& grid, const Name& title, const TableSpec& given, const st
   if (spec.bold == Bold::kBest) embolden_best(table);
   table.chosen = table.has_choices ? chosen_everywhere(table) : "";
   collect_sources(table);
-  add_notes({grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings, is_without_tests}, table);
+  add_notes(
+      {grid, spec, cells.runs(), options, resume, which, cells.averages(), compared, other_settings, is_without_tests},
+      table);
   return table;
 }
 

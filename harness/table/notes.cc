@@ -278,15 +278,16 @@ void add_meanings(const NoteContext& context, Table& table) {
   }
   for (const auto& [meaning, scores] : meanings) {
     const bool is_of_all = table.several_scores && meanings.size() == 1;
-    table.notes.emplace_back(fmt::format(
-        "{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
-        is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? "the first of " : "",
-        counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
+    table.notes.emplace_back(
+        fmt::format("{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
+                    is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? "the first of " : "",
+                    counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
   }
 }
 
 void add_show_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] =
+      context;
   add_meanings(context, table);
   for (size_t i = 0; i < grid.axes.size(); ++i) {
     const Axis& axis = grid.axes[i];
@@ -333,12 +334,10 @@ const char* method_in_words(const SignificanceTest& test) {
   }
 }
 
-void add_seed_notes(const Replicates& runs, std::vector<Name>& notes) {
-  const std::set<int64_t> later = seeds_added_later(runs);
-  if (later.empty()) return;
-  notes.emplace_back(fmt::format("{} {} {} added when others had results: intervals and p do not count such a choice",
-                                 later.size() == 1 ? "Seed" : "Seeds", fmt::join(later, ", "),
-                                 later.size() == 1 ? "was" : "were"));
+void add_seed_notes(const NoteContext& context, std::vector<Name>& notes) {
+  const std::map<int64_t, std::string> later = seeds_added_later(context.runs);
+  if (later.empty() || !context.grid.claims.looks.empty()) return;
+  notes.emplace_back(capitalised(peeking_text(later, context.grid.seeds.size())));
 }
 
 // Which cells are equivalent to their baselines, and of which scores each limit is, if not of all.
@@ -493,7 +492,8 @@ void add_namesakes(const Table& table, std::vector<Name>& notes) {
 }
 
 void add_select_notes(const NoteContext& context, Table& table) {
-  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] = context;
+  const auto& [grid, spec, runs, options, resume, which, averages, compared, other_settings, is_without_tests] =
+      context;
   const bool final = std::ranges::all_of(runs, [](const Replicate& run) {
     const std::optional<RunState>& state = run.trained->result.state;
     return state && (has_result(*state) || state == RunState::kFailed);
@@ -613,7 +613,7 @@ constexpr std::array<AddNotes, std::size(TableSpec::kNotes)> kAdders = {
       if (context.spec.arrangement.select) add_select_notes(context, table);
     },
     add_published_or_why_not,
-    [](const NoteContext& context, Table& table) { add_seed_notes(context.runs, table.notes); },
+    [](const NoteContext& context, Table& table) { add_seed_notes(context, table.notes); },
     add_test_notes,
     [](const NoteContext&, Table& table) { add_power_notes(table); },
     [](const NoteContext& context, Table& table) { add_mark_notes(context.spec, table); },

@@ -21,7 +21,7 @@ struct NoteContext {
   Averages averages;
   const Compared& compared;
   const std::vector<std::string>& other_settings;  // for which the table lacks its published numbers
-  bool is_without_tests;  // looks decided how many seeds the cells have
+  bool is_without_tests;                           // looks decided how many seeds the cells have
 };
 
 /// Appends the notes of a table whose rows and columns are complete.

@@ -55,6 +55,7 @@ struct ClaimSpec {
   PlaceFilter not_claimed;
   PlaceFilter paired = {.all = true};  // elsewhere by independent means
   std::vector<NamedScore> named;
+  std::string hash = {};  // of what it says, without name and source
 };
 
 /// UserError with file and line for every mistake.

@@ -1,9 +1,12 @@
 #include "harness/views/views.h"
 
 #include <map>
+#include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/table_reader.h"
 #include "harness/grid/parsed_file.h"
 #include "harness/views/reading.h"
@@ -24,6 +27,14 @@ void for_each_kind(const F& use) {
   for_each_kind(use, std::make_index_sequence<std::variant_size_v<ViewSpec>>());
 }
 
+std::string hash_of(toml::table claim) {
+  for (const char* key : {"name", "source"}) claim.erase(key);
+  std::ostringstream text;
+  text << toml::toml_formatter(claim);
+  constexpr size_t kDigits = 16;
+  return sha256(text.str()).substr(0, kDigits);
+}
+
 // `taken`: title → location of the view of this kind that has it.
 template <class Spec>
 void load_view(const toml::table& table, const Grid& grid, std::map<std::string, std::string>& taken,
@@ -36,6 +47,7 @@ void load_view(const toml::table& table, const Grid& grid, std::map<std::string,
   Spec spec;
   read_view(reader, grid, views, spec);
   reader.refuse_leftovers();
+  if constexpr (std::is_same_v<Spec, ClaimSpec>) spec.hash = hash_of(table);
   const auto [first, is_new] = taken.emplace(title.text, reader.location());
   if (!is_new) {
     fail("{}: two {}s have the {} \"{}\" (the first at {}); each of several needs its own", reader.location(),

@@ -20,6 +20,7 @@ namespace tearless::harness::check_test {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -86,13 +87,10 @@ class Checks : public testing::Test {
       row.result.scores = {{"bleu", score_of(at)}, {"ter", -score_of(at)}};
       fill_row(at, row);
     }
-    std::vector<Table> tables;
+    std::erase_if(rows, [](const Row& row) { return row.run.id.empty(); });  // the sweep has no such run
     const std::vector<View> views = views_of(grid);
-    for (const View& view : views) {
-      const auto* spec = std::get_if<TableSpec>(&view.spec);
-      tables.push_back(spec ? fill(grid, view.title, *spec, rows) : Table());
-    }
-    return check_grid(grid, views, tables, {});
+    const ResultSet results{.rows = rows};
+    return check_grid(grid, views, tables_of(grid, views, rows), results, recorded_);
   }
 
   /// "p, 2: held".
@@ -111,6 +109,7 @@ class Checks : public testing::Test {
   }
 
   test::TempFolder folder_;
+  std::vector<RecordedLook> recorded_;
 };
 
 std::string claim(const std::string& lines, const std::string& text = "t") {
@@ -341,7 +340,7 @@ better: by how much it is better, with its 95 % interval.
 worse: by how much it is worse, with its 95 % interval.
 Intervals are of the differences within seeds.
 n = 5: the seeds of each verdict.
-Each place is decided by itself: nothing is corrected for their number.
+Of 5 verdicts at 5 % each, about 0.25 would be wrong if all cells were equal.
 Sources: K1: paper, 2.
 
 Claims: T
@@ -403,9 +402,9 @@ TEST_F(Checks, HaveBoldVerdictsWhereTheFormatHasBoldText) {
 TEST_F(Checks, AreARecordForEachClaimAndPlaceInCsvAndJson) {
   const GridChecks checks = check(claim("name = \"K1\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better, by far"));
   const std::string csv = render_csv({checks}, Formulas::kAsTheyAre);
-  EXPECT_THAT(csv,
-              HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,reason,unit,caveats\n"
-                        "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
+  EXPECT_THAT(csv, HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,level,look,"
+                             "looks,seeds,reason,unit,caveats\n"
+                             "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
   const json all = json_of({checks});
   ASSERT_EQ(all.at("claims").size(), 3u);
   const json& first = all.at("claims").at(0);
@@ -459,7 +458,8 @@ TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
     }
   });
   EXPECT_THAT(caveats_of(added), ElementsAre("added seeds"));
-  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: 1 seed was added when others had results"));
+  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: seed 5 was added on 2026-01-03, after results with 4 existed: the true "
+                        "level of a comparison at 5 % is up to 7.4 %"));
 }
 
 TEST_F(Checks, OfCellsThatWereChosenOrAveragedSayHow) {
@@ -871,6 +871,216 @@ TEST_F(Checks, OfAFrozenGridAreThoseOfItsFile) {
   EXPECT_EQ(left.not_claimed.where.labels, right.not_claimed.where.labels);
   EXPECT_EQ(left.source, right.source);
   EXPECT_EQ(left.kind, right.kind);
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+// Not in the order of their numbers: the first five have the places of 1 to 5 in `kAhead`.
+constexpr const char* kLooks = R"(
+title = "T"
+seeds = [7, 3, 9, 1, 5, 2, 4, 6, 8, 10, 11, 12]
+[claims]
+looks = [3, 5, 8, 12]
+[axis]
+norm = ["a", "b"]
+task = ["p", "q"]
+depth = [1]
+[table]
+rows = "norm"
+columns = ["task", "depth"]
+scores = "bleu"
+)";
+const std::vector<int> kOrder = {7, 3, 9, 1, 5, 2, 4, 6, 8, 10, 11, 12};
+
+/// Of the seed, from 0.
+size_t place_of_seed(const Coordinates& at) {
+  return static_cast<size_t>(std::ranges::find(kOrder, std::stoi(at.at("seed"))) - kOrder.begin());
+}
+
+// By how much a is above b on p: p is 0.074, 0.0034, 0.75 and 0.80 with 3, 5, 8 and 12 seeds. On q they are equal.
+constexpr double kAhead[] = {1, 3, 2, 2.2, 1.8, -9, 9, -9, 9, -9, 9, -9};
+
+void fill_looks(const Coordinates& at, Row& row) {
+  const size_t place = place_of_seed(at);
+  const double ahead =
+      at.at("task") == "p" ? kAhead[place] : (place % 2 == 0 ? 1 : -1) + 0.01 * static_cast<double>(place);
+  row.result.scores = {{"bleu", 100 + 10 * static_cast<double>(place) + (at.at("norm") == "a" ? ahead : 0)}};
+}
+
+/// "p: held at 2, 5 seeds".
+std::vector<std::string> looks_of(const GridChecks& checks) {
+  std::vector<std::string> all;
+  for (const Check& one : checks.claims) {
+    all.push_back(fmt::format("{}: {} at {}, {} seeds", one.place.at(0).second, name_of(one.finding.verdict),
+                              one.look->number, one.look->seeds));
+  }
+  return all;
+}
+
+const std::string kBetter = claim("better = [\"a\", \"b\"]\n");
+
+class LooksOfClaims : public Checks {
+ protected:
+  GridChecks looks(
+      const Fill& change = [](const Coordinates&, Row&) {}, const std::string& claims = kBetter,
+      const std::string& grid = kLooks) {
+    return check(
+        claims,
+        [&](const Coordinates& at, Row& row) {
+          fill_looks(at, row);
+          change(at, row);
+        },
+        grid);
+  }
+};
+
+TEST_F(LooksOfClaims, TakeTheFirstSeedsOfTheGridUntilOneDecides) {
+  const GridChecks checks = looks();
+  // The last look at p would not decide, and each place has its own.
+  EXPECT_THAT(looks_of(checks), ElementsAre("p: held at 2, 5 seeds", "q: cannot tell at 4, 12 seeds"));
+  const Finding& held = checks.claims[0].finding;
+  EXPECT_NEAR(*held.estimate, 2, 1e-9);
+  EXPECT_NEAR(*held.level, 0.01569, 0.02 * 0.01569);                // NumPy, as in looks_test.cc
+  EXPECT_NEAR(held.interval->second - 2, 4.0321 * 0.322490, 2e-3);  // t(1 − level/2, 4) √(2.08/4/5)
+  EXPECT_THAT(held.n, ElementsAre(5));
+}
+
+TEST_F(LooksOfClaims, SayTheSameHoweverManySeedsAreThere) {
+  const Check all = looks().claims.at(0);
+  const Check five = looks([](const Coordinates& at, Row& row) {
+                       if (place_of_seed(at) >= 5) row.run.id.clear();
+                     }).claims.at(0);
+  EXPECT_EQ(five.finding.verdict, all.finding.verdict);
+  EXPECT_EQ(five.look->number, all.look->number);
+  EXPECT_EQ(five.finding.estimate, all.finding.estimate);
+  EXPECT_EQ(five.finding.interval, all.finding.interval);
+  EXPECT_EQ(five.finding.level, all.finding.level);
+  EXPECT_EQ(five.shown, all.shown);
+  EXPECT_EQ(five.runs, all.runs);
+}
+
+TEST_F(LooksOfClaims, WaitForTheRunsOfTheirSeeds) {
+  const auto without = [&](int seed, RunState state) {
+    return looks([=](const Coordinates& at, Row& row) {
+      if (at.at("norm") != "b" || at.at("task") != "p" || at.at("seed") != std::to_string(seed)) return;
+      row.result.state = state;
+    });
+  };
+  for (const RunState state : {RunState::kQueued, RunState::kFailed}) {
+    const GridChecks fourth = without(1, state);
+    EXPECT_EQ(looks_of(fourth).at(0), "p: not tested at 2, 5 seeds") << name_of(state);
+    EXPECT_EQ(fourth.claims[0].finding.reason, "1/5 of b missing");
+    EXPECT_EQ(looks_of(without(7, state)).at(0), "p: not tested at 1, 3 seeds");
+    EXPECT_EQ(looks_of(without(2, state)).at(0), "p: held at 2, 5 seeds") << "the sixth";
+  }
+  const GridChecks three = looks([](const Coordinates& at, Row& row) {
+    if (place_of_seed(at) >= 3) row.run.id.clear();
+  });
+  EXPECT_THAT(looks_of(three), ElementsAre("p: not tested at 2, 5 seeds", "q: not tested at 2, 5 seeds"));
+}
+
+TEST_F(LooksOfClaims, ChooseWhatSelectTakesAmongTheirSeeds) {
+  std::string grid = kLooks;
+  grid.replace(grid.find("depth = [1]"), 11, "depth = [1, 2]");
+  grid.replace(grid.find("[\"task\", \"depth\"]"), 17, "\"task\"");
+  grid += "select = { over = \"depth\", by = \"dev\" }\n";
+  // With 5 seeds depth 1 is the best, with 8 and more depth 2.
+  const auto dev = [](const Coordinates& at, Row& row) {
+    row.result.scores["dev"] = at.at("depth") == "1" ? 1 : place_of_seed(at) < 5 ? 0 : 9;
+  };
+  const GridChecks checks = looks(dev, kBetter, grid);
+  ASSERT_EQ(looks_of(checks).at(0), "p: held at 2, 5 seeds");
+  ASSERT_EQ(checks.claims[0].runs.size(), 10u);
+  EXPECT_THAT(checks.claims[0].runs, testing::Each(HasSubstr("depth=1")));
+  ASSERT_EQ(checks.claims[1].look->number, 4u);
+  EXPECT_THAT(checks.claims[1].runs, testing::Each(HasSubstr("depth=2")));
+}
+
+RecordedLook recorded(size_t look, const std::string& verdict) {
+  return {.taken = {.claim = "t",
+                    .place = {{"task", "p"}, {"depth", "1"}},
+                    .look = look,
+                    .seeds = 3,
+                    .verdict = verdict,
+                    .level = 0.015,
+                    .estimate = 40,
+                    .low = 30,
+                    .high = 50,
+                    .n = {3},
+                    .shown = "+40 (+30 … +50)"}};
+}
+
+TEST_F(LooksOfClaims, StandAsTheyWereRecorded) {
+  recorded_ = {recorded(1, "held")};
+  const GridChecks held = looks();
+  EXPECT_EQ(looks_of(held).at(0), "p: held at 1, 3 seeds");
+  EXPECT_EQ(held.claims[0].finding.interval, Interval(30, 50));
+  EXPECT_EQ(held.claims[0].finding.level, 0.015);
+  EXPECT_THAT(held.claims[0].caveats, IsEmpty());
+  EXPECT_THAT(text(held, TableFormat::kText), HasSubstr("held at look 1 of 4, 3 seeds: +40 (+30 … +50)  "));
+  const GridChecks deleted = looks([](const Coordinates& at, Row& row) {
+    if (at.at("task") == "p") row.result = {};
+  });
+  EXPECT_EQ(looks_of(deleted).at(0), "p: held at 1, 3 seeds");
+  recorded_ = {recorded(2, "cannot tell")};
+  EXPECT_EQ(looks_of(looks()).at(0), "p: cannot tell at 4, 12 seeds") << "its runs would decide it now";
+  recorded_[0].taken.claim = "another";
+  EXPECT_EQ(looks_of(looks()).at(0), "p: held at 2, 5 seeds");
+}
+
+TEST_F(LooksOfClaims, AreMarkedWhereARunHasChangedSince) {
+  recorded_ = {recorded(1, "contradicted")};
+  recorded_[0].changed = "0badc0de";
+  const GridChecks checks = looks();
+  EXPECT_EQ(looks_of(checks).at(0), "p: contradicted at 1, 3 seeds");
+  EXPECT_THAT(
+      text(checks, TableFormat::kText),
+      AllOf(HasSubstr("contradicted at look 1 of 4, 3 seeds: +40 (+30 … +50); changed since  "),
+            HasSubstr("\nchanged since: run 0badc0de was deleted or trained again after a look had seen it: the "
+                      "verdict is that of the look.\n")));
+  EXPECT_EQ(json_of({checks}).at("claims").at(0).at("caveats"), json({"changed since"}));
+}
+
+TEST_F(LooksOfClaims, SayTheirNumberSeedsAndLevelInEachForm) {
+  const GridChecks checks = looks();
+  EXPECT_THAT(
+      text(checks, TableFormat::kText),
+      AllOf(HasSubstr("   held at look 2 of 4, 5 seeds: +2.0 (+0.7 … +3.3)   cannot tell at look 4 of 4, 12 seeds: "),
+            HasSubstr("\nTested at 3, 5, 8 and 12 seeds at a constant level of 1.57 %, with which all looks together "
+                      "are wrong in 5 % of cases without a difference; intervals are at this level, and an estimate "
+                      "that ended early is too large on average.\n"),
+            HasSubstr("\nbetter: by how much it is better, with its repeated confidence interval.\n"),
+            HasSubstr("\nOf 2 verdicts at 5 % each, about 0.1 would be wrong if all cells were equal.\n")));
+  const json first = json_of({checks}).at("claims").at(0), second = json_of({checks}).at("claims").at(1);
+  EXPECT_EQ(first.at("look"), 2);
+  EXPECT_EQ(first.at("looks"), 4);
+  EXPECT_EQ(first.at("seeds"), 5);
+  EXPECT_NEAR(first.at("level").get<double>(), 0.01569, 0.02 * 0.01569);
+  EXPECT_EQ(second.at("look"), 4);
+  EXPECT_EQ(second.at("seeds"), 12);
+  const std::string csv = render_csv({checks}, Formulas::kAsTheyAre);
+  EXPECT_THAT(csv, HasSubstr(",n,level,look,looks,seeds,reason,"));
+  EXPECT_THAT(csv, testing::ContainsRegex(",held,2,0.69[0-9]*,3.30[0-9]*,5,0.0157[0-9]*,2,4,5,,"));
+}
+
+TEST_F(LooksOfClaims, SayTheLevelOfEachKindWhereTheyDiffer) {
+  const std::string within = "[[claim]]\ntext = \"e\"\nequivalent = [\"a\", \"b\"]\nwithin = \"0.1 BLEU\"\n";
+  EXPECT_THAT(text(looks([](const Coordinates&, Row&) {}, kBetter + within), TableFormat::kText),
+              HasSubstr("at a constant level of 1.57 % (better), 1.69 % (equivalent), with which"));
+}
+
+TEST_F(Checks, AreAtTheLevelOfTheGrid) {
+  const std::string one_percent = std::string("[claims]\nlevel = 0.01\n");
+  std::string grid = kGrid;
+  grid.insert(grid.find("[axis]"), one_percent);
+  const GridChecks checks = check(
+      claim("better = [[\"a\", 1], [\"b\", 1]]\n") + claim("fails = [[\"b\", 1]]\n", "f"),
+      [](const Coordinates&, Row&) {}, grid);
+  EXPECT_EQ(verdicts(checks).at(0), "p: cannot tell") << "3 ± 3.26";
+  EXPECT_NEAR(checks.claims.at(0).finding.interval->second, 6.2556, 1e-4);  // t(0.995, 4) √0.5
+  EXPECT_THAT(text(checks, TableFormat::kText),
+              AllOf(HasSubstr("with its 99 % interval.\n"), HasSubstr("exact one-sided test at 1 %; failed"),
+                    HasSubstr("\nOf 6 verdicts at 1 % each, about 0.06 would be wrong if all cells were equal.\n")));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/statistics/looks.h"
+
 namespace tearless::harness::claim_test {
 namespace {
 
@@ -232,15 +234,17 @@ TEST(Claims, OfTheBestCorrectForTheNumberOfOthers) {
   expect_numbers(held, 3, 1.9632);  // against the strongest of the others
   EXPECT_EQ(held.reason, "against low");
   EXPECT_EQ(find("best", {kLow, kHigh, lowest}).verdict, ClaimVerdict::kContradicted);
-  // p of high against low is 0.0132: four such others are too many (4 · 0.0132 > 0.05).
-  EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow}).verdict, ClaimVerdict::kHeld);
-  EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow, kLow}).verdict, ClaimVerdict::kCannotTell);
+  // p of high against low is 0.0132. That it is better than each needs no correction, that one of four is better does:
+  // 4 · 0.0132 > 0.05.
+  EXPECT_EQ(find("best", {kHigh, kLow, kLow, kLow, kLow}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {kLow, kHigh, kLow, kLow}).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("best", {kLow, kHigh, kLow, kLow, kLow}).verdict, ClaimVerdict::kCannotTell);
   EXPECT_EQ(find("best", {kHigh, sample("five", {}, 5)}).verdict, ClaimVerdict::kHeld);
   EXPECT_EQ(find("best", {kHigh, sample("one", {1, 2, 3, 4}, 1)}).verdict, ClaimVerdict::kCannotTell);
-  // p of none of five against five of five is 1/126 by Fisher's test: of seven such it is above 0.05.
+  // p of none of five against five of five is 1/126 by Fisher's test: of seven others it is above 0.05.
   const CellSample five = sample("five", {}, 5);
-  EXPECT_EQ(find("best", {kHigh, five, five, five, five, five, five}).verdict, ClaimVerdict::kHeld);
-  EXPECT_EQ(find("best", {kHigh, five, five, five, five, five, five, five}).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("best", {five, kHigh, five, five, five, five, five}).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("best", {five, kHigh, five, five, five, five, five, five}).verdict, ClaimVerdict::kCannotTell);
 }
 
 TEST(Claims, OfARatioCompareLogarithms) {
@@ -370,6 +374,207 @@ TEST(Claims, OfCurvesAreContradictedOnlyBeyondWhatSoManyUpdatesHaveByChance) {
   EXPECT_EQ(open.verdict, ClaimVerdict::kCannotTell);
   EXPECT_EQ(open.reason, "at update 800, of 40 to 4000");
   EXPECT_LT(open.interval->second, 0) << "by itself it would be one";
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+const std::vector<size_t> kLooks = {3, 5, 8, 12};
+constexpr double kOfSimulations = 0.02;  // relative: four standard errors of our simulation and of NumPy's
+
+/// The look with these seeds, of seeds 1 to 12.
+Comparison with_seeds(size_t seeds, Comparison comparison = {}) {
+  comparison.look.of = kLooks;
+  for (int64_t seed = 1; seed <= 12; ++seed) comparison.look.seeds.push_back(seed);
+  comparison.look.index = static_cast<size_t>(std::ranges::find(kLooks, seeds) - kLooks.begin());
+  return comparison;
+}
+
+/// Differences of m − 2, m − 1, m, m + 1 and m + 2 from kLow: Student's t is m √2, with 4 degrees.
+CellSample above_low(const std::string& name, double m) {
+  return sample(name, {8 + m, 19 + m, 30 + m, 41 + m, 52 + m});
+}
+
+TEST(ClaimsAtALook, HaveTheIntervalOfItsConstantLevel) {
+  const double level = constant_level(kLooks, 0.05, Sides::kTwo, Design::kPaired);
+  EXPECT_NEAR(level, 0.01569, kOfSimulations * 0.01569);  // NumPy, as in looks_test.cc
+  std::vector<CellSample> line = {kLow, kHigh, kHigh};
+  for (size_t i = 0; i < line.size(); ++i) line[i].at = static_cast<double>(i * i);
+  const auto expect = [&](const char* kind, const std::vector<CellSample>& samples, const Limits& limits = {}) {
+    const Finding finding = find(kind, samples, with_seeds(5, {.limits = limits}));
+    const Finding once = find(kind, samples, {.limits = limits, .level = level});
+    ASSERT_TRUE(finding.interval && finding.level) << kind;
+    EXPECT_EQ(*finding.level, level) << kind;
+    EXPECT_EQ(*finding.interval, *once.interval) << kind;
+    EXPECT_EQ(finding.verdict, once.verdict) << kind;
+  };
+  expect("better", {kHigh, kLow});
+  expect("worse", {kHigh, kLow});
+  expect("best", {kHigh, kLow});
+  expect("ratio", {sample("near", {11, 22, 32, 43, 56}), kLow}, {.between = {1, 2}});
+  expect("slope", line);
+  expect("above", {kHigh}, {.than = 1});
+  expect("below", {kHigh}, {.than = 1});
+  // t(1 − level/2, 4) is 4.0321 (SciPy).
+  expect_numbers(find("better", {kHigh, kLow}, with_seeds(5)), 3, 4.0321 * std::sqrt(0.5));
+}
+
+TEST(ClaimsAtALook, AreNotDecidedByWhatWouldDecideOnce) {
+  const CellSample near = above_low("near", 2.8);  // p = 0.0167
+  EXPECT_EQ(find("better", {near, kLow}).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("better", {near, kLow}, with_seeds(5)).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("better", {kLow, near}, with_seeds(5)).verdict, ClaimVerdict::kCannotTell);
+  const CellSample far = above_low("far", 2.9);  // 0.0149
+  EXPECT_EQ(find("better", {far, kLow}, with_seeds(5)).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("better", {kLow, far}, with_seeds(5)).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("better", {far, kLow}, with_seeds(5, {.level = 0.04})).verdict, ClaimVerdict::kCannotTell);
+}
+
+TEST(ClaimsAtALook, WithinALimitAreTestedAtEachEnd) {
+  const double level = constant_level(kLooks, 0.05, Sides::kOne, Design::kPaired);
+  EXPECT_NEAR(level, 0.01690, kOfSimulations * 0.01690);  // NumPy
+  // 3 ± t(1 − level, 4) √0.5 = 3 ± 2.2420, by SciPy.
+  const auto verdict = [](const char* kind, const CellSample& a, const CellSample& b, double within) {
+    const Finding finding = find(kind, {a, b}, with_seeds(5, {.limits = {.within = within}}));
+    EXPECT_EQ(finding.level, constant_level(kLooks, 0.05, Sides::kOne, Design::kPaired));
+    EXPECT_NEAR(finding.interval->second - *finding.estimate, 2.2420, 5e-4);
+    return finding.verdict;
+  };
+  EXPECT_EQ(verdict("equivalent", kHigh, kLow, 5.25), ClaimVerdict::kHeld);
+  EXPECT_EQ(verdict("equivalent", kHigh, kLow, 5.23), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("equivalent", kHigh, kLow, 0.77), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("equivalent", kHigh, kLow, 0.75), ClaimVerdict::kContradicted);
+  EXPECT_EQ(verdict("not_worse", kLow, kHigh, 5.25), ClaimVerdict::kHeld);
+  EXPECT_EQ(verdict("not_worse", kLow, kHigh, 5.23), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("not_worse", kLow, kHigh, 0.77), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("not_worse", kLow, kHigh, 0.75), ClaimVerdict::kContradicted);
+}
+
+TEST(ClaimsAtALook, OfIndependentMeansHaveTheLevelOfWelchsTest) {
+  const Finding finding = find("better", {kHigh, kLow}, with_seeds(5, {.is_paired = false}));
+  EXPECT_EQ(finding.level, constant_level(kLooks, 0.05, Sides::kTwo, Design::kWelch));
+  EXPECT_NEAR(*finding.level, 0.01318, kOfSimulations * 0.01318);  // NumPy, as in looks_test.cc
+  EXPECT_EQ(find("not_worse", {kHigh, kLow}, with_seeds(5, {.limits = {.within = 1}, .is_paired = false})).level,
+            constant_level(kLooks, 0.05, Sides::kOne, Design::kWelch));
+  // The values of the smaller cell count.
+  CellSample lost = kLow;
+  lost.values.erase(lost.values.begin());
+  EXPECT_EQ(find("best", {kHigh, lost}, with_seeds(5, {.is_paired = false})).level,
+            constant_level(std::vector<size_t>{2, 4, 7, 11}, 0.05, Sides::kTwo, Design::kWelch));
+}
+
+TEST(ClaimsAtALook, OfTheBestFindALevelForEachOfHolmsSteps) {
+  // Of two others 2.5 % is at 0.00743 a look (NumPy), and half of the level of 5 % would be 0.00785.
+  const CellSample between = above_low("between", 3.52);  // p = 0.00761
+  EXPECT_EQ(find("best", {kLow, between, kLow}, with_seeds(5)).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("best", {kLow, between}, with_seeds(5)).verdict, ClaimVerdict::kContradicted) << "one other";
+  const CellSample beyond = above_low("beyond", 3.56);  // 0.00731
+  EXPECT_EQ(find("best", {kLow, beyond, kLow}, with_seeds(5)).verdict, ClaimVerdict::kContradicted);
+  // That it is better than each takes no correction: p = 0.0149 of both.
+  EXPECT_EQ(find("best", {above_low("far", 2.9), kLow, kLow}, with_seeds(5)).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {above_low("near", 2.8), kLow, kLow}, with_seeds(5)).verdict, ClaimVerdict::kCannotTell);
+}
+
+TEST(ClaimsAtALook, OfSharesAreDecidedByEightOfEight) {
+  const auto verdict = [](const char* kind, size_t trained, size_t failed) {
+    const CellSample cell = sample("a", std::vector<double>(trained, 1.0), failed);
+    return find(kind, {cell}, with_seeds(trained + failed)).verdict;
+  };
+  EXPECT_EQ(verdict("fails", 0, 5), ClaimVerdict::kCannotTell) << "1 of 32";
+  EXPECT_EQ(verdict("fails", 0, 8), ClaimVerdict::kHeld) << "1 of 256";
+  EXPECT_EQ(verdict("fails", 1, 7), ClaimVerdict::kCannotTell) << "9 of 256";
+  EXPECT_EQ(verdict("fails", 2, 10), ClaimVerdict::kCannotTell) << "79 of 4096";
+  EXPECT_EQ(verdict("fails", 1, 11), ClaimVerdict::kHeld) << "13 of 4096";
+  EXPECT_EQ(verdict("trains", 5, 0), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("trains", 8, 0), ClaimVerdict::kHeld);
+  EXPECT_EQ(verdict("trains", 7, 1), ClaimVerdict::kCannotTell);
+  EXPECT_EQ(verdict("trains", 0, 8), ClaimVerdict::kContradicted);
+  EXPECT_THAT(find("fails", {sample("a", {}, 5)}, with_seeds(5)).reason, HasSubstr("5 seeds cannot decide"));
+}
+
+TEST(ClaimsAtALook, OfAnOrderByFailuresAreTestedByFisher) {
+  const CellSample three = sample("three", {1, 2, 3}), five = kLow, eight = sample("eight", {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto verdict = [](const CellSample& a, const CellSample& b, size_t seeds) {
+    return find("better", {a, b}, with_seeds(seeds)).verdict;
+  };
+  EXPECT_EQ(verdict(three, sample("b", {}, 3), 3), ClaimVerdict::kCannotTell) << "2 of 20";
+  EXPECT_EQ(verdict(five, sample("b", {}, 5), 5), ClaimVerdict::kHeld) << "2 of 252";
+  EXPECT_EQ(verdict(sample("b", {}, 5), five, 5), ClaimVerdict::kContradicted);
+  EXPECT_EQ(verdict(eight, sample("b", {1, 2, 3}, 5), 8), ClaimVerdict::kCannotTell) << "112 of 4368: 2.6 %";
+  EXPECT_EQ(verdict(eight, sample("b", {1, 2}, 6), 8), ClaimVerdict::kHeld) << "56 of 8008";
+  EXPECT_EQ(find("best", {eight, sample("b", {1, 2}, 6)}, with_seeds(8)).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {eight, sample("b", {1, 2, 3}, 5)}, with_seeds(8)).verdict, ClaimVerdict::kCannotTell);
+}
+
+TEST(ClaimsAtALook, OfPairsThatDivergenceTookHaveTheLevelOfThoseThatAreThere) {
+  const auto without = [](CellSample cell, const std::vector<int64_t>& seeds) {
+    std::erase_if(cell.values, [&](const SeedValue& one) { return std::ranges::count(seeds, one.seed) > 0; });
+    cell.failed = seeds.size();
+    return cell;
+  };
+  const auto level = [&](const std::vector<int64_t>& of_a, const std::vector<int64_t>& of_b) {
+    return find("better", {without(kHigh, of_a), without(kLow, of_b)}, with_seeds(5)).level.value();
+  };
+  const auto constant = [](const std::vector<size_t>& pairs) {
+    return constant_level(pairs, 0.05, Sides::kTwo, Design::kPaired);
+  };
+  EXPECT_NEAR(constant({3, 4, 7, 11}), 0.01583, kOfSimulations * 0.01583);  // NumPy
+  EXPECT_EQ(level({4}, {4}), constant({3, 4, 7, 11}));
+  EXPECT_EQ(level({1}, {1}), constant({2, 4, 7, 11}));
+  EXPECT_EQ(level({1}, {5}), constant({2, 3, 6, 10}));
+  EXPECT_EQ(level({1, 3}, {3, 1}), constant({3, 6, 10})) << "one pair is no test";
+}
+
+TEST(ClaimsAtALook, OfKindsWithoutALevelWaitForTheLast) {
+  std::vector<CellSample> line;
+  CellSample better{.name = "better", .runs = 12}, flat{.name = "flat", .runs = 12};
+  for (int x = 0; x < 3; ++x) {
+    line.push_back({.name = "", .runs = 12, .at = static_cast<double>(x)});
+    for (int64_t seed = 1; seed <= 12; ++seed)
+      line.back().values.push_back({seed, x + 0.1 * static_cast<double>(seed) * x * x});
+  }
+  for (int64_t seed = 1; seed <= 12; ++seed) {
+    better.curves[seed] = {{100, 2 + 0.01 * static_cast<double>(seed)}};
+    flat.curves[seed] = {{100, 1}};
+  }
+  const Comparison linear{.limits = {.r2 = 0.5}}, stays{.limits = {.from = 100}};
+  for (const size_t seeds : {3, 5, 8}) {
+    for (const Finding& open : {find("linear", line, with_seeds(seeds, linear)),
+                                find("stays_better", {better, flat}, with_seeds(seeds, stays))}) {
+      EXPECT_EQ(open.verdict, ClaimVerdict::kCannotTell);
+      EXPECT_EQ(open.reason, "this kind of claim is decided at the last look alone");
+    }
+  }
+  const Finding straight = find("linear", line, with_seeds(12, linear));
+  EXPECT_EQ(straight.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(straight.interval, find("linear", line, linear).interval) << "at the level itself";
+  const Finding ahead = find("stays_better", {better, flat}, with_seeds(12, stays));
+  EXPECT_EQ(ahead.verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(ahead.interval, find("stays_better", {better, flat}, stays).interval);
+}
+
+TEST(ClaimsAtALook, OfWhatIsKnownBeforeTrainingAreDecidedAtTheFirst) {
+  const CellSample same = sample("same", {7, 7, 7}), other = sample("other", {6, 6, 6});
+  const auto exact = [](Limits limits = {}) { return with_seeds(3, {.limits = limits, .is_exact = true}); };
+  EXPECT_EQ(find("better", {same, other}, exact()).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("best", {other, same, other}, exact()).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("equivalent", {same, other}, exact({.within = 1})).verdict, ClaimVerdict::kHeld);
+  EXPECT_EQ(find("above", {same}, exact({.than = 7.5})).verdict, ClaimVerdict::kContradicted);
+  EXPECT_EQ(find("better", {same, other}, with_seeds(3)).verdict, ClaimVerdict::kCannotTell);
+}
+
+TEST(Claims, OfAnotherLevelHaveItsIntervalsAndSharesOfFailures) {
+  const Comparison one_percent{.level = 0.01};
+  const Finding order = find("better", {kHigh, kLow}, one_percent);
+  expect_numbers(order, 3, 3.2556);  // t(0.995, 4) √0.5
+  EXPECT_EQ(order.verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(order.level, 0.01);
+  expect_numbers(find("equivalent", {kHigh, kLow}, {.limits = {.within = 9}, .level = 0.01}), 3, 2.6495);  // t(0.99, 4)
+  EXPECT_EQ(find("best", {kHigh, kLow}, one_percent).verdict, ClaimVerdict::kCannotTell) << "p = 0.0132";
+  EXPECT_EQ(find("fails", {sample("a", {}, 6)}, one_percent).reason, "6 seeds cannot decide: it takes 7 or more");
+  EXPECT_EQ(find("fails", {sample("a", {}, 6)}, one_percent).verdict, ClaimVerdict::kCannotTell);
+  EXPECT_EQ(find("fails", {sample("a", {}, 7)}, one_percent).verdict, ClaimVerdict::kHeld) << "1 of 128";
+  // Wilson's 99 % intervals meet: 0 … 0.57 and 0.43 … 1.
+  EXPECT_EQ(find("better", {kLow, sample("five", {}, 5)}, one_percent).verdict, ClaimVerdict::kCannotTell);
 }
 
 }  // namespace

@@ -514,6 +514,25 @@ constexpr Mistake kMistakes[] = {
      "[axis]\na = [\"x\", \"y\"]\nb = [1, 2, 3]\n[table]\nrows = \"a\"\ncolumns = \"b\"\nscores = [\"test.bleu\", "
      "\"test.ter\"]\npublished = { source = \"s\", tolerance = { \"test.bleu\" = 0.5, \"test.ter\" = { prediction = "
      "true } }, values = [[1, 2, 3], [4, 5, 6]] }\n"},
+    {"looks that fall", "seeds = 5\n[claims]\nlooks = [3, 8, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks that repeat", "seeds = 5\n[claims]\nlooks = [3, 3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"look at one seed", "seeds = 5\n[claims]\nlooks = [1, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"look at too many seeds", "seeds = 101\n[claims]\nlooks = [3, 101]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"look at half a seed", "seeds = 5\n[claims]\nlooks = [2.5, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"look in words", "seeds = 5\n[claims]\nlooks = [\"three\", 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"too many looks", "seeds = 10\n[claims]\nlooks = [2, 3, 4, 5, 6, 7, 8, 9, 10]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"no looks", "seeds = 5\n[claims]\nlooks = []\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks that are a number", "seeds = 5\n[claims]\nlooks = 3\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks before the last seed", "seeds = 12\n[claims]\nlooks = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks beyond the last seed", "seeds = [4, 7, 9]\n[claims]\nlooks = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks without seeds", "[claims]\nlooks = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"looks without a claim", "seeds = 5\n[claims]\nlooks = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"level of zero", "[claims]\nlevel = 0\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"level of one half", "[claims]\nlevel = 0.5\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"level that is no number", "[claims]\nlevel = nan\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"level in per cent", "[claims]\nlevel = \"5 %\"\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"unknown key of claims", "[claims]\nlook = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
+    {"claims that are a list", "claims = [3, 5]\n[axis]\na = [\"x\", \"y\"]\n"},
 };
 
 TEST(LoadGrid, NamesEveryMistakeGolden) {
