@@ -61,7 +61,7 @@ struct Cell {
   std::map<int64_t, std::shared_ptr<const SentenceStats>> sentences = {};  // by seed, of the score
   Origins origins = {};
   Chosen chosen = {};
-  std::set<std::vector<uint32_t>> averaged = {};  // the points of Arrangement::average that the mean is over
+  std::set<std::vector<uint32_t>> averaged = {};    // the points of Arrangement::average that the mean is over
   std::map<int64_t, std::string> added_seeds = {};  // seeds_added_later(), of its runs
 
   int n() const { return static_cast<int>(values.size()); }

@@ -25,8 +25,8 @@ enum class Averages {
 /// adds seeds until a difference shows finds one more often than a p says.
 std::map<int64_t, std::string> seeds_added_later(const std::vector<Replicate>& runs);
 
-/// "seeds 4, 5 were added on 2026-11-28, after results with 3 existed: the true level of a comparison at 5 % is up to 8.6 %".
-/// `seeds`: all of a cell. "" if none was added.
+/// "seeds 4, 5 were added on 2026-11-28, after results with 3 existed: the true level of a comparison at 5 % is up
+/// to 8.6 %". `seeds`: all of a cell. "" if none was added.
 std::string peeking_text(const std::map<int64_t, std::string>& added, size_t seeds);
 
 /// The runs of the places of an arrangement. Borrows all that it is made of.

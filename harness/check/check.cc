@@ -391,7 +391,8 @@ void restore(const RecordedLook& recorded, Check& check) {
 }  // namespace
 
 bool is_of(const LookTaken& taken, const Check& check) {
-  return taken.claim == check.text.text && taken.place == check.place && taken.look == check.look->number;
+  return taken.claim == check.text.text && taken.hash == check.hash && taken.place == check.place &&
+         taken.look == check.look->number && taken.seeds == check.look->seeds;
 }
 
 std::vector<ClaimLooks> looks_at_claims(const Grid& grid, const std::vector<View>& views, const ResultSet& results,
@@ -430,14 +431,28 @@ std::vector<Table> tables_of(const Grid& grid, const std::vector<View>& views, c
   return tables;
 }
 
+namespace {
+
+/// Whether the look lacks runs that are in no sweep: no limit let the look before it ask for them.
+bool nobody_asked_for(const Check& check, const ResultSet& results) {
+  const std::set<std::string> own(check.runs.begin(), check.runs.end());
+  return check.finding.verdict == ClaimVerdict::kNotTested && std::ranges::all_of(results.rows, [&](const Row& row) {
+           return !own.contains(row.run.id) || (row.result.state && has_result(*row.result.state));
+         });
+}
+
+}  // namespace
+
 GridChecks check_grid(const Grid& grid, const std::vector<View>& views, const std::vector<Table>& tables,
                       const ResultSet& results, const std::vector<RecordedLook>& recorded) {
   GridChecks checks{.title = grid.title, .names = grid.names, .tests = grid.claims, .claims = {}, .cells = {}};
   if (grid.claims.looks.empty()) {
     checks.claims = check_claims(grid, views, tables, results, {});
   } else {
-    for (ClaimLooks& looks : looks_at_claims(grid, views, results, recorded))
+    for (ClaimLooks& looks : looks_at_claims(grid, views, results, recorded)) {
+      if (looks.size() > 1 && nobody_asked_for(looks.back(), results)) looks.pop_back();
       checks.claims.push_back(std::move(looks.back()));
+    }
   }
   for (size_t i = 0; i < views.size(); ++i) {
     if (const auto* table = std::get_if<TableSpec>(&views[i].spec)) check_cells(grid, *table, tables[i], checks.cells);

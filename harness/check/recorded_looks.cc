@@ -32,11 +32,16 @@ std::vector<RecordedLook> compared(const Store& store, std::vector<LookTaken> lo
   return all;
 }
 
-bool are_of(const std::vector<LookTaken>& looks, const ResultSet& results) {
-  std::set<std::string> ids;
-  for (const Row& row : results.rows) ids.insert(row.run.id);
+/// Whether they saw runs of this grid, of its first seeds.
+bool are_of(const std::vector<LookTaken>& looks, const Grid& grid, const ResultSet& results) {
+  std::map<std::string, ptrdiff_t> place;  // run → that of its seed
+  for (const Row& row : results.rows)
+    place[row.run.id] = std::ranges::find(grid.seeds, row.run.seed) - grid.seeds.begin();
   return std::ranges::all_of(looks, [&](const LookTaken& look) {
-    return std::ranges::all_of(look.saw, [&](const auto& one) { return ids.contains(one.first); });
+    return std::ranges::all_of(look.saw, [&](const auto& one) {
+      const auto found = place.find(one.first);
+      return found != place.end() && found->second < static_cast<ptrdiff_t>(look.seeds);
+    });
   });
 }
 
@@ -72,7 +77,8 @@ std::vector<std::string> runs_to_ask(const Grid& grid, const Check& check, const
 std::map<std::string, std::string> declared_of(const Grid& grid, const ResultSet& results) {
   if (!results.store || results.rows.empty()) return {};
   const Workspace workspace(results.store->root());
-  if (const std::string sweep = results.rows.front().sweep_id(); !sweep.empty()) return declared_before(workspace, sweep);
+  if (const std::string sweep = results.rows.front().sweep_id(); !sweep.empty())
+    return declared_before(workspace, sweep);
   std::map<std::string, std::string> declared;
   for (const Sweep& sweep : results.store->sweeps()) {
     if (!is_of_grid(sweep, grid.file)) continue;
@@ -117,7 +123,7 @@ std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& resu
   for (const Sweep& sweep : store.sweeps()) {
     if (!is_of_grid(sweep, grid.file)) continue;
     std::vector<LookTaken> looks = read_looks(workspace, sweep.id);
-    if (!looks.empty() && are_of(looks, results)) return compared(store, std::move(looks));
+    if (!looks.empty() && are_of(looks, grid, results)) return compared(store, std::move(looks));
   }
   return {};
 }
@@ -125,7 +131,8 @@ std::vector<RecordedLook> recorded_looks(const Grid& grid, const ResultSet& resu
 }  // namespace
 
 GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, const ResultSet& results) {
-  GridChecks checks = check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
+  GridChecks checks =
+      check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
   const std::map<std::string, std::string> declared = declared_of(grid, results);
   if (!declared.empty()) {
     for (Check& check : checks.claims) check.declared = declaration_of(check, declared, results.rows);
@@ -133,7 +140,10 @@ GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, co
   return checks;
 }
 
-std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string& id, bool may_ask) {
+namespace {
+
+/// What take_looks() takes.
+std::vector<LookTaken> looks_due(const Workspace& workspace, const std::string& id, bool may_ask) {
   const Sweep sweep = read_sweep(workspace, id, SweepRuns::kAll);
   if (!sweep.policy.until_decided) return {};
   const Grid grid = frozen_grid(workspace, id);
@@ -154,10 +164,10 @@ std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string&
   for (const ClaimLooks& looks : looks_at_claims(grid, views, results, recorded)) {
     for (const Check& check : looks) {
       const Finding& finding = check.finding;
-      const bool is_decided =
-          finding.verdict == ClaimVerdict::kHeld || finding.verdict == ClaimVerdict::kContradicted;
+      const bool is_decided = finding.verdict == ClaimVerdict::kHeld || finding.verdict == ClaimVerdict::kContradicted;
       if (!is_decided && finding.verdict != ClaimVerdict::kCannotTell) continue;
       LookTaken look{.claim = check.text.text,
+                     .hash = check.hash,
                      .place = check.place,
                      .look = check.look->number,
                      .seeds = check.look->seeds,
@@ -177,14 +187,29 @@ std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string&
       if (is_new || !look.asks.empty()) taken.push_back(std::move(look));
     }
   }
-  if (!taken.empty()) append_looks(workspace, id, taken);
   return taken;
+}
+
+}  // namespace
+
+std::vector<LookTaken> take_looks(const Workspace& workspace, const std::string& sweep, bool may_ask) {
+  std::vector<LookTaken> taken = looks_due(workspace, sweep, may_ask);
+  if (!taken.empty()) append_looks(workspace, sweep, taken);
+  return taken;
+}
+
+bool is_look_due(const Store& store, const std::string& id) {
+  const std::optional<Sweep> sweep = store.sweep(id);
+  if (!sweep || !sweep->policy.until_decided || sweep->state != SweepState::kActive) return false;
+  const Workspace workspace(store.root());
+  return read_sweep(workspace, id).runs.size() != store.runs_of(id).size() ||
+         !looks_due(workspace, id, /*may_ask=*/false).empty();
 }
 
 std::string sentence_of(const LookTaken& look) {
   const std::string more = look.asks.empty() ? "" : fmt::format("; {} more", counted(std::ssize(look.asks), "run"));
-  return fmt::format("{} with {} seeds, \"{}\"{}: {}{}{}", look.look, look.seeds, look.claim, place_text(look.place),
-                     look.verdict, look.shown.empty() ? "" : " " + look.shown, more);
+  return fmt::format("\"{}\"{}, look {} with {} seeds: {}{}{}", look.claim, place_text(look.place), look.look,
+                     look.seeds, look.verdict, look.shown.empty() ? "" : " " + look.shown, more);
 }
 
 std::vector<std::string> claims_held_open(const GridChecks& checks, const ResultSet& results,
@@ -198,11 +223,11 @@ std::vector<std::string> claims_held_open(const GridChecks& checks, const Result
       return own.contains(row.run.id) && state && is_inactive(*state) && !has_result(*state);
     });
     if (ended == results.rows.end()) continue;
-    sentences.push_back(
-        fmt::format("\"{}\"{} waits at look {} for run {}, which is {}: tearless retry {}{}, or tearless cancel {}{}, "
-                    "after which it is not tested",
-                    check.text.text, place_text(check.place), check.look->number, ended->run.id,
-                    name_of(*ended->result.state), ended->run.id, options, ended->run.id, options));
+    sentences.push_back(fmt::format(
+        "\"{}\"{} waits at look {} for run {}, which is {}: tearless retry {}{}; without it the claim is not "
+        "tested",
+        check.text.text, place_text(check.place), check.look->number, ended->run.id, name_of(*ended->result.state),
+        ended->run.id, options));
   }
   return sentences;
 }

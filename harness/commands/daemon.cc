@@ -79,7 +79,6 @@ std::unique_ptr<Launcher> launcher_of(boost::asio::io_context& io, Store& store,
   });
 }
 
-
 LookTaker looks_in(const Workspace& workspace) {
   return [workspace](const std::string& sweep, bool may_ask, const std::function<void(const std::string&)>& say) {
     std::vector<std::string> asked;

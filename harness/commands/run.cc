@@ -73,9 +73,10 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
   seen.workspace = options.submission.workspace(globals).root();
   const std::string place = options_again(seen), grid = options.words();
   const std::string again = fmt::format("tearless run {}{}{}", grid, options_again(globals),
-                                        options.calibrate          ? " --calibrate"
-                                        : options.submission.smoke ? " --smoke"
-                                                                   : "");
+                                        options.calibrate                  ? " --calibrate"
+                                        : options.submission.smoke         ? " --smoke"
+                                        : options.submission.until_decided ? " --until-decided"
+                                                                           : "");
   StateCounts counts = print_outcome(store, sweep.id);
   if (ending.left_to != 0) {
     print("The sweep continues in process {0}. To see it: tearless watch {1}{2}. To stop it: tearless pause {1}{2}\n",
@@ -107,9 +108,9 @@ int conclude(const Store& store, const Submission& submission, const Globals& gl
     }
   }
   const bool is_decided = !sweep.policy.until_decided || conclude_claims(submission, seen);
-  const bool all_ended =
-      is_decided &&
-      std::ranges::all_of(counts, [](const auto& entry) { return entry.second == 0 || has_result(entry.first); });
+  const bool all_ended = is_decided && std::ranges::all_of(counts, [](const auto& entry) {
+                           return entry.second == 0 || has_result(entry.first);
+                         });
   return all_ended ? kOk : kSomethingFailed;
 }
 

@@ -171,6 +171,7 @@ SubmissionOptions SubmissionFlags::options() const {
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
   if (until_decided && smoke) fail("--until-decided has no effect with --smoke, which trains one seed of each cell");
+  if (until_decided && !only.empty()) fail("--until-decided: claims need all of their cells; leave out --only");
   options.executor = executor.name;
   std::optional<Executor> section = executor.executor();
   const bool is_cluster = section && section->slurm;

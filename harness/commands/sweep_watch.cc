@@ -9,6 +9,7 @@
 #include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/check/recorded_looks.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/writer.h"
 
@@ -67,7 +68,6 @@ bool SweepWatch::has_ended() {
     if (sweep) end_.paused = sweep->reason;
     return true;
   }
-  has_looked_ = false;
   show(*sweep);
   if (screen_.interrupts() == 0) return false;
   const bool was_interrupted = std::exchange(end_.interrupted, true);
@@ -101,9 +101,8 @@ bool SweepWatch::has_ended_without_service() {
   if (!sweep) return true;
   StateCounts counts = store->counts_of(sweep_);
   if (counts[RunState::kQueued] + counts[RunState::kRunning] == 0) {
-    const bool may_grow = sweep->policy.until_decided && sweep->state == SweepState::kActive && start_;
-    if (!may_grow || std::exchange(has_looked_, true)) return true;
-    require_service(workspace_, *start_);  // the other one may have been killed before it took the looks
+    if (!start_ || !is_look_due(*store, sweep_)) return true;
+    require_service(workspace_, *start_);
     return false;
   }
   if (sweep->state != SweepState::kActive && counts[RunState::kRunning] == 0) {

@@ -59,7 +59,6 @@ class SweepWatch {
   uint64_t events_seen_;                // bytes
   std::optional<double> silent_since_;  // the service does not answer
   std::string told_;                    // the line of its log that was shown
-  bool has_looked_ = false;             // a service was started to take the looks that one that was killed left
   WatchEnd end_;
 };
 

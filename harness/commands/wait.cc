@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/check/recorded_looks.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/plan/grid_state.h"
@@ -54,19 +55,9 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
-// Whether a look may ask for more runs of one of the sweeps. Its service takes the looks that are due; where none works,
-// one is started.
-bool may_grow(const Store& store, const Selection& chosen, const Workspace& workspace) {
-  const auto is_growing = [&](const std::string& id) {
-    const std::optional<Sweep> sweep = store.sweep(id);
-    return sweep && sweep->policy.until_decided && sweep->state == SweepState::kActive;
-  };
-  if (std::ranges::none_of(chosen.sweeps, is_growing)) return false;
-  const ServiceFacts facts = require_service(workspace, {});
-  return std::ranges::any_of(chosen.sweeps, [&](const std::string& id) {
-    const SweepFacts* sweep = facts.sweep(id);
-    return sweep && !sweep->idle();
-  });
+// Whether a look may ask for more runs of one of the sweeps.
+bool is_any_look_due(const Store& store, const Selection& chosen) {
+  return std::ranges::any_of(chosen.sweeps, [&](const std::string& sweep) { return is_look_due(store, sweep); });
 }
 
 // "waiting for 12 of 24 runs · 1:02:03 left", the time if the service knows it of all the sweeps that have not ended.
@@ -102,7 +93,7 @@ int wait(const std::vector<std::string>& words, ServiceFlags service, const Glob
     // Opened for each look: another service may have another database, one that was rebuilt.
     const std::unique_ptr<const Store> store = require_store(globals);
     const Left left = left_of(*store, chosen);
-    if (left.pending == 0 && !may_grow(*store, chosen, workspace)) return left.without_result == 0 ? kOk : kSomethingFailed;
+    if (left.pending == 0 && !is_any_look_due(*store, chosen)) return left.without_result == 0 ? kOk : kSomethingFailed;
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
            counted(left.pending, "run"), workspace.root().string(), options_again(globals));

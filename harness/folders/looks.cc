@@ -13,7 +13,8 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 
-TEARLESS_JSON(LookTaken, (claim, look, seeds, verdict, n, reason, shown, saw, asks, at), (level, estimate, low, high))
+TEARLESS_JSON(LookTaken, (claim, hash, look, seeds, verdict, n, reason, shown, saw, asks, at),
+              (level, estimate, low, high))
 
 namespace {
 

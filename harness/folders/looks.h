@@ -1,5 +1,5 @@
-// looks.jsonl of a sweep that is trained until its claims are decided: the looks that were taken, one a line. Append-only
-// and synced: a look is in it before the runs that it asks for are in the database.
+// looks.jsonl of a sweep that is trained until its claims are decided: the looks that were taken, one a line.
+// Append-only and synced: a look is in it before the runs that it asks for are in the database.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,16 @@ inline constexpr const char* kLooksFile = "looks.jsonl";
 
 /// One look at a claim at one of its places.
 struct LookTaken {
-  std::string claim;   // its text: no other claim of the grid has it
-  Labels place = {};   // axis → label
-  size_t look = 0;     // from 1
-  size_t seeds = 0;    // that it took, the first of the grid
+  std::string claim;  // its text: no other claim of the grid has it
+  std::string hash;   // of what it says
+  Labels place = {};  // axis → label
+  size_t look = 0;    // from 1
+  size_t seeds = 0;   // that it took, the first of the grid
   std::string verdict = {};
   std::optional<double> level = {}, estimate = {}, low = {}, high = {};
   std::vector<size_t> n = {};
   std::string reason = {};
-  std::string shown = {};  // the numbers as they were printed
+  std::string shown = {};                       // the numbers as they were printed
   std::map<std::string, std::string> saw = {};  // run → SHA-256 of its scores.json; "": it has none
   std::vector<std::string> asks = {};           // runs that the next look needs
   std::string at = {};                          // UTC

@@ -44,9 +44,10 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
 
 UntilDecided until_decided(const Grid& grid, double max_hours) {
   if (grid.claims.looks.empty()) {
-    fail("--until-decided: {} does not say after how many seeds its claims are judged; write, with seeds = 12: [claims] "
-         "looks = [3, 5, 8, 12]",
-         grid.file.string());
+    fail(
+        "--until-decided: {} does not say after how many seeds its claims are decided; write, for example, seeds = 12, "
+        "and a section [claims] with looks = [3, 5, 8, 12]",
+        grid.file.string());
   }
   const auto first = grid.seeds.begin(), last = first + static_cast<ptrdiff_t>(grid.claims.looks.front());
   return {.first_seeds = {first, last}, .max_hours = max_hours};
@@ -74,13 +75,19 @@ void require_same_looks(const Workspace& workspace, const Store& store, const Su
     if (other.grid_file != submission.sweep.grid_file || other.id == submission.sweep.id) continue;
     const std::vector<LookTaken> taken = read_looks(workspace, other.id);
     if (taken.empty()) continue;
-    const ClaimTests before = frozen_grid(workspace, other.id).claims, &now = submission.grid.claims;
-    if (before.looks == now.looks && before.level == now.level) continue;
+    const Grid before = frozen_grid(workspace, other.id);
+    const Grid& now = submission.grid;
+    if (before.claims.looks == now.claims.looks && before.claims.level == now.claims.level && before.seeds == now.seeds)
+      continue;
+    const auto words = [](const Grid& grid) {
+      return fmt::format("looks = [{}], level = {} and seeds = [{}]", fmt::join(grid.claims.looks, ", "),
+                         grid.claims.level, fmt::join(grid.seeds, ", "));
+    };
     fail(
-        "{}: [claims] had looks = [{}] and level = {} when the first look was taken, on {} (sweep {}), and has looks = "
-        "[{}] and level = {} now: write them as they were, or give the grid file another name, which begins a new test",
-        submission.grid.file.string(), fmt::join(before.looks, ", "), before.level, local_time(taken.front().at),
-        other.id, fmt::join(now.looks, ", "), now.level);
+        "{}: it had {} when the first look was taken, on {} (sweep {}), and has {} now: write them as they were, or "
+        "give "
+        "the grid file another name, which begins a new test",
+        now.file.string(), words(before), local_time(taken.front().at), other.id, words(now));
   }
 }
 

@@ -35,7 +35,7 @@ struct SubmissionOptions {
   bool smoke = false;                  // the first seed of each cell, cut down to a few updates
   // If set, `smoke` keeps one run of each resource class that is not in this set, instead of one seed of each cell.
   std::optional<std::set<std::string>> calibrated = {};
-  bool until_decided = false;   // UntilDecided
+  bool until_decided = false;  // UntilDecided
   double max_hours = 0;
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};

@@ -21,7 +21,7 @@ using nlohmann::json;
 namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
-constexpr double kRestPerLook = 10;  // of large sweeps: times as long as taking the looks took
+constexpr double kRestPerLook = 10;  // while runs are left: times as long as taking the looks took
 
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
   const StateCounts counts = store.counts_of(sweep);
@@ -67,7 +67,8 @@ void Service::begin() {
   scheduler_.let_start(options_.stays);
   scheduler_.begin();
   std::vector<Sweep> active;
-  for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = active.emplace_back(*store_.sweep(sweep)).title;
+  for (const std::string& sweep : store_.active_sweeps())
+    titles_[sweep] = active.emplace_back(*store_.sweep(sweep)).title;
   scheduler_.add_active();
   for (const Sweep& sweep : active) follow_looks(sweep);
   tick();
@@ -150,7 +151,7 @@ bool Service::is_any_look_due() const {
 }
 
 void Service::take_looks() {
-  if (asked_to_end_ || steady_seconds() < next_looks_at_) return;
+  if (asked_to_end_ || (steady_seconds() < next_looks_at_ && scheduler_.is_busy())) return;
   const double began = steady_seconds();
   for (const auto& [sweep, is_due] : std::map(look_is_due_)) {
     if (is_look_due(sweep)) take_looks_of(sweep);

@@ -11,7 +11,6 @@
 namespace tearless::harness {
 namespace {
 
-
 double without_rounding(double value, double rounding) { return std::abs(value) <= rounding ? 0 : value; }
 
 double square(double x) { return x * x; }

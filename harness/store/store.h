@@ -84,7 +84,7 @@ struct Sweep {
   // The user's own words, no part of the id; empty where it was read from the database.
   std::vector<std::string> tags = {};
   std::string note = {};
-  std::string engine = {};     // what was typed as --engine, absolute; likewise
+  std::string engine = {};  // what was typed as --engine, absolute; likewise
   // When each of its claims was first submitted, UTC: ClaimSpec::hash → time; likewise.
   std::map<std::string, std::string> declared = {};
   nlohmann::json commit = {};  // of its newest submission (plan/commit.h), null if there was none; likewise

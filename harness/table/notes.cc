@@ -265,6 +265,18 @@ std::string column_in_print(const Table& table, size_t index) {
   return table.columns.size() == 1 || text.empty() ? "" : text + " ";
 }
 
+// "the first 3 to 5 of ", where looks decided how many seeds each cell has.
+std::string seeds_of_cells(const Table& table) {
+  std::set<int> counts;
+  any_table_cell(table, [&](const TableCell& one) {
+    if (one.cell.expected > 0) counts.insert(one.cell.expected);
+    return false;
+  });
+  if (counts.empty()) return "";
+  return counts.size() == 1 ? fmt::format("the first {} of ", *counts.begin())
+                            : fmt::format("the first {} to {} of ", *counts.begin(), *counts.rbegin());
+}
+
 // What the numbers of a cell are: one sentence, or one for each `show` with its scores.
 void add_meanings(const NoteContext& context, Table& table) {
   const std::vector<int64_t>& seeds = context.grid.seeds;
@@ -280,7 +292,7 @@ void add_meanings(const NoteContext& context, Table& table) {
     const bool is_of_all = table.several_scores && meanings.size() == 1;
     table.notes.emplace_back(
         fmt::format("{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
-                    is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? "the first of " : "",
+                    is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? seeds_of_cells(table) : "",
                     counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
   }
 }
@@ -615,7 +627,9 @@ constexpr std::array<AddNotes, std::size(TableSpec::kNotes)> kAdders = {
     add_published_or_why_not,
     [](const NoteContext& context, Table& table) { add_seed_notes(context, table.notes); },
     add_test_notes,
-    [](const NoteContext&, Table& table) { add_power_notes(table); },
+    [](const NoteContext& context, Table& table) {
+      if (!context.is_without_tests) add_power_notes(table);
+    },
     [](const NoteContext& context, Table& table) { add_mark_notes(context.spec, table); },
     [](const NoteContext&, Table& table) { add_failure_notes(table, table.notes); },
     [](const NoteContext&, Table& table) { add_machine_notes(table, table.notes); },

@@ -66,8 +66,10 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
     }
   }
   std::printf("crash matrix, %s engine: %ld points x %zu choices of victims, %zu tried (seed %u%s)\n",
-              engine == Engine::kFake ? "fake" : engine == Engine::kReal ? "real" : "fake (with looks)", static_cast<long>(points), victims.size(), trials.size(),
-              seed(), asked_for_all() ? ", all" : "");
+              engine == Engine::kFake   ? "fake"
+              : engine == Engine::kReal ? "real"
+                                        : "fake (with looks)",
+              static_cast<long>(points), victims.size(), trials.size(), seed(), asked_for_all() ? ", all" : "");
   std::atomic<size_t> happened = 0;
   in_parallel(trials.size(), [&](size_t i) { happened += try_one(engine, trials[i]); });
   std::printf("killed at %zu of %zu\n", happened.load(), trials.size());

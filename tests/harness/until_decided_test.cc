@@ -1,8 +1,10 @@
-// `--until-decided`: which seeds are trained, what the looks say, and that it says the same whatever happens to the sweep.
+// `--until-decided`: which seeds are trained, what the looks say, and that it says the same whatever happens to the
+// sweep.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -76,18 +78,19 @@ class UntilDecided : public RunTest {
 
 const std::map<std::string, std::string> kVerdicts = {{"a is better", "held at look 1 of 3, 2 seeds, []"},
                                                       {"c is better", "cannot tell at look 3 of 3, 5 seeds, []"}};
-const auto kTrained = UnorderedElementsAre("a 1", "a 2", "b 1", "b 2", "b 3", "b 4", "b 5", "c 1", "c 2", "c 3", "c 4",
-                                           "c 5");
+const auto kTrained =
+    UnorderedElementsAre("a 1", "a 2", "b 1", "b 2", "b 3", "b 4", "b 5", "c 1", "c 2", "c 3", "c 4", "c 5");
 
 TEST_F(UntilDecided, OnlyCellsOfUndecidedClaimsGetMoreSeeds) {
   const test::Finished run = ok({"run", "grid.toml", "--until-decided"});
   EXPECT_THAT(trained(), kTrained);
   EXPECT_EQ(verdicts(), kVerdicts);
-  EXPECT_THAT(run.output, HasSubstr("look: 1 with 2 seeds, \"a is better\": held +1.850 ("));
-  EXPECT_THAT(run.output, HasSubstr("look: 1 with 2 seeds, \"c is better\": cannot tell −0.140 ("));
+  EXPECT_THAT(run.output, HasSubstr("look: \"a is better\", look 1 with 2 seeds: held +1.850 ("));
+  EXPECT_THAT(run.output, HasSubstr("look: \"c is better\", look 1 with 2 seeds: cannot tell −0.140 ("));
   EXPECT_THAT(run.output, HasSubstr("); 2 runs more\n")) << "seed 3 of b and c";
   EXPECT_THAT(run.output, HasSubstr("12 runs: 12 done\n"));
-  EXPECT_THAT(run.output, HasSubstr("Claims: 1 held, 1 cannot tell, with 12 of the grid's 15 runs: tearless check-table"));
+  EXPECT_THAT(run.output,
+              HasSubstr("Claims: 1 held, 1 cannot tell, with 12 of the grid's 15 runs: tearless check-table"));
   const std::string table = ok({"table", "grid.toml"}).output;
   EXPECT_THAT(table, Not(HasSubstr("not started"))) << "nobody has asked for the others";
   EXPECT_THAT(table, HasSubstr("Looks decided how many seeds cells have"));
@@ -138,8 +141,9 @@ TEST_F(UntilDecided, ALookThatASweepWasKilledAfterIsTakenUpByTheNextService) {
   }
   test::write_text(sweep / kLooksFile, first + "{\"asks\": [");
   for (const RunDirectory& run : runs()) {
-    if (const std::string settings = test::read_text(run.settings()); settings.find("train.seed = 1\n") == std::string::npos &&
-                                                                      settings.find("train.seed = 2\n") == std::string::npos)
+    if (const std::string settings = test::read_text(run.settings());
+        settings.find("train.seed = 1\n") == std::string::npos &&
+        settings.find("train.seed = 2\n") == std::string::npos)
       fs::remove_all(run.root());
   }
   fs::remove(workspace().database());
@@ -171,7 +175,8 @@ TEST_F(UntilDecided, ARunThatFailsHoldsTheLookOfItsClaimsOpenAndOthersGoOn) {
   EXPECT_EQ(run.code, 1) << run.output;
   EXPECT_THAT(run.output, HasSubstr("\"a is better\" waits at look 1 for run "));
   EXPECT_THAT(run.output, HasSubstr(", which is failed: tearless retry "));
-  EXPECT_THAT(run.output, HasSubstr(", or tearless cancel "));
+  EXPECT_THAT(run.output, HasSubstr("; without it the claim is not tested\n"));
+  EXPECT_THAT(run.output, HasSubstr("To try failed runs again: tearless run grid.toml --until-decided --retry\n"));
   EXPECT_EQ(verdicts().at("c is better"), "cannot tell at look 3 of 3, 5 seeds, []") << "others go on";
   EXPECT_THAT(verdicts().at("a is better"), HasSubstr("not tested at look 1"));
   ok({"run", "grid.toml", "--until-decided", "--retry"});
@@ -183,23 +188,50 @@ TEST_F(UntilDecided, LooksThatChangeAfterTheFirstWasTakenAreRefused) {
   write(kClaims, "", "[2, 5]");
   const test::Finished other = tearless({"run", "grid.toml", "--until-decided"});
   EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("grid.toml: [claims] had looks = [2, 3, 5] and level = 0.05 when the first look was "
-                                      "taken, on "));
-  EXPECT_THAT(other.errors, HasSubstr("and has looks = [2, 5] and level = 0.05 now: write them as they were, or give the "
-                                      "grid file another name"));
+  EXPECT_THAT(
+      other.errors,
+      HasSubstr("grid.toml: it had looks = [2, 3, 5], level = 0.05 and seeds = [1, 2, 3, 4, 5] when the first look was "
+                "taken, on "));
+  EXPECT_THAT(
+      other.errors,
+      HasSubstr(
+          "and has looks = [2, 5], level = 0.05 and seeds = [1, 2, 3, 4, 5] now: write them as they were, or give the "
+          "grid file another name"));
+  EXPECT_EQ(verdicts().at("c is better"), "cannot tell at look 2 of 2, 5 seeds, []")
+      << "no look of other seeds is taken for it";
   write(kClaims, "", "[2, 3, 5]\nlevel = 0.01");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2);
+  write(kClaims);
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid.replace(grid.find("seeds = 5"), 9, "seeds = [5, 4, 3, 2, 1]"));
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2) << "other seeds first is another look";
+}
+
+TEST_F(UntilDecided, ALookAtAClaimThatWasEditedSinceIsNotTakenForIt) {
+  ok({"run", "grid.toml", "--until-decided"});
+  write("[[claim]]\ntext = \"a is better\"\nworse = [\"a\", \"b\"]\n");
+  EXPECT_EQ(verdicts().at("a is better"), "contradicted at look 1 of 3, 2 seeds, []");
+  EXPECT_THAT(tearless({"check-table", "grid.toml"}).output,
+              HasSubstr("a is better: declared and not submitted yet, after 4 of its 4 results existed.\n"));
+  ASSERT_TRUE(test::eventually(
+      [before = std::time(nullptr)] { return std::time(nullptr) > before + 1; }));  // times are of seconds
+  ok({"run", "grid.toml", "--until-decided"});
+  EXPECT_THAT(tearless({"check-table", "grid.toml"}).output, HasSubstr("a is better: declared on 20"));
+  write(kClaims);
+  EXPECT_THAT(ok({"check-table", "grid.toml"}).output, Not(HasSubstr("declared"))) << "it was before the first result";
 }
 
 TEST_F(UntilDecided, ItNeedsLooksAndALimitNeedsIt) {
   test::write_text(folder_ / "plain.toml", "title = \"P\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
   const test::Finished none = tearless({"run", "plain.toml", "--until-decided"});
   EXPECT_EQ(none.code, 2);
-  EXPECT_EQ(none.errors,
-            "tearless: --until-decided: plain.toml does not say after how many seeds its claims are judged; write, with "
-            "seeds = 12: [claims] looks = [3, 5, 8, 12]\n");
+  EXPECT_EQ(
+      none.errors,
+      "tearless: --until-decided: plain.toml does not say after how many seeds its claims are decided; write, for "
+      "example, seeds = 12, and a section [claims] with looks = [3, 5, 8, 12]\n");
   EXPECT_EQ(tearless({"run", "grid.toml", "--max-hours", "1"}).code, 2);
   EXPECT_EQ(tearless({"run", "grid.toml", "--until-decided", "--smoke"}).code, 2);
+  EXPECT_EQ(tearless({"run", "grid.toml", "--until-decided", "--only", "s=a"}).code, 2);
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
@@ -207,6 +239,7 @@ TEST_F(UntilDecided, AfterTheLimitNoLookAsksForMoreAndTypedAgainItGoesOn) {
   EXPECT_EQ(ok({"run", "grid.toml", "--until-decided", "--max-hours", "1e-9"}).code, 0);
   EXPECT_THAT(trained(), UnorderedElementsAre("a 1", "a 2", "b 1", "b 2", "c 1", "c 2"));
   EXPECT_EQ(verdicts().at("a is better"), "held at look 1 of 3, 2 seeds, []");
+  EXPECT_EQ(verdicts().at("c is better"), "cannot tell at look 1 of 3, 2 seeds, []") << "nobody asked for the next one";
   ok({"run", "grid.toml", "--until-decided"});
   EXPECT_THAT(trained(), kTrained);
   EXPECT_EQ(verdicts(), kVerdicts);

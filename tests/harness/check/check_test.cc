@@ -458,7 +458,8 @@ TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
     }
   });
   EXPECT_THAT(caveats_of(added), ElementsAre("added seeds"));
-  EXPECT_THAT(text(added, TableFormat::kText), HasSubstr("added seeds: seed 5 was added on 2026-01-03, after results with 4 existed: the true "
+  EXPECT_THAT(text(added, TableFormat::kText),
+              HasSubstr("added seeds: seed 5 was added on 2026-01-03, after results with 4 existed: the true "
                         "level of a comparison at 5 % is up to 7.4 %"));
 }
 
@@ -976,7 +977,8 @@ TEST_F(LooksOfClaims, WaitForTheRunsOfTheirSeeds) {
   const GridChecks three = looks([](const Coordinates& at, Row& row) {
     if (place_of_seed(at) >= 3) row.run.id.clear();
   });
-  EXPECT_THAT(looks_of(three), ElementsAre("p: not tested at 2, 5 seeds", "q: not tested at 2, 5 seeds"));
+  EXPECT_THAT(looks_of(three), ElementsAre("p: cannot tell at 1, 3 seeds", "q: cannot tell at 1, 3 seeds"))
+      << "nobody has asked for more";
 }
 
 TEST_F(LooksOfClaims, ChooseWhatSelectTakesAmongTheirSeeds) {
@@ -996,11 +998,12 @@ TEST_F(LooksOfClaims, ChooseWhatSelectTakesAmongTheirSeeds) {
   EXPECT_THAT(checks.claims[1].runs, testing::Each(HasSubstr("depth=2")));
 }
 
-RecordedLook recorded(size_t look, const std::string& verdict) {
+RecordedLook recorded(size_t look, const std::string& verdict, const std::string& hash) {
   return {.taken = {.claim = "t",
+                    .hash = hash,
                     .place = {{"task", "p"}, {"depth", "1"}},
                     .look = look,
-                    .seeds = 3,
+                    .seeds = look == 1 ? 3u : 5u,
                     .verdict = verdict,
                     .level = 0.015,
                     .estimate = 40,
@@ -1011,7 +1014,8 @@ RecordedLook recorded(size_t look, const std::string& verdict) {
 }
 
 TEST_F(LooksOfClaims, StandAsTheyWereRecorded) {
-  recorded_ = {recorded(1, "held")};
+  const std::string hash = looks().claims[0].hash;
+  recorded_ = {recorded(1, "held", hash)};
   const GridChecks held = looks();
   EXPECT_EQ(looks_of(held).at(0), "p: held at 1, 3 seeds");
   EXPECT_EQ(held.claims[0].finding.interval, Interval(30, 50));
@@ -1022,14 +1026,19 @@ TEST_F(LooksOfClaims, StandAsTheyWereRecorded) {
     if (at.at("task") == "p") row.result = {};
   });
   EXPECT_EQ(looks_of(deleted).at(0), "p: held at 1, 3 seeds");
-  recorded_ = {recorded(2, "cannot tell")};
+  recorded_ = {recorded(2, "cannot tell", hash)};
   EXPECT_EQ(looks_of(looks()).at(0), "p: cannot tell at 4, 12 seeds") << "its runs would decide it now";
-  recorded_[0].taken.claim = "another";
-  EXPECT_EQ(looks_of(looks()).at(0), "p: held at 2, 5 seeds");
+  for (const auto change :
+       {+[](LookTaken& taken) { taken.claim = "another"; }, +[](LookTaken& taken) { taken.hash = "another"; },
+        +[](LookTaken& taken) { taken.seeds = 4; }}) {
+    recorded_ = {recorded(2, "cannot tell", hash)};
+    change(recorded_[0].taken);
+    EXPECT_EQ(looks_of(looks()).at(0), "p: held at 2, 5 seeds") << "it is not of this claim at this look";
+  }
 }
 
 TEST_F(LooksOfClaims, AreMarkedWhereARunHasChangedSince) {
-  recorded_ = {recorded(1, "contradicted")};
+  recorded_ = {recorded(1, "contradicted", looks().claims[0].hash)};
   recorded_[0].changed = "0badc0de";
   const GridChecks checks = looks();
   EXPECT_EQ(looks_of(checks).at(0), "p: contradicted at 1, 3 seeds");

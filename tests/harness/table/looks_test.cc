@@ -58,7 +58,7 @@ TEST(TablesOfLooks, HaveNoMarksAndNoBoldWhereACellHasFewer) {
   EXPECT_THAT(column_of(fewer), ElementsAre("52.0", "62.0", "42.0"));
   EXPECT_EQ(count_bold(fewer), 0u);
   EXPECT_THAT(notes_of(fewer), Contains(kNote));
-  EXPECT_THAT(notes_of(fewer), Contains(HasSubstr("over the first of 3 seeds (1, 2, 3)")));
+  EXPECT_THAT(notes_of(fewer), Contains(HasSubstr("over the first 2 to 3 of 3 seeds (1, 2, 3)")));
   EXPECT_THAT(notes_of(fewer), Not(Contains(HasSubstr("p ≤"))));
   EXPECT_THAT(column_of(table(2, "show = \"{mean:.1f}\"\n[table.test]\nwithin = \"90 s\"\n")),
               ElementsAre("52.0", "62.0", "42.0"))

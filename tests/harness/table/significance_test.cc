@@ -656,9 +656,10 @@ Table with_third_seed(const std::string& third, const std::string& of_b = "", bo
 }
 
 TEST(Seeds, ThatWereAddedWhenOthersHadResultsAreNamed) {
-  EXPECT_EQ(note_with(with_third_seed("2026-01-03T10:00:00Z"), "added"),
-            "Seed 3 was added on 2026-01-03, after results with 2 existed: the true level of a comparison at 5 % is up to "
-            "8.7 %.");
+  EXPECT_EQ(
+      note_with(with_third_seed("2026-01-03T10:00:00Z"), "added"),
+      "Seed 3 was added on 2026-01-03, after results with 2 existed: the true level of a comparison at 5 % is up to "
+      "8.7 %.");
   EXPECT_EQ(note_with(with_third_seed("2026-01-01T10:00:00Z"), "added"), "") << "all at once";
   EXPECT_EQ(note_with(with_third_seed("2026-01-02T09:00:00Z"), "added"), "") << "before the first result";
   EXPECT_EQ(note_with(with_third_seed(""), "added"), "") << "not known";
