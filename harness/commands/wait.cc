@@ -55,9 +55,11 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
-// Whether a look may ask for more runs of one of the sweeps.
-bool is_any_look_due(const Store& store, const Selection& chosen) {
-  return std::ranges::any_of(chosen.sweeps, [&](const std::string& sweep) { return is_look_due(store, sweep); });
+// Whether a look may ask for more runs of one of the sweeps, or has asked for some since `left` was counted.
+bool may_grow(const Globals& globals, const Selection& chosen, const Left& left) {
+  const std::unique_ptr<const Store> store = require_store(globals);
+  const auto is_due = [&](const std::string& sweep) { return is_look_due(*store, sweep); };
+  return std::ranges::any_of(chosen.sweeps, is_due) || left_of(*store, chosen).all != left.all;
 }
 
 // "waiting for 12 of 24 runs · 1:02:03 left", the time if the service knows it of all the sweeps that have not ended.
@@ -91,9 +93,8 @@ int wait(const std::vector<std::string>& words, ServiceFlags service, const Glob
     const auto began = std::chrono::steady_clock::now();
     const bool served = has_writer(workspace);
     // Opened for each look: another service may have another database, one that was rebuilt.
-    const std::unique_ptr<const Store> store = require_store(globals);
-    const Left left = left_of(*store, chosen);
-    if (left.pending == 0 && !is_any_look_due(*store, chosen)) return left.without_result == 0 ? kOk : kSomethingFailed;
+    const Left left = left_of(*require_store(globals), chosen);
+    if (left.pending == 0 && !may_grow(globals, chosen, left)) return left.without_result == 0 ? kOk : kSomethingFailed;
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
            counted(left.pending, "run"), workspace.root().string(), options_again(globals));

@@ -128,6 +128,8 @@ void Service::follow_looks(const Sweep& sweep) {
   look_is_due_[sweep.id] = true;
   try {
     grow(sweep.id);
+  } catch (const MachineError&) {
+    throw;
   } catch (const UserError& error) {
     scheduler_.pause(sweep.id, error.what(), OnPause::kContinue);
   }
@@ -173,6 +175,8 @@ void Service::take_looks_of(const std::string& id) {
     for (const std::string& run : asked) {
       if (store_.known_run(run).state == RunState::kCancelled) scheduler_.retry(run);  // with another sweep
     }
+  } catch (const MachineError&) {
+    throw;
   } catch (const UserError& error) {
     look_is_due_[id] = false;
     scheduler_.pause(id, error.what(), OnPause::kContinue);

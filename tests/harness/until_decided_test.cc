@@ -111,6 +111,15 @@ TEST_F(UntilDecided, TheVerdictsAreThoseOfTheWholeGridAndOfASubmission) {
   EXPECT_EQ(verdicts(), kVerdicts);
 }
 
+TEST_F(UntilDecided, WorkersTrainWhatLooksAskFor) {
+  has_daemon_ = true;
+  ok({"submit", "grid.toml", "--until-decided", "--executor", "workers"});
+  const std::future<test::Finished> worker = begin({"worker", "--idle", "8"});
+  ok({"wait", "grid.toml"});
+  EXPECT_THAT(trained(), kTrained);
+  EXPECT_EQ(verdicts(), kVerdicts);
+}
+
 TEST_F(UntilDecided, TypedAgainTrainsNothingAndWithoutItAllTheRest) {
   ok({"run", "grid.toml", "--until-decided"});
   const size_t taken = looks().size();
