@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -27,6 +28,7 @@ void append_looks(const Workspace& workspace, const std::string& sweep, const st
   std::string lines;
   for (const LookTaken& look : looks) {
     nlohmann::json record = look;
+    record["sweep"] = sweep;
     record["place"] = nlohmann::json::array();  // of pairs: an object would lose the order of the axes
     for (const auto& [axis, label] : look.place) record["place"].push_back({axis, label});
     std::string line = sealed(std::move(record));
@@ -48,12 +50,14 @@ std::vector<LookTaken> read_looks(const Workspace& workspace, const std::string&
   for (const std::string_view line : split_lines(whole)) {
     try {
       const nlohmann::json record = unsealed(line).value();
+      if (record.at("sweep") != sweep) throw std::invalid_argument("of another sweep");
       LookTaken look = record.get<LookTaken>();
       for (const auto& one : record.at("place")) look.place.emplace_back(one.at(0), one.at(1));
       looks.push_back(std::move(look));
     } catch (const std::exception&) {
-      fail("{}: line {} is damaged; restore the file, or delete the sweep and submit its grid again", file.string(),
-           looks.size() + 1);
+      fail(
+          "{}: line {} is damaged or of another sweep; restore the file, or delete the sweep and submit its grid again",
+          file.string(), looks.size() + 1);
     }
   }
   return looks;
