@@ -78,11 +78,11 @@ std::map<std::string, std::string> declared_of(const Grid& grid, const ResultSet
   if (!results.store || results.rows.empty()) return {};
   const Workspace workspace(results.store->root());
   if (const std::string sweep = results.rows.front().sweep_id(); !sweep.empty())
-    return declared_before(workspace, sweep);
+    return declarations_of(workspace, sweep);
   std::map<std::string, std::string> declared;
   for (const Sweep& sweep : results.store->sweeps()) {
     if (!is_of_grid(sweep, grid.file)) continue;
-    for (const auto& [hash, time] : declared_before(workspace, sweep.id)) {
+    for (const auto& [hash, time] : declarations_of(workspace, sweep.id)) {
       const auto [known, is_new] = declared.emplace(hash, time);
       if (!is_new) known->second = std::min(known->second, time);
     }

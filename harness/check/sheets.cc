@@ -163,8 +163,8 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
       levels.push_back(text + (kinds.size() > 1 ? fmt::format(" ({})", fmt::join(own, ", ")) : ""));
     notes.emplace_back(
         fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
-                    "cases without a "
-                    "difference; intervals are at this level, and an estimate that ended early is too large on average",
+                    "cases without a difference; intervals are at this level, and an estimate that ended early is too "
+                    "large on average",
                     listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
   }
   const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });

@@ -99,7 +99,8 @@ struct ClaimKind {
   unsigned keys;   // needed, but for kOf
   bool has_scale;  // its estimate is in the unit of the score
   Form form;
-  std::string_view meaning;  // of its number and verdict, for a note; "{95}" and "{90}" stand for the intervals
+  std::string_view
+      meaning;  // of its number and verdict, for a note; see meaning_of() in check.cc for "{95}", "{90}", "{share}"
   Finding (*find)(std::span<const CellSample> samples, const Comparison& comparison);
 };
 

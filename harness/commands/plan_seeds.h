@@ -24,9 +24,9 @@ struct SeedsPlan {
 /// such sweep, or one with other axes.
 SeedsPlan seeds_plan_of(GridState& state, const std::filesystem::path& like, const Globals& globals);
 
-/// "T4 A is better: 4 to 29 seeds for 0.3 bleu; s_d 0.18 from 3 seeds (vi)", a line for each claim
-/// of which something is known; then what a further
-/// seed costs, with the command `calibrate` where that is not known. None without such claims.
+/// "T4 A is better: 4 to 29 seeds for 0.3 bleu; s_d 0.18 from 3 seeds (vi)", a line for each claim of which something
+/// is known; then what a further seed costs, with the command `calibrate` where that is not known. None without such
+/// claims.
 std::vector<std::string> lines_of(const SeedsPlan& plan, const std::vector<View>& views, const std::string& calibrate);
 
 nlohmann::json to_json(const SeedsPlan& plan, const std::vector<View>& views);

@@ -167,7 +167,7 @@ SubmissionOptions SubmissionFlags::options() const {
                             .name = name,
                             .smoke = smoke,
                             .until_decided = until_decided,
-                            .max_hours = max_hours.value_or(0),
+                            .max_hours = max_hours,
                             .stall_minutes = stall_minutes,
                             .grace_seconds = grace_seconds};
   if (until_decided && smoke) fail("--until-decided has no effect with --smoke, which trains one seed of each cell");

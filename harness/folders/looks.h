@@ -36,8 +36,7 @@ struct LookTaken {
 void append_looks(const Workspace& workspace, const std::string& sweep, const std::vector<LookTaken>& looks);
 
 /// In the order in which they were taken; none if the sweep has no such file. A last line that a power cut tore is
-/// skipped: nothing followed from it. UserError if another line is damaged, or of
-/// another sweep.
+/// skipped: nothing followed from it. UserError if another line is damaged, or is of another sweep.
 std::vector<LookTaken> read_looks(const Workspace& workspace, const std::string& sweep);
 
 }  // namespace tearless::harness

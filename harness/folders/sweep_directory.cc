@@ -237,7 +237,7 @@ std::string typed_engine_of(const Workspace& workspace, const std::string& sweep
   return sound_head(workspace, sweep).engine;
 }
 
-std::map<std::string, std::string> declared_before(const Workspace& workspace, const std::string& sweep) {
+std::map<std::string, std::string> declarations_of(const Workspace& workspace, const std::string& sweep) {
   return sound_head(workspace, sweep).declared;
 }
 

@@ -47,7 +47,7 @@ std::set<std::string> secrets_of(const Workspace& workspace, const std::string& 
 std::string typed_engine_of(const Workspace& workspace, const std::string& sweep);
 
 /// Sweep::declared; empty if its folder is damaged.
-std::map<std::string, std::string> declared_before(const Workspace& workspace, const std::string& sweep);
+std::map<std::string, std::string> declarations_of(const Workspace& workspace, const std::string& sweep);
 
 /// The user's own words about a sweep.
 struct SweepWords {

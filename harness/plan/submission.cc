@@ -42,7 +42,7 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   return policy;
 }
 
-UntilDecided until_decided(const Grid& grid, double max_hours) {
+UntilDecided until_decided(const Grid& grid, std::optional<double> max_hours) {
   if (grid.claims.looks.empty()) {
     fail(
         "--until-decided: {} does not say after how many seeds its claims are decided; write, for example, seeds = 12, "
@@ -54,15 +54,15 @@ UntilDecided until_decided(const Grid& grid, double max_hours) {
 }
 
 // When the claims were first submitted with a sweep of this grid file.
-std::map<std::string, std::string> declared_in(const Workspace& workspace, const Store* store,
-                                               const Submission& submission) {
+std::map<std::string, std::string> first_declared(const Workspace& workspace, const Store* store,
+                                                  const Submission& submission) {
   std::map<std::string, std::string> declared;
   for (const View& view : submission.views) {
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) declared[claim->hash] = submission.sweep.submitted_at;
   }
   for (const Sweep& other : store ? store->sweeps() : std::vector<Sweep>()) {
     if (other.grid_file != submission.sweep.grid_file || declared.empty()) continue;
-    for (const auto& [hash, time] : declared_before(workspace, other.id)) {
+    for (const auto& [hash, time] : declarations_of(workspace, other.id)) {
       if (const auto own = declared.find(hash); own != declared.end()) own->second = std::min(own->second, time);
     }
   }
@@ -85,8 +85,7 @@ void require_same_looks(const Workspace& workspace, const Store& store, const Su
     };
     fail(
         "{}: it had {} when the first look was taken, on {} (sweep {}), and has {} now: write them as they were, or "
-        "give "
-        "the grid file another name, which begins a new test",
+        "give the grid file another name, which begins a new test",
         now.file.string(), words(before), local_time(taken.front().at), other.id, words(now));
   }
 }
@@ -295,12 +294,13 @@ void keep_secrets_before(const Workspace& workspace, Sweep& sweep) {
 
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
-  if (const std::unique_ptr<const Store> store = sound_store(workspace)) {
+  const std::unique_ptr<const Store> store = sound_store(workspace);
+  if (store) {
     if (!submission.sweep.scores) require_seen_scores(*store, submission);
     require_free_name(*store, submission.sweep);
     require_same_looks(workspace, *store, submission);
   }
-  submission.sweep.declared = declared_in(workspace, sound_store(workspace).get(), submission);
+  submission.sweep.declared = first_declared(workspace, store.get(), submission);
   announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
   if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);

@@ -36,7 +36,7 @@ struct SubmissionOptions {
   // If set, `smoke` keeps one run of each resource class that is not in this set, instead of one seed of each cell.
   std::optional<std::set<std::string>> calibrated = {};
   bool until_decided = false;  // UntilDecided
-  double max_hours = 0;
+  std::optional<double> max_hours = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};
   std::optional<int> grace_seconds = {};

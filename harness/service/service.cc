@@ -164,9 +164,9 @@ void Service::take_looks() {
 void Service::take_looks_of(const std::string& id) {
   const std::optional<Sweep> sweep = store_.sweep(id);
   const auto say = [&](const std::string& text) { on_event({"look", "", "", text, {id}}); };
-  const double hours = sweep->policy.until_decided->max_hours;
+  const std::optional<double>& hours = sweep->policy.until_decided->max_hours;
   const std::optional<int64_t> began = seconds_of_utc(sweep->submitted_at), now = seconds_of_utc(utc_now());
-  const bool may_ask = hours == 0 || !began || static_cast<double>(*now - *began) < 3600 * hours;
+  const bool may_ask = !hours || !began || static_cast<double>(*now - *began) < 3600 * *hours;
   try {
     const std::vector<std::string> asked = options_.take_looks(id, may_ask, say);
     look_is_due_[id] = false;

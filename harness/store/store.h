@@ -38,7 +38,7 @@ class Statements;
 /// has asked for them (folders/looks.h).
 struct UntilDecided {
   std::vector<int64_t> first_seeds;
-  double max_hours = 0;  // after its submission, in which looks ask for more runs; 0: no limit
+  std::optional<double> max_hours = {};  // after its submission, in which looks ask for more runs; unset: no limit
 };
 TEARLESS_JSON(UntilDecided, (first_seeds), (max_hours))
 

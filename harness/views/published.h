@@ -14,10 +14,10 @@ namespace tearless::harness {
 
 /// How near a measured mean must be to a published number, which `tearless check-table` says.
 struct Tolerance {
-  double at_most =
-      0;  // their distance, in the unit that the table shows; of a prediction the half-width of its interval
-  std::optional<size_t> runs =
-      {};  // the number is the mean of so many runs, which ours predict; nullopt: no prediction
+  // Their distance, in the unit that the table shows; of a prediction the half-width of its interval.
+  double at_most = 0;
+  // The number is the mean of so many runs, which ours predict; nullopt: no prediction.
+  std::optional<size_t> runs = {};
 };
 
 struct PublishedNumber {

@@ -245,7 +245,7 @@ TEST_F(UntilDecided, ItNeedsLooksAndALimitNeedsIt) {
 }
 
 TEST_F(UntilDecided, AfterTheLimitNoLookAsksForMoreAndTypedAgainItGoesOn) {
-  EXPECT_EQ(ok({"run", "grid.toml", "--until-decided", "--max-hours", "1e-9"}).code, 0);
+  EXPECT_EQ(ok({"run", "grid.toml", "--until-decided", "--max-hours", "0"}).code, 0);
   EXPECT_THAT(trained(), UnorderedElementsAre("a 1", "a 2", "b 1", "b 2", "c 1", "c 2"));
   EXPECT_EQ(verdicts().at("a is better"), "held at look 1 of 3, 2 seeds, []");
   EXPECT_EQ(verdicts().at("c is better"), "cannot tell at look 1 of 3, 2 seeds, []") << "nobody asked for the next one";
