@@ -135,9 +135,11 @@ void Service::follow_looks(const Sweep& sweep) {
   }
 }
 
-// Adds the runs to the sweep that its looks have asked for.
+// Adds the runs to the sweep that its looks have asked for. A command writes the sweep's folder before it asks the
+// service: the folder's policy may be without looks while the database's still has them.
 void Service::grow(const std::string& id) {
   const Sweep sweep = read_sweep(workspace_, id);
+  if (!sweep.policy.until_decided) look_is_due_.erase(id);
   if (store_.runs_of(id).size() == sweep.runs.size()) return;
   store_.submit(sweep);
   scheduler_.add(id, Scheduler::Add::kRestart);
