@@ -3,14 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <variant>
 
 #include "base/error.h"
 #include "base/print.h"
-#include "harness/check/recorded_looks.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
-#include "harness/results/curves.h"
 
 namespace tearless::harness {
 namespace {
@@ -31,9 +29,8 @@ int check_table(const CheckOptions& options, const Globals& globals) {
   std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
   for (GridState& state : states) {
-    add_defined_scores(state.grid, state.results);
-    read_beginnings(state.results);
-    all.push_back(check_with_looks(state.grid, state.views, state.results));
+    read_for_views(state);
+    all.push_back(checks_of(state));
   }
   if (std::ranges::all_of(all, [](const GridChecks& grid) { return grid.claims.empty() && grid.cells.empty(); })) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",

@@ -4,10 +4,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
-#include <utility>
-#include <variant>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -16,12 +15,11 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/convert_svg.h"
+#include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
 #include "harness/console/csv_option.h"
 #include "harness/console/screen.h"
-#include "harness/figure/draw.h"
 #include "harness/figure/format.h"
-#include "harness/results/curves.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -44,19 +42,13 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
   std::vector<Figure> figures;
   std::vector<std::string> known;
   std::vector<GridState> states = options.states(globals);
+  const auto is_wanted = [&](const std::string& name) {
+    return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
+  };
   for (GridState& state : states) {
-    bool has_scores = false;  // those that the grid takes from curves
-    for (const View& view : state.views) {
-      const auto* spec = std::get_if<FigureSpec>(&view.spec);
-      if (!spec) continue;
-      known.push_back(spec->name.empty() ? fmt::format("figure-{}", known.size() + 1) : spec->name);
-      const bool is_wanted =
-          options.names.empty() || std::ranges::find(options.names, known.back()) != options.names.end();
-      if (!is_wanted) continue;
-      if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_defined_scores(state.grid, state.results);
-      figures.push_back(draw(state.grid, state.views, view.title, *spec, state.results));
-      figures.back().name = known.back();
-    }
+    const std::vector<std::string> names = names_of_figures(state, known.size());
+    std::ranges::move(figures_of(state, names, /*has_scores=*/false, is_wanted), std::back_inserter(figures));
+    known.insert(known.end(), names.begin(), names.end());
   }
   if (known.empty()) {
     fail(

@@ -1,13 +1,13 @@
 // `tearless table [GRID | SWEEP]`: prints the tables of a grid as it is now, or of a sweep as it was submitted, from
 // the results that exist so far.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
-#include <variant>
 
 #include "harness/commands/commands.h"
+#include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
-#include "harness/results/curves.h"
-#include "harness/results/sentences.h"
 
 namespace tearless::harness {
 namespace {
@@ -17,33 +17,15 @@ struct PrintOptions : TableOptions {
   bool is_final = false;
 };
 
-/// The scores that tables compare over sentences.
-std::vector<std::string> scores_compared(const std::vector<View>& views) {
-  std::vector<std::string> scores;
-  for (const View& view : views) {
-    const auto* table = std::get_if<TableSpec>(&view.spec);
-    if (!table || !table->test || !table->test->is_over_sentences()) continue;
-    const std::vector<std::string> shown = table->scores.empty() ? std::vector<std::string>{"test.*"} : table->scores;
-    scores.insert(scores.end(), shown.begin(), shown.end());
-  }
-  return scores;
-}
-
 int print_table(const PrintOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   const bool is_final = options.is_final || archive_of(globals.workspace);  // in which nothing is trained
   std::vector<Table> tables;
   for (GridState& state : options.states(globals)) {
-    add_defined_scores(state.grid, state.results);
-    read_sentences(state.results, scores_compared(state.views));
-    read_beginnings(state.results);
-    for (const View& view : state.views) {
-      const auto* spec = std::get_if<TableSpec>(&view.spec);
-      if (!spec) continue;
-      tables.push_back(fill(state.grid, view.title, *spec, state.results.rows, options_again(globals), note,
-                            is_final ? Notes::kFinal : Notes::kAll));
-    }
+    read_for_views(state);
+    std::ranges::move(tables_of(state, options_again(globals), is_final ? Notes::kFinal : Notes::kAll, note),
+                      std::back_inserter(tables));
   }
   options.write(render(tables, format, options.formulas, options.width()));
   return kOk;

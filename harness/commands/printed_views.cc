@@ -1,0 +1,72 @@
+#include "harness/commands/printed_views.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "harness/check/recorded_looks.h"
+#include "harness/figure/draw.h"
+#include "harness/results/curves.h"
+#include "harness/results/sentences.h"
+
+namespace tearless::harness {
+namespace {
+
+/// The scores that tables compare over sentences.
+std::vector<std::string> scores_compared(const std::vector<View>& views) {
+  std::vector<std::string> scores;
+  for (const View& view : views) {
+    const auto* table = std::get_if<TableSpec>(&view.spec);
+    if (!table || !table->test || !table->test->is_over_sentences()) continue;
+    const std::vector<std::string> shown = table->scores.empty() ? std::vector<std::string>{"test.*"} : table->scores;
+    scores.insert(scores.end(), shown.begin(), shown.end());
+  }
+  return scores;
+}
+
+}  // namespace
+
+void read_for_views(GridState& state) {
+  add_defined_scores(state.grid, state.results);
+  read_sentences(state.results, scores_compared(state.views));
+  read_beginnings(state.results);
+}
+
+std::vector<Table> tables_of(const GridState& state, const std::string& options, Notes notes, ResumeNote resume) {
+  std::vector<Table> tables;
+  for (const View& view : state.views) {
+    if (const auto* spec = std::get_if<TableSpec>(&view.spec))
+      tables.push_back(fill(state.grid, view.title, *spec, state.results.rows, options, resume, notes));
+  }
+  return tables;
+}
+
+GridChecks checks_of(const GridState& state) { return check_with_looks(state.grid, state.views, state.results); }
+
+std::vector<std::string> names_of_figures(const GridState& state, size_t before) {
+  std::vector<std::string> names;
+  for (const View& view : state.views) {
+    const auto* spec = std::get_if<FigureSpec>(&view.spec);
+    if (!spec) continue;
+    ++before;
+    names.push_back(spec->name.empty() ? fmt::format("figure-{}", before) : spec->name);
+  }
+  return names;
+}
+
+std::vector<Figure> figures_of(GridState& state, const std::vector<std::string>& names, bool has_scores,
+                               const std::function<bool(const std::string&)>& is_wanted) {
+  std::vector<Figure> figures;
+  auto name = names.begin();
+  for (const View& view : state.views) {
+    const auto* spec = std::get_if<FigureSpec>(&view.spec);
+    if (!spec || !is_wanted(*name++)) continue;
+    if (!is_of_metrics(spec->x) && !std::exchange(has_scores, true)) add_defined_scores(state.grid, state.results);
+    figures.push_back(draw(state.grid, state.views, view.title, *spec, state.results));
+    figures.back().name = *std::prev(name);
+  }
+  return figures;
+}
+
+}  // namespace tearless::harness
