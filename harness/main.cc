@@ -97,6 +97,8 @@ const std::vector<Command> kCommands = [] {
       {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", "figures.md", command_figure,
        kFolderOrArchive,
        /*has_json=*/false},
+      {kResults, "report", "write all of a grid's results as one page of HTML that opens anywhere", "report.md",
+       command_report, kFolderOrArchive, /*has_json=*/false},
       {kResults, "plot",
        "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
        "figures.md", command_plot, kFolderOrArchive, /*has_json=*/false},

@@ -19,7 +19,7 @@
 
 namespace tearless::harness {
 
-void ViewOptions::add_to(CLI::App& app, const std::string& formats) {
+void ViewOptions::add_selection_to(CLI::App& app) {
   app.add_option("what", words,
                  "a grid file or a file that lists grids, as it is now, or a sweep (id, name, last) as it was "
                  "submitted, without the training "
@@ -29,6 +29,10 @@ void ViewOptions::add_to(CLI::App& app, const std::string& formats) {
                  "lay the views of this grid file, as it is now, over the runs of the sweep, without the training "
                  "program or data; it has the sweep's axes and labels")
       ->type_name("GRID");
+}
+
+void ViewOptions::add_to(CLI::App& app, const std::string& formats) {
+  add_selection_to(app);
   app.add_option("--format", format, formats);
   app.add_option("--out", out, "write to this file instead of standard output");
   add_formulas_option(app, formulas);

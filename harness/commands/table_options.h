@@ -20,7 +20,9 @@ struct ViewOptions {
   std::string out;               // "": standard output
   Formulas formulas = Formulas::kAsTheyAre;
 
-  /// `formats` is the help of --format.
+  /// The words, --part and --layout.
+  void add_selection_to(CLI::App& app);
+  /// All. `formats` is the help of --format.
   void add_to(CLI::App& app, const std::string& formats);
 
   /// The grids that are asked for, with their runs' results. UserError for a plan with errors.

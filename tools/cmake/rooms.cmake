@@ -116,10 +116,18 @@ function(tearless_reaches_torch result target)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# tearless_embed(harness/store/schema.sql kSchema): the text of a file as a constant in harness/store/schema_sql.h.
+# tearless_embed(harness/store/schema.sql kSchema): the text of a file as a constant in harness/store/schema_sql.h. FROM: that of another
+# file in its place; FROM without a file: "".
 function(tearless_embed file constant)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
-  file(READ "${PROJECT_SOURCE_DIR}/${file}" text)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM" "")
+  if(NOT "FROM" IN_LIST ARGN)
+    set(arg_FROM "${PROJECT_SOURCE_DIR}/${file}")
+  endif()
+  set(text "")
+  if(arg_FROM)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${arg_FROM}")
+    file(READ "${arg_FROM}" text)
+  endif()
   string(REGEX REPLACE "\\.([a-z]+)$" "_\\1.h" header "${file}")
   get_filename_component(room "${file}" DIRECTORY)
   tearless_target(target ${room})

@@ -1,0 +1,88 @@
+// `tearless report [GRID | SWEEP] -o report.html`: all that is known of a grid and its runs, as one page that opens
+// anywhere (harness/report/report.h).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/print.h"
+#include "base/words.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/printed_views.h"
+#include "harness/commands/table_options.h"
+#include "harness/report/collect.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+struct ReportOptions : ViewOptions {
+  bool all_curves = false;
+};
+
+constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"tearless ";
+
+/// UserError for what is there and is no report: it would be lost.
+void require_report_or_nothing(const fs::path& file) {
+  constexpr size_t kHead = 4096;
+  const std::optional<std::string> there = read_if_there(file);
+  if (there && there->substr(0, kHead).find(kGenerator) == std::string::npos) {
+    fail("-o {}: the file is there and is no report; delete it, or name another file", file.string());
+  }
+}
+
+/// Of an archive without words all sweeps, in the order in which they were submitted.
+std::vector<GridState> states_of(const ReportOptions& options, const Globals& globals) {
+  if (!options.words.empty() || !options.layout.empty() || !archive_of(globals.workspace))
+    return options.states(globals);
+  std::vector<GridState> states;
+  for (const Sweep& sweep : require_store(globals)->sweeps()) {
+    states.insert(states.begin(), look_up_sweep({sweep.id}, globals));
+  }
+  return states;
+}
+
+int make_report(const ReportOptions& options, const Globals& globals) {
+  if (options.out.empty()) fail("where to? Add -o report.html");
+  const fs::path out = output_file(options.out);
+  require_report_or_nothing(out);
+  Report report;
+  for (GridState& state : states_of(options, globals)) {
+    read_for_views(state);
+    const std::vector<std::string> names = names_of_figures(state);
+    add_grid({.grid = state.grid,
+              .views = state.views,
+              .results = state.results,
+              .tables = tables_of(state, options_again(globals), Notes::kFinal),
+              .figures = figures_of(state, names, /*has_scores=*/true, [](const std::string&) { return true; }),
+              .checks = checks_of(state)},
+             Workspace(globals.workspace), options.all_curves, report);
+  }
+  const bool has_result = std::ranges::any_of(report.runs, [](const ReportRun& run) {
+    return run.row.result.state && harness::has_result(*run.row.result.state);
+  });
+  if (!has_result) fail("no run of {} has a result yet: there is nothing to report", report.grids.front().title);
+  report.title = report.grids.front().title;
+  report.command = fmt::format("tearless report{}{}{} -o {}", options.words.empty() ? "" : " ",
+                               shell_words(options.words), options_again(globals), shell_word(out.filename().string()));
+  const std::string page = page_of(report);
+  write_atomically(out, page);
+  print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
+  return kOk;
+}
+
+}  // namespace
+
+Action command_report(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<ReportOptions>();
+  options->add_selection_to(app);
+  app.add_option("-o,--out", options->out, "the page to write; a report that is there is replaced")
+      ->type_name("FILE.html");
+  app.add_flag("--all-curves", options->all_curves,
+               "curves of all metrics, not only of those that the grid's views use, train.loss and dev.*");
+  return [options, &globals] { return make_report(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,183 @@
+#include "harness/report/collect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "base/files.h"
+#include "base/pattern.h"
+#include "base/words.h"
+#include "harness/archive/published.h"
+#include "harness/folders/sweep_directory.h"
+#include "harness/grid/expand.h"
+#include "harness/results/curves.h"
+#include "harness/runs/attempt_files.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// --- what was asked --------------------------------------------------------------------------------------------------
+
+std::string in_print(const Names& names, const std::string& axis, const std::string& label) {
+  const std::string name = name_of(names, axis, label).text;
+  return name == label ? label : fmt::format("{} ({})", name, label);
+}
+
+Facts asked_of(const Grid& grid, const std::vector<Row>& rows) {
+  Facts facts;
+  for (const Axis& axis : grid.axes) {
+    std::vector<std::string> labels;
+    for (const AxisPoint& point : axis.points) labels.push_back(in_print(grid.names, axis.name, point.label));
+    const std::string name = name_of(grid.names, axis.name).text;
+    facts.emplace_back(name.empty() || name == axis.name ? axis.name : fmt::format("{} ({})", name, axis.name),
+                       fmt::format("{}", fmt::join(labels, ", ")));
+  }
+  facts.emplace_back("seeds", fmt::format("{}", fmt::join(grid.seeds, ", ")));
+  if (!grid.claims.looks.empty())
+    facts.emplace_back("looks at claims", fmt::format("with {} seeds", fmt::join(grid.claims.looks, ", ")));
+  for (const Exclusion& exclusion : grid.excludes) facts.emplace_back("left out", exclusion.why);
+  for (const Derivation& derivation : grid.derivations) facts.emplace_back("derived runs", derivation.name);
+  std::map<std::string, int> states;
+  for (const Row& row : rows) ++states[std::string(name_of(row.result.state))];
+  std::vector<std::string> counts;
+  for (const auto& [state, count] : states) counts.push_back(fmt::format("{} {}", count, state));
+  facts.emplace_back("runs", fmt::format("{}: {}", rows.size(), fmt::join(counts, ", ")));
+  return facts;
+}
+
+// --- sweeps ----------------------------------------------------------------------------------------------------------
+
+/// "0123456789abcdef…, clean"; "not known".
+std::string commit_text(const json& commit) {
+  if (commit.is_null()) return "not known: the grid file was in no git repository, or not tracked";
+  std::string text = commit.value("id", "");
+  if (!commit.contains("clean")) {
+    text += ", and git did not say whether its tree was clean";
+  } else {
+    text += commit["clean"] == true ? ", clean" : ", with changes that were not committed";
+  }
+  if (commit.contains("diff")) text += fmt::format(" ({} of diff)", counted(commit["diff"].value("lines", 0), "line"));
+  return text + (commit.value("tracked", true) ? "" : "; the grid file is untracked");
+}
+
+ReportSweep sweep_of(const Workspace& workspace, const std::string& id) {
+  const Sweep sweep = read_sweep_head(workspace, id);
+  const std::string file = fs::path(sweep.grid_file).filename();
+  const std::vector<std::string> set = frozen_grid(workspace, id).set_options;
+  ReportSweep about{.id = id,
+                    .command = fmt::format("tearless run {}{}", shell_word(file), option_words("--set", set))};
+  about.facts = {{"sweep", id}, {"grid file", file}, {"submitted", sweep.submitted_at}};
+  if (sweep.name != sweep.title) about.facts.emplace_back("name", sweep.name);
+  if (!sweep.tags.empty()) about.facts.emplace_back("tags", fmt::format("{}", fmt::join(sweep.tags, ", ")));
+  if (!sweep.note.empty()) about.facts.emplace_back("note", without_folders(sweep.note));
+  about.facts.emplace_back("commit", commit_text(commit_of(workspace, id)));
+  std::string program = sweep.stamp.value("program", "");
+  for (const char* part : {"version", "runtime"}) {
+    if (const std::string text = sweep.stamp.value(part, ""); !text.empty()) program += ", " + text;
+  }
+  if (sweep.stamp.contains("numerics")) program += fmt::format(", numerics {}", sweep.stamp["numerics"].dump());
+  about.facts.emplace_back("program", without_folders(program));
+  if (const auto& environment = sweep.policy.environment) {
+    std::vector<std::string> names = environment->names;
+    for (const std::string& secret : environment->secrets) names.push_back(secret + " (secret)");
+    if (!names.empty()) about.facts.emplace_back("variables", fmt::format("{}", fmt::join(names, ", ")));
+  }
+  return about;
+}
+
+// --- runs ------------------------------------------------------------------------------------------------------------
+
+std::map<std::string, std::string> settings_of(const std::string& text) {
+  std::map<std::string, std::string> settings;
+  for (const std::string_view line : split_lines(text)) {
+    if (const size_t equals = line.find(" = "); equals != std::string_view::npos)
+      settings.emplace(line.substr(0, equals), line.substr(equals + 3));
+  }
+  return settings;
+}
+
+/// The metrics that the views of a grid are made of, as names and patterns.
+std::set<std::string> metrics_of(const Grid& grid, const std::vector<View>& views) {
+  std::set<std::string> metrics = {"train.loss", "dev.*"};
+  for (const View& view : views) {
+    if (const auto* figure = std::get_if<FigureSpec>(&view.spec); figure && is_of_metrics(figure->x)) {
+      metrics.insert(figure->y.begin(), figure->y.end());
+      metrics.insert(figure->metric);
+    } else if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
+      metrics.insert(claim->curve);
+    }
+  }
+  for (const DefinedScore& score : grid.defined_scores) {
+    if (score.is_over_updates()) metrics.insert(score.of);
+  }
+  return metrics;
+}
+
+void read_curves_of(const ResultSet& results, const std::vector<std::string>& metrics, ReportRun& run, bool& is_thin) {
+  std::vector<ThinCurve> curves(metrics.size(), ThinCurve(kCurvePoints));
+  read_curves(results, run.row, metrics, [&](size_t metric, int64_t update, double value) {
+    curves[metric].add(static_cast<double>(update), value);
+  });
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    Curve curve = curves[i].curve();
+    is_thin |= curve.size() < curves[i].added();
+    if (!curve.empty()) run.curves.emplace(metrics[i], std::move(curve));
+  }
+}
+
+}  // namespace
+
+void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, Report& report) {
+  const auto& [grid, views, results, tables, figures, checks] = printed;
+  const size_t number = report.grids.size();
+  report.grids.push_back({.title = grid.title,
+                          .asked = asked_of(grid, results.rows),
+                          .tables = std::move(printed.tables),
+                          .figures = std::move(printed.figures),
+                          .checks = std::move(printed.checks)});
+  std::vector<std::string> metrics;
+  if (results.store) {
+    const std::set<std::string> used = metrics_of(grid, views);
+    std::vector<std::string> names = results.store->metric_names();
+    names.emplace_back(kGradientNorms);
+    std::ranges::copy_if(names, std::back_inserter(metrics), [&](const std::string& name) {
+      const auto matches = [&](const std::string& pattern) { return matches_pattern(pattern, name); };
+      return (all_curves && name != kGradientNorms) || std::ranges::any_of(used, matches);
+    });
+  }
+  std::map<std::string, size_t> known;  // id → run of the report
+  for (size_t i = 0; i < report.runs.size(); ++i) known.emplace(report.runs[i].row.run.id, i);
+  std::set<std::string> sweeps;
+  for (const ReportSweep& sweep : report.sweeps) sweeps.insert(sweep.id);
+  const size_t first = report.runs.size();
+  for (const Row& row : results.rows) {
+    if (!known.emplace(row.run.id, report.runs.size()).second) continue;
+    ReportRun& run =
+        report.runs.emplace_back(ReportRun{.row = row, .grid = number, .settings = settings_of(row.run.settings)});
+    if (!row.result.state) continue;
+    read_curves_of(results, metrics, run, report.has_thin_curves);
+    const std::vector<std::string> having = results.store->sweeps_of(row.run.id);
+    const std::string sweep = row.sweep ? row.sweep->id : having.empty() ? "" : having.back();
+    if (!sweep.empty() && sweeps.insert(sweep).second) report.sweeps.push_back(sweep_of(workspace, sweep));
+  }
+  for (size_t i = first; i < report.runs.size(); ++i) {
+    ReportRun& run = report.runs[i];
+    const auto trained = known.find(run.row.trained);
+    if (!run.row.is_trained() && trained != known.end()) run.trained = trained->second;
+  }
+  if (!results.rows.empty() && results.rows.front().sweep) {
+    const fs::path file = workspace.sweep(results.rows.front().sweep->id) / "grid.toml";
+    report.grids.back().text = read_if_there(file).value_or("");
+  } else {
+    report.grids.back().text = read_if_there(grid.file).value_or("");
+  }
+  report.has_all_curves = all_curves;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,564 @@
+// The page: its markup, its data, and the rule that it loads nothing. What it looks like is in page.css, what it does
+// on a click in page.js; without a script all but curves and single runs can be read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/base64.h"
+#include "base/build_stamp.h"
+#include "base/hash.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "harness/console/columns.h"
+#include "harness/report/dygraph_css.h"
+#include "harness/report/dygraph_js.h"
+#include "harness/report/page_css.h"
+#include "harness/report/page_js.h"
+#include "harness/report/report.h"
+#include "harness/runs/verdict.h"
+#include "harness/table/html.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+std::string element(const char* name, const std::string& html) { return fmt::format("<{0}>{1}</{0}>", name, html); }
+std::string text_in(const char* name, const std::string& text) { return element(name, escape_html(text)); }
+
+/// A text of several lines. Beside `&` and `<` nothing has a meaning there.
+std::string preformatted(const std::string& text) {
+  std::string html;
+  for (const char c : printable_lines(text)) html += c == '&' ? "&amp;" : c == '<' ? "&lt;" : std::string(1, c);
+  return fmt::format("<pre>{}</pre>\n", html);
+}
+
+std::string section(const char* id, const char* title, const std::string& html) {
+  return fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, html);
+}
+
+std::string details(const std::string& summary, const std::string& html) {
+  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape_html(summary), html);
+}
+
+std::string wide(const std::string& table) { return fmt::format("<div class=\"wide\">{}</div>\n", table); }
+
+/// A table of texts, or of HTML.
+struct HtmlTable {
+  std::string id = {};
+  std::vector<std::string> header = {};
+  std::vector<std::vector<std::string>> rows = {};  // HTML; the first cell is a heading
+
+  std::string html() const {
+    std::string text = fmt::format("<table{}>", id.empty() ? "" : fmt::format(" id=\"{}\"", id));
+    if (!header.empty()) {
+      text += "<thead><tr>";
+      for (const std::string& cell : header) text += fmt::format("<th scope=\"col\">{}</th>", escape_html(cell));
+      text += "</tr></thead>\n";
+    }
+    text += "<tbody>\n";
+    for (const std::vector<std::string>& row : rows) {
+      text += fmt::format("<tr><th scope=\"row\">{}</th>", row.front());
+      for (size_t i = 1; i < row.size(); ++i) text += element("td", row[i]);
+      text += "</tr>\n";
+    }
+    return wide(text + "</tbody></table>");
+  }
+};
+
+std::string facts_table(const Facts& facts) {
+  HtmlTable table;
+  for (const auto& [term, text] : facts) table.rows.push_back({escape_html(term), escape_html(text)});
+  return table.html();
+}
+
+std::string notes_list(const std::vector<Name>& notes) {
+  std::string html;
+  for (const Name& note : notes) html += text_in("li", note.text) + "\n";
+  return html.empty() ? "" : fmt::format("<ul class=\"notes\">\n{}</ul>\n", html);
+}
+
+/// The page of one report.
+class Page {
+ public:
+  explicit Page(const Report& report) : report_(report) {
+    for (size_t i = 0; i < report.runs.size(); ++i) places_.emplace(report.runs[i].row.run.id, i);
+  }
+
+  std::string html() const;
+
+ private:
+  /// `html` as a button that opens the runs, if it has any that are here.
+  std::string cell_button(const std::vector<std::string>& ids, const std::string& score, const std::string& html) const;
+  std::string run_button(size_t run) const;
+  std::string heading(const ReportGrid& grid) const;
+
+  std::string lead() const;
+  std::string asked() const;
+  std::string tables() const;
+  std::string claims() const;
+  std::string each_claim(const GridChecks& checks) const;
+  std::string figures() const;
+  std::string curves(size_t points) const;
+  std::string runs() const;
+  std::string settings() const;
+  std::string provenance() const;
+  std::string failures() const;
+  std::string cost() const;
+  std::string commands() const;
+
+  std::map<std::string, std::string> common_settings() const;
+  json data(size_t points) const;
+
+  const Report& report_;
+  std::map<std::string, size_t> places_;  // id → index into Report::runs
+};
+
+std::string label_with_seed(const ReportRun& run) { return label_of(run.row.run); }
+
+std::string Page::cell_button(const std::vector<std::string>& ids, const std::string& score,
+                              const std::string& html) const {
+  std::vector<size_t> runs;
+  for (const std::string& id : ids) {
+    if (const auto found = places_.find(id); found != places_.end()) runs.push_back(found->second);
+  }
+  if (runs.empty()) return html;
+  return fmt::format("<button type=\"button\" class=\"cell\" data-runs=\"{}\" data-score=\"{}\">{}</button>",
+                     fmt::join(runs, " "), escape_html(score), html);
+}
+
+std::string Page::run_button(size_t run) const {
+  return fmt::format("<button type=\"button\" class=\"run\" data-run=\"{}\">{}</button>", run,
+                     escape_html(label_with_seed(report_.runs[run])));
+}
+
+/// Of several grids each has its title above what is of it.
+std::string Page::heading(const ReportGrid& grid) const {
+  return report_.grids.size() > 1 ? text_in("h3", grid.title) + "\n" : "";
+}
+
+std::string Page::lead() const {
+  std::map<std::string, int64_t> states;
+  for (const ReportRun& run : report_.runs) ++states[std::string(name_of(run.row.result.state))];
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
+  std::string text = fmt::format("{}: {}.", counted(std::ssize(report_.runs), "run"), fmt::join(parts, ", "));
+  std::vector<GridChecks> all;
+  for (const ReportGrid& grid : report_.grids) all.push_back(grid.checks);
+  const VerdictCounts counts = counts_of(all).claims;
+  parts.clear();
+  int64_t claims = 0;
+  for (int i = 0; i < kVerdicts; ++i) {
+    if (counts[i] == 0) continue;
+    claims += static_cast<int64_t>(counts[i]);
+    parts.push_back(fmt::format("{} {}", counts[i], name_of(static_cast<ClaimVerdict>(i))));
+  }
+  if (claims > 0) text += fmt::format(" {}: {}.", counted(claims, "verdict"), fmt::join(parts, ", "));
+  return text;
+}
+
+std::string Page::asked() const {
+  std::string html;
+  for (const ReportGrid& grid : report_.grids) {
+    html += heading(grid) + facts_table(grid.asked);
+    if (!grid.text.empty()) html += details("The grid file", preformatted(grid.text));
+  }
+  return section("asked", "What was asked", html);
+}
+
+std::string Page::tables() const {
+  std::string html;
+  for (const ReportGrid& grid : report_.grids) {
+    if (!grid.tables.empty()) html += heading(grid);
+    for (const Table& table : grid.tables) {
+      const Sheet sheet = sheet_of(table);
+      html += wide(html_of(sheet, [&](const Sheet::Row& row, size_t cell, const std::string& text) {
+        return element("td", cell_button(row.runs[cell], table.columns[cell].score, text));
+      }));
+      html += notes_list(sheet.notes);
+    }
+  }
+  return html.empty() ? "" : section("tables", "Tables", html);
+}
+
+std::string class_of(ClaimVerdict verdict) {
+  std::string name = name_of(verdict);
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+/// Of a cell that begins with a verdict.
+std::string class_of_cell(const std::string& text) {
+  for (int i = 0; i < kVerdicts; ++i) {
+    const auto verdict = static_cast<ClaimVerdict>(i);
+    if (text.starts_with(name_of(verdict))) return fmt::format(" class=\"{}\"", class_of(verdict));
+  }
+  return "";
+}
+
+std::string Page::each_claim(const GridChecks& checks) const {
+  HtmlTable table{
+      .header = {"Claim", "Place", "Verdict", "Look", "Seeds", "Estimate (interval)", "Kind", "Why", "Source"}};
+  for (const Check& check : checks.claims) {
+    std::vector<std::string> place, why;
+    for (const auto& [axis, label] : check.place) place.push_back(fmt::format("{} = {}", axis, label));
+    if (!check.finding.reason.empty()) why.push_back(check.finding.reason);
+    if (!check.declared.empty()) why.push_back(check.declared);
+    for (const Caveat& caveat : check.caveats) why.push_back(fmt::format("{}: {}", caveat.word, caveat.why));
+    const std::string text = check.name.empty() ? check.text.text : check.name + " " + check.text.text;
+    const std::string look = check.look ? fmt::format("{} of {}", check.look->number, check.look->of) : "";
+    table.rows.push_back(
+        {cell_button(check.runs, check.score, escape_html(text)),
+         escape_html(fmt::format("{}", fmt::join(place, ", "))), name_of(check.finding.verdict), look,
+         fmt::format("{}", fmt::join(check.finding.n, " and ")),
+         escape_html(check.unit.empty() || check.shown.empty() ? check.shown : check.shown + " " + check.unit),
+         escape_html(check.limit.empty() ? check.kind : fmt::format("{} ({})", check.kind, check.limit)),
+         escape_html(fmt::format("{}", fmt::join(why, "; "))), escape_html(check.source.text)});
+  }
+  return table.rows.empty() ? "" : details("Each claim", table.html());
+}
+
+std::string Page::claims() const {
+  std::string html;
+  for (const ReportGrid& grid : report_.grids) {
+    if (grid.checks.claims.empty() && grid.checks.cells.empty()) continue;
+    html += heading(grid);
+    for (const Sheet& sheet : sheets_of({grid.checks})) {
+      html += wide(html_of(sheet, [](const Sheet::Row& row, size_t cell, const std::string& text) {
+        return fmt::format("<td{}>{}</td>", class_of_cell(row.cells[cell]), text);
+      }));
+      html += notes_list(sheet.notes);
+    }
+    html += each_claim(grid.checks);
+  }
+  return html.empty() ? "" : section("claims", "Claims", html);
+}
+
+std::string Page::figures() const {
+  constexpr std::string_view kBegins = "<svg ";
+  std::string html;
+  for (const ReportGrid& grid : report_.grids) {
+    if (!grid.figures.empty()) html += heading(grid);
+    for (const Figure& figure : grid.figures) {
+      html += fmt::format("<figure>{}role=\"img\" aria-label=\"{}\" {}</figure>\n", kBegins,
+                          escape_html(figure.title.text), render_svg(figure).substr(kBegins.size()));
+    }
+  }
+  return html.empty() ? "" : section("figures", "Figures", html);
+}
+
+std::string Page::curves(size_t points) const {
+  if (std::ranges::all_of(report_.runs, [](const ReportRun& run) { return run.curves.empty(); })) return "";
+  std::string html =
+      "<div id=\"curve-view\"></div>\n<noscript><p>Curves are drawn by a script.</p></noscript>\n<ul "
+      "class=\"notes\">\n";
+  if (!report_.has_all_curves)
+    html +=
+        "<li>Of the metrics that tables, figures and claims use, train.loss and dev.*; with --all-curves of "
+        "all.</li>\n";
+  if (report_.has_thin_curves || points < kCurvePoints)
+    html += fmt::format(
+        "<li>Of a curve with more than {} points the least and the greatest value of each stretch.</li>\n", points);
+  return section("curves", "Curves", html + "</ul>\n");
+}
+
+/// The scores of tables, and where there are none the first of the runs.
+std::vector<std::string> scores_of(const Report& report) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> scores;
+  const auto add = [&](const std::string& score) {
+    if (scores.size() < kMost && std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
+  };
+  for (const ReportGrid& grid : report.grids) {
+    for (const Table& table : grid.tables) {
+      for (const Table::Column& column : table.columns) add(column.score);
+    }
+  }
+  if (!scores.empty()) return scores;
+  for (const ReportRun& run : report.runs) {
+    for (const auto& [score, value] : run.row.result.scores) add(score);
+  }
+  return scores;
+}
+
+std::string Page::runs() const {
+  const std::vector<std::string> scores = scores_of(report_);
+  HtmlTable table{.id = "run-table", .header = {"Run", "State", "Attempts"}};
+  if (report_.grids.size() > 1) table.header.emplace_back("Grid");
+  table.header.insert(table.header.end(), scores.begin(), scores.end());
+  table.header.emplace_back("Id");
+  for (size_t i = 0; i < report_.runs.size(); ++i) {
+    const ReportRun& run = report_.runs[i];
+    const RunResult& result = run.row.result;
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run_button(i), escape_html(std::string(name_of(result.state))), std::to_string(result.attempts.size())};
+    if (report_.grids.size() > 1) cells.push_back(escape_html(report_.grids[run.grid].title));
+    for (const std::string& score : scores) {
+      const std::optional<double> value = run.row.number(score);
+      cells.push_back(value ? value_text(*value, 6) : "");
+    }
+    cells.push_back(element("code", escape_html(run.row.run.id)));
+  }
+  return section("runs", "Runs", table.html());
+}
+
+std::map<std::string, std::string> Page::common_settings() const {
+  if (report_.runs.empty()) return {};
+  std::map<std::string, std::string> common = report_.runs.front().settings;
+  for (const ReportRun& run : report_.runs) {
+    std::erase_if(common, [&](const auto& entry) {
+      const auto found = run.settings.find(entry.first);
+      return found == run.settings.end() || found->second != entry.second;
+    });
+  }
+  return common;
+}
+
+std::string Page::settings() const {
+  constexpr size_t kMostValues = 12;
+  const std::map<std::string, std::string> common = common_settings();
+  std::map<std::string, std::map<std::string, int64_t>> values;  // key → value → runs
+  for (const ReportRun& run : report_.runs) {
+    for (const auto& [key, value] : run.settings) {
+      if (!common.contains(key)) ++values[key][value];
+    }
+  }
+  HtmlTable varying{.header = {"Setting", "Values, each with its runs"}};
+  for (const auto& [key, of_key] : values) {
+    std::vector<std::string> texts;
+    int64_t runs = 0;
+    for (const auto& [value, count] : of_key) {
+      texts.push_back(fmt::format("{} ({})", value, count));
+      runs += count;
+    }
+    const int64_t without = std::ssize(report_.runs) - runs;
+    if (without > 0) texts.push_back(fmt::format("none ({})", without));
+    varying.rows.push_back({escape_html(key), escape_html(some_of(texts, kMostValues))});
+  }
+  std::string html = varying.rows.empty() ? "<p>All runs have the same settings.</p>\n" : varying.html();
+  html += details(fmt::format("{} that all runs have", counted(std::ssize(common), "setting")),
+                  facts_table(Facts(common.begin(), common.end())));
+  return section("settings", "Settings", html);
+}
+
+std::string Page::provenance() const {
+  std::string html;
+  for (const ReportSweep& sweep : report_.sweeps) html += facts_table(sweep.facts);
+  std::map<std::string, int64_t> machines, programs;
+  std::set<std::pair<std::string, std::string>> data;
+  for (const ReportRun& run : report_.runs) {
+    for (const AttemptRecord& attempt : run.row.result.attempts) {
+      ++machines[machine_of(attempt)];
+      if (!attempt.version.empty()) ++programs[attempt.version];
+    }
+    constexpr std::string_view kChecksum = "_sha256";
+    for (const auto& [key, value] : run.settings) {
+      if (key.ends_with(kChecksum)) data.emplace(key.substr(0, key.size() - kChecksum.size()), value);
+    }
+  }
+  Facts facts;
+  for (const auto& [machine, attempts] : machines)
+    facts.emplace_back("trained on", fmt::format("{}: {}", machine, counted(attempts, "attempt")));
+  for (const auto& [program, attempts] : programs)
+    facts.emplace_back("trained by", fmt::format("{}: {}", program, counted(attempts, "attempt")));
+  for (const auto& [name, checksum] : data) facts.emplace_back(name, "SHA-256 " + checksum);
+  return section("provenance", "Provenance", html + facts_table(facts));
+}
+
+bool is_failure(const AttemptRecord& attempt) {
+  return !attempt.outcome.empty() && attempt.outcome != "done" && attempt.outcome != "diverged";
+}
+
+std::string Page::failures() const {
+  HtmlTable without{.header = {"Run", "State", "Why"}}, failed{.header = {"Run", "Attempt", "Ended as", "Why", "Lost"}};
+  for (size_t i = 0; i < report_.runs.size(); ++i) {
+    const RunResult& result = report_.runs[i].row.result;
+    if (result.state != RunState::kDone)
+      without.rows.push_back(
+          {run_button(i), escape_html(std::string(name_of(result.state))), escape_html(result.reason)});
+    for (const AttemptRecord& attempt : result.attempts) {
+      if (!is_failure(attempt)) continue;
+      failed.rows.push_back({run_button(i), std::to_string(attempt.number), escape_html(attempt.outcome),
+                             escape_html(attempt.reason), attempt.lost ? escape_html(text_of(*attempt.lost)) : ""});
+    }
+  }
+  std::string html =
+      without.rows.empty() ? "<p>Each run has a result.</p>\n" : "<p>Runs that are not done:</p>\n" + without.html();
+  html += failed.rows.empty() ? "<p>No attempt failed.</p>\n" : "<p>Attempts without a result:</p>\n" + failed.html();
+  return section("failures", "Failures and retries", html);
+}
+
+std::string Page::cost() const {
+  double core_seconds = 0, gpu_seconds = 0;
+  int64_t attempts = 0, unknown = 0;
+  std::string first, last;
+  for (const ReportRun& run : report_.runs) {
+    for (const AttemptRecord& attempt : run.row.result.attempts) {
+      ++attempts;
+      const auto began = seconds_of_utc(attempt.started_at), ended = seconds_of_utc(attempt.ended_at);
+      if (!began || !ended) {
+        ++unknown;
+        continue;
+      }
+      const auto seconds = static_cast<double>(std::max<int64_t>(*ended - *began, 0));
+      core_seconds += seconds * run.row.run.needs.threads;
+      if (run.row.run.needs.device != "cpu") gpu_seconds += seconds;
+      if (first.empty() || attempt.started_at < first) first = attempt.started_at;
+      last = std::max(last, attempt.ended_at);
+    }
+  }
+  constexpr double kHour = 3600;
+  Facts facts = {{"core-hours", fmt::format("{:.2f}", core_seconds / kHour)}};
+  if (gpu_seconds > 0) facts.emplace_back("GPU-hours", fmt::format("{:.2f}", gpu_seconds / kHour));
+  facts.emplace_back("attempts", fmt::format("{} at {}", attempts, counted(std::ssize(report_.runs), "run")));
+  if (unknown > 0)
+    facts.emplace_back("without a time", fmt::format("{}, which are not in these hours", counted(unknown, "attempt")));
+  if (!first.empty()) facts.emplace_back("from, to", fmt::format("{}, {}", first, last));
+  return section(
+      "cost", "Cost",
+      facts_table(facts) + "<p>Each run once: from the start of an attempt to its end, times its threads.</p>\n");
+}
+
+std::string Page::commands() const {
+  std::string text;
+  for (const ReportSweep& sweep : report_.sweeps) text += sweep.command + "\n";
+  return section("commands", "Commands", preformatted(text + report_.command + "\n"));
+}
+
+json Page::data(size_t points) const {
+  const std::map<std::string, std::string> common = common_settings();
+  json runs = json::array();
+  std::set<std::string> metrics;
+  for (const ReportRun& run : report_.runs) {
+    const RunResult& result = run.row.result;
+    json own = json::object(), attempts = json::array();
+    for (const auto& [key, value] : run.settings) {
+      if (!common.contains(key)) own[key] = value;
+    }
+    for (const AttemptRecord& a : result.attempts) {
+      attempts.push_back({{"attempt", a.number},
+                          {"outcome", a.outcome},
+                          {"reason", a.reason},
+                          {"started_at", a.started_at},
+                          {"ended_at", a.ended_at},
+                          {"device", a.device},
+                          {"processor", a.processor},
+                          {"version", a.version}});
+    }
+    for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
+    json& added = runs.emplace_back(json{{"id", run.row.run.id},
+                                         {"label", label_of(run.row.run.coordinates)},
+                                         {"seed", run.row.run.seed},
+                                         {"sweep", report_.grids[run.grid].title},
+                                         {"state", name_of(result.state)},
+                                         {"reason", result.reason},
+                                         {"settings", std::move(own)},
+                                         {"scores", result.scores},
+                                         {"measured", result.measured},
+                                         {"attempts", std::move(attempts)}});
+    if (result.resume) added["resume"] = sentence_of(*result.resume);
+    if (run.trained) added["derived_from"] = *run.trained;
+  }
+  return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", metrics}, {"points", points}};
+}
+
+/// JSON inside <script>: no text of a user can end the element.
+std::string json_element(const char* id, const json& value) {
+  std::string text;
+  for (const char c : value.dump(-1, ' ', false, json::error_handler_t::replace)) {
+    text += c == '<' ? "\\u003c" : std::string(1, c);
+  }
+  return fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", id, text);
+}
+
+std::string curve_data(const Report& report, size_t points) {
+  json all = json::object();
+  for (size_t i = 0; i < report.runs.size(); ++i) {
+    json& own = all[std::to_string(i)] = json::object();
+    for (const auto& [metric, curve] : report.runs[i].curves) {
+      ThinCurve thin(points);
+      for (const CurvePoint& point : curve) thin.add(point.x, point.y);
+      own[metric] = base64_of(thin.curve());
+    }
+    if (own.empty()) all.erase(std::to_string(i));
+  }
+  return json_element("curve-data", all);
+}
+
+/// 'sha256-…' of an element's text, as a Content-Security-Policy has it.
+std::string source_of(const std::string& text) {
+  std::string bytes;
+  const std::string hex = sha256(text);
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return fmt::format("'sha256-{}'", base64(bytes));
+}
+
+/// Without the line that names a file for debuggers.
+std::string without_source_map(std::string text) {
+  return text.substr(0, std::min(text.find("\n//# sourceMappingURL"), text.find("\n/*# sourceMappingURL")));
+}
+
+std::string Page::html() const {
+  constexpr size_t kSmall = 5'000'000, kLarge = 15'000'000, kOfRun = 15'000, kFewest = 16;
+  const size_t limit = std::clamp(kOfRun * report_.runs.size(), kSmall, kLarge);
+  const std::string style = without_source_map(kDygraphsStyle) + "\n" + kPageStyle;
+  const std::string script = without_source_map(kDygraphsScript) + "\n" + kPageScript;
+
+  const std::string before = asked() + tables() + claims() + figures();
+  const std::string after = runs() + settings() + provenance() + failures() + cost() + commands();
+  size_t points = kCurvePoints;
+  std::string all_data = json_element("data", data(points)), of_curves = curve_data(report_, points);
+  const size_t rest = style.size() + script.size() + before.size() + after.size() + all_data.size();
+  while (rest + of_curves.size() > limit && points > kFewest) {
+    points /= 2;
+    of_curves = curve_data(report_, points);
+  }
+  if (points < kCurvePoints) all_data = json_element("data", data(points));
+
+  const std::string main = before + curves(points) + after;
+  std::string navigation;
+  constexpr std::array<std::pair<const char*, const char*>, 11> kSections = {{{"asked", "Asked"},
+                                                                              {"tables", "Tables"},
+                                                                              {"claims", "Claims"},
+                                                                              {"figures", "Figures"},
+                                                                              {"curves", "Curves"},
+                                                                              {"runs", "Runs"},
+                                                                              {"settings", "Settings"},
+                                                                              {"provenance", "Provenance"},
+                                                                              {"failures", "Failures"},
+                                                                              {"cost", "Cost"},
+                                                                              {"commands", "Commands"}}};
+  for (const auto& [id, title] : kSections) {
+    if (main.find(fmt::format("<section id=\"{}\">", id)) != std::string::npos)
+      navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
+  }
+  return fmt::format(
+             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
+             "base-uri 'none'; form-action 'none'\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta name=\"generator\" content=\"tearless {}\">\n"
+             "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
+             source_of(script), source_of(style), escape_html(std::string(build_stamp())), escape_html(report_.title),
+             style) +
+         fmt::format(
+             "<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{}</h1>\n<p "
+             "class=\"lead\">{}</p>\n"
+             "<nav aria-label=\"Sections\"><ul>{}</ul></nav>\n</header>\n<main id=\"main\">\n",
+             escape_html(report_.title), escape_html(lead()), navigation) +
+         main + "</main>\n" +
+         fmt::format("<footer><p>Made by tearless {}.</p></footer>\n", escape_html(std::string(build_stamp()))) +
+         "<dialog id=\"detail\" aria-labelledby=\"detail-title\"></dialog>\n" + all_data + of_curves +
+         fmt::format("<script>{}</script>\n</body>\n</html>\n", script);
+}
+
+}  // namespace
+
+std::string page_of(const Report& report) { return Page(report).html(); }
+
+}  // namespace tearless::harness

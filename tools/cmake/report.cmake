@@ -1,0 +1,12 @@
+# The style and the script of a report, which the program has inside. Curves are drawn by dygraphs where it is installed (libjs-dygraphs).
+tearless_embed(harness/report/page.css kPageStyle)
+tearless_embed(harness/report/page.js kPageScript)
+find_path(DYGRAPHS dygraph.min.js PATHS /usr/share/javascript/dygraphs /usr/share/javascript PATH_SUFFIXES dygraphs NO_DEFAULT_PATH)
+if(DYGRAPHS)
+  tearless_embed(harness/report/dygraph.css kDygraphsStyle FROM "${DYGRAPHS}/dygraph.min.css")
+  tearless_embed(harness/report/dygraph.js kDygraphsScript FROM "${DYGRAPHS}/dygraph.min.js")
+else()
+  message(STATUS "Reports: no libjs-dygraphs; curves are plain SVG")
+  tearless_embed(harness/report/dygraph.css kDygraphsStyle FROM "")
+  tearless_embed(harness/report/dygraph.js kDygraphsScript FROM "")
+endif()
