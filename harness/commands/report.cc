@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/print.h"
 #include "base/words.h"
+#include "harness/archive/published.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct ReportOptions : ViewOptions {
+  std::string title;  // "": that of the grid
   bool all_curves = false;
 };
 
@@ -64,9 +66,13 @@ int make_report(const ReportOptions& options, const Globals& globals) {
     return run.row.result.state && harness::has_result(*run.row.result.state);
   });
   if (!has_result) fail("no run of {} has a result yet: there is nothing to report", report.grids.front().title);
-  report.title = report.grids.front().title;
-  report.command = fmt::format("tearless report{}{}{} -o {}", options.words.empty() ? "" : " ",
-                               shell_words(options.words), options_again(globals), shell_word(out.filename().string()));
+  const auto others = std::ssize(report.grids) - 1;
+  report.title = !options.title.empty() ? options.title
+                                        : report.grids.front().title +
+                                              (others > 0 ? fmt::format(" and {}", counted(others, "other grid")) : "");
+  report.command = without_folders(fmt::format("tearless report{}{}{} -o {}", options.words.empty() ? "" : " ",
+                                               shell_words(options.words), options_again(globals),
+                                               shell_word(out.filename().string())));
   const std::string page = page_of(report);
   write_atomically(out, page);
   print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
@@ -80,6 +86,7 @@ Action command_report(CLI::App& app, const Globals& globals) {
   options->add_selection_to(app);
   app.add_option("-o,--out", options->out, "the page to write; a report that is there is replaced")
       ->type_name("FILE.html");
+  app.add_option("--title", options->title, "of the page (default: that of the grid)");
   app.add_flag("--all-curves", options->all_curves,
                "curves of all metrics, not only of those that the grid's views use, train.loss and dev.*");
   return [options, &globals] { return make_report(*options, globals); };

@@ -42,7 +42,9 @@ Facts asked_of(const Grid& grid, const std::vector<Row>& rows) {
   if (!grid.claims.looks.empty())
     facts.emplace_back("looks at claims", fmt::format("with {} seeds", fmt::join(grid.claims.looks, ", ")));
   for (const Exclusion& exclusion : grid.excludes) facts.emplace_back("left out", exclusion.why);
-  for (const Derivation& derivation : grid.derivations) facts.emplace_back("derived runs", derivation.name);
+  std::vector<std::string> derivations;
+  for (const Derivation& derivation : grid.derivations) derivations.push_back(derivation.name);
+  if (!derivations.empty()) facts.emplace_back("derived runs", fmt::format("{}", fmt::join(derivations, ", ")));
   std::map<std::string, int> states;
   for (const Row& row : rows) ++states[std::string(name_of(row.result.state))];
   std::vector<std::string> counts;

@@ -85,8 +85,11 @@ std::string notes_list(const std::vector<Name>& notes) {
 /// The page of one report.
 class Page {
  public:
-  explicit Page(const Report& report) : report_(report) {
-    for (size_t i = 0; i < report.runs.size(); ++i) places_.emplace(report.runs[i].row.run.id, i);
+  explicit Page(const Report& report) : report_(report), derived_(report.runs.size()) {
+    for (size_t i = 0; i < report.runs.size(); ++i) {
+      places_.emplace(report.runs[i].row.run.id, i);
+      if (const auto& trained = report.runs[i].trained) derived_[*trained].push_back(i);
+    }
   }
 
   std::string html() const;
@@ -104,6 +107,9 @@ class Page {
   std::string each_claim(const GridChecks& checks) const;
   std::string figures() const;
   std::string curves(size_t points) const;
+  /// A score of a run, or of what derives from it.
+  std::optional<double> number(size_t run, const std::string& score) const;
+  std::string table_of_runs(const char* id, const std::vector<size_t>& runs) const;
   std::string runs() const;
   std::string settings() const;
   std::string provenance() const;
@@ -111,11 +117,13 @@ class Page {
   std::string cost() const;
   std::string commands() const;
 
+  /// Of the trained runs.
   std::map<std::string, std::string> common_settings() const;
   json data(size_t points) const;
 
   const Report& report_;
-  std::map<std::string, size_t> places_;  // id → index into Report::runs
+  std::vector<std::vector<size_t>> derived_;  // of each run: what derives from it
+  std::map<std::string, size_t> places_;      // id → index into Report::runs
 };
 
 std::string label_with_seed(const ReportRun& run) { return label_of(run.row.run); }
@@ -285,44 +293,70 @@ std::vector<std::string> scores_of(const Report& report) {
   return scores;
 }
 
-std::string Page::runs() const {
-  const std::vector<std::string> scores = scores_of(report_);
-  HtmlTable table{.id = "run-table", .header = {"Run", "State", "Attempts"}};
-  if (report_.grids.size() > 1) table.header.emplace_back("Grid");
+std::optional<double> Page::number(size_t run, const std::string& score) const {
+  std::optional<double> value = report_.runs[run].row.number(score);
+  for (const size_t derived : derived_[run]) {
+    if (!value) value = report_.runs[derived].row.number(score);
+  }
+  return value;
+}
+
+std::string Page::table_of_runs(const char* id, const std::vector<size_t>& runs) const {
+  std::vector<std::string> scores = scores_of(report_);
+  std::erase_if(scores, [&](const std::string& score) {
+    return std::ranges::none_of(runs, [&](size_t run) { return number(run, score).has_value(); });
+  });
+  const bool has_grids = report_.grids.size() > 1;
+  HtmlTable table{.id = id, .header = {"Run", "State", "Attempts"}};
+  if (has_grids) table.header.emplace_back("Grid");
   table.header.insert(table.header.end(), scores.begin(), scores.end());
   table.header.emplace_back("Id");
-  for (size_t i = 0; i < report_.runs.size(); ++i) {
-    const ReportRun& run = report_.runs[i];
-    const RunResult& result = run.row.result;
+  for (const size_t run : runs) {
+    const RunResult& result = report_.runs[run].row.result;
     std::vector<std::string>& cells = table.rows.emplace_back();
-    cells = {run_button(i), escape_html(std::string(name_of(result.state))), std::to_string(result.attempts.size())};
-    if (report_.grids.size() > 1) cells.push_back(escape_html(report_.grids[run.grid].title));
+    cells = {run_button(run), escape_html(std::string(name_of(result.state))), std::to_string(result.attempts.size())};
+    if (has_grids) cells.push_back(escape_html(report_.grids[report_.runs[run].grid].title));
     for (const std::string& score : scores) {
-      const std::optional<double> value = run.row.number(score);
+      const std::optional<double> value = number(run, score);
       cells.push_back(value ? value_text(*value, 6) : "");
     }
-    cells.push_back(element("code", escape_html(run.row.run.id)));
+    cells.push_back(element("code", escape_html(report_.runs[run].row.run.id)));
   }
-  return section("runs", "Runs", table.html());
+  return table.html();
+}
+
+std::string Page::runs() const {
+  std::vector<size_t> trained, derived;
+  for (size_t i = 0; i < report_.runs.size(); ++i) {
+    (report_.runs[i].row.is_trained() ? trained : derived).push_back(i);
+  }
+  std::string html = table_of_runs("run-table", trained);
+  if (!derived.empty())
+    html += details(counted(std::ssize(derived), "derived run"), table_of_runs("derived-table", derived));
+  return section("runs", "Runs", html);
 }
 
 std::map<std::string, std::string> Page::common_settings() const {
-  if (report_.runs.empty()) return {};
-  std::map<std::string, std::string> common = report_.runs.front().settings;
+  std::optional<std::map<std::string, std::string>> common;
   for (const ReportRun& run : report_.runs) {
-    std::erase_if(common, [&](const auto& entry) {
+    if (!run.row.is_trained()) continue;
+    if (!common) common = run.settings;
+    std::erase_if(*common, [&](const auto& entry) {
       const auto found = run.settings.find(entry.first);
       return found == run.settings.end() || found->second != entry.second;
     });
   }
-  return common;
+  return common.value_or(std::map<std::string, std::string>());
 }
 
 std::string Page::settings() const {
   constexpr size_t kMostValues = 12;
   const std::map<std::string, std::string> common = common_settings();
-  std::map<std::string, std::map<std::string, int64_t>> values;  // key → value → runs
+  std::map<std::string, std::map<std::string, int64_t>> values;  // key → value → trained runs
+  int64_t trained = 0;
   for (const ReportRun& run : report_.runs) {
+    if (!run.row.is_trained()) continue;
+    ++trained;
     for (const auto& [key, value] : run.settings) {
       if (!common.contains(key)) ++values[key][value];
     }
@@ -335,14 +369,19 @@ std::string Page::settings() const {
       texts.push_back(fmt::format("{} ({})", value, count));
       runs += count;
     }
-    const int64_t without = std::ssize(report_.runs) - runs;
-    if (without > 0) texts.push_back(fmt::format("none ({})", without));
+    if (runs < trained) texts.push_back(fmt::format("none ({})", trained - runs));
     varying.rows.push_back({escape_html(key), escape_html(some_of(texts, kMostValues))});
   }
-  std::string html = varying.rows.empty() ? "<p>All runs have the same settings.</p>\n" : varying.html();
-  html += details(fmt::format("{} that all runs have", counted(std::ssize(common), "setting")),
+  std::string html = varying.rows.empty() ? "<p>All trained runs have the same settings.</p>\n" : varying.html();
+  html += details(fmt::format("{} that all trained runs have", counted(std::ssize(common), "setting")),
                   facts_table(Facts(common.begin(), common.end())));
   return section("settings", "Settings", html);
+}
+
+/// Of a text as a settings file has it.
+std::string unquoted(const std::string& text) {
+  const bool is_quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
 std::string Page::provenance() const {
@@ -411,6 +450,7 @@ std::string Page::cost() const {
       last = std::max(last, attempt.ended_at);
     }
   }
+  if (attempts == 0) return section("cost", "Cost", "<p>Not known: no attempts are recorded here.</p>\n");
   constexpr double kHour = 3600;
   Facts facts = {{"core-hours", fmt::format("{:.2f}", core_seconds / kHour)}};
   if (gpu_seconds > 0) facts.emplace_back("GPU-hours", fmt::format("{:.2f}", gpu_seconds / kHour));
@@ -437,7 +477,7 @@ json Page::data(size_t points) const {
     const RunResult& result = run.row.result;
     json own = json::object(), attempts = json::array();
     for (const auto& [key, value] : run.settings) {
-      if (!common.contains(key)) own[key] = value;
+      if (!run.row.is_trained() || !common.contains(key)) own[key] = value;
     }
     for (const AttemptRecord& a : result.attempts) {
       attempts.push_back({{"attempt", a.number},
@@ -461,6 +501,7 @@ json Page::data(size_t points) const {
                                          {"measured", result.measured},
                                          {"attempts", std::move(attempts)}});
     if (result.resume) added["resume"] = sentence_of(*result.resume);
+    if (!run.row.is_trained()) added["derived"] = true;  // it has none of the settings that trained runs share
     if (run.trained) added["derived_from"] = *run.trained;
   }
   return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", metrics}, {"points", points}};
