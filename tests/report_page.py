@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""report_page.py [REPORT]: what a reader without this program finds in a page of `tearless report`. REPORT: results as JUnit XML."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+import junit_report  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("TEARLESS_BIN", ROOT / "build" / "bin"))
+ARCHIVES = sorted((ROOT / "results").glob("*.tar.gz"))
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+SCRIPT = "</script><script>alert(1)</script>"
+
+# Looks at three claims, a label and a note that are markup, runs that diverge, fail, and wait for data. By seed a is above b by 1.8,
+# 1.9, 2, 2.1 and 2.2, and c by -0.29, 0.01, 0.31, 0.61 and 0.91.
+GRID = rf"""
+title = "Norms & {SCRIPT}"
+note = "a <b>note</b>"
+seeds = 5
+variables = ["level", "spread"]
+[set]
+"fake.updates" = 12
+[policy.tries]
+crashed = 1
+[computed]
+"fake.score.test.bleu" = "level + spread * (train.seed - 3)"
+[[axis.s]]
+label = "a <i>\"x\"</i>"
+set = {{ level = 3.0, spread = 0.1 }}
+[[axis.s]]
+label = "b"
+set = {{ level = 1.0, spread = 0.0 }}
+[[axis.s]]
+label = "c"
+set = {{ level = 1.31, spread = 0.3 }}
+[[axis.s]]
+label = "d"
+set = {{ level = 1.0, spread = 0.0, "fake.behaviour" = "diverge" }}
+[[axis.s]]
+label = "e"
+set = {{ level = 1.0, spread = 0.0, "fake.behaviour" = "crash" }}
+[table]
+rows = "s"
+scores = "test.bleu"
+[[figure]]
+caption = "Losses"
+y = "train.loss"
+lines = "s"
+[claims]
+looks = [2, 3, 5]
+[[claim]]
+text = "a is better <u>than</u> b"
+better = ['a <i>"x"</i>', "b"]
+[[claim]]
+text = "c is better than b"
+better = ["c", "b"]
+[[claim]]
+text = "e is better than b"
+better = ["e", "b"]
+"""
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page as (name, attributes, children), well formed or an error."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.root = ("", {}, [])
+        self.open = [self.root]
+        self.feed(text)
+        self.close()
+        if len(self.open) != 1:
+            raise ValueError(f"{self.open[-1][0]} is not closed")
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        if len(set(names)) != len(names):
+            raise ValueError(f"{tag} has an attribute twice")
+        element = (tag, dict(attrs), [])
+        self.open[-1][2].append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag, attrs):
+        self.open[-1][2].append((tag, dict(attrs), []))
+
+    def handle_endtag(self, tag):
+        if self.open[-1][0] != tag:
+            raise ValueError(f"{tag} ends where {self.open[-1][0]} is open")
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.open[-1][2].append(data)
+
+    def all(self, tag, within=None, **attributes):
+        for element in (within or self.root)[2]:
+            if isinstance(element, str):
+                continue
+            if element[0] == tag and all(element[1].get(name.rstrip("_")) == value for name, value in attributes.items()):
+                yield element
+            yield from self.all(tag, element, **attributes)
+
+    def one(self, tag, within=None, **attributes):
+        found = list(self.all(tag, within, **attributes))
+        if len(found) != 1:
+            raise ValueError(f"{len(found)} of {tag} {attributes}")
+        return found[0]
+
+    def json(self, name):
+        return json.loads(text_of(self.one("script", id=name)))
+
+    def rows(self, table):
+        return [[text_of(cell) for cell in row[2] if not isinstance(cell, str)] for row in self.all("tr", table)]
+
+
+def text_of(element):
+    return "".join(child if isinstance(child, str) else text_of(child) for child in element[2])
+
+
+def points_of(text):
+    numbers = struct.unpack(f"<{len(base64.b64decode(text)) // 4}f", base64.b64decode(text))
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def number_in(text):
+    """The first number of a cell, or of an interval."""
+    found = re.search(r"[+−-]?\d+(\.\d+)?", text)
+    return float(found[0].replace("−", "-")) if found else None
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name).resolve()
+        self.environment = os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache"), "TEARLESS_ENGINE": str(BIN / "fake-engine"),
+                                         "WANDB_API_KEY": "a-secret-value", "PLAIN_VALUE": "a-plain-value"}
+
+    def tearless(self, *words, code=0):
+        done = subprocess.run([BIN / "tearless", *map(str, words)], cwd=self.folder, env=self.environment, text=True, capture_output=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def report(self, *words):
+        self.tearless("report", *words, "-o", "report.html")
+        return (self.folder / "report.html").read_text()
+
+    def assertLoadsNothing(self, page):
+        policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"})[1]["content"]
+        self.assertTrue(policy.startswith("default-src 'none'; "), policy)
+        script = [element for element in page.all("script") if "type" not in element[1]]
+        self.assertEqual(len(script), 1)
+        for name, elements in [("script", script), ("style", list(page.all("style")))]:
+            self.assertEqual(len(elements), 1)
+            digest = base64.b64encode(hashlib.sha256(text_of(elements[0]).encode()).digest()).decode()
+            self.assertIn(f"{name}-src 'sha256-{digest}'", policy)
+        for tag, attributes in [(element[0], element[1]) for element in self.every(page.root)]:
+            for name, value in attributes.items():
+                self.assertFalse(name == "style" or name.startswith("on"), f"{tag} has {name}")
+                if name in ("src", "href", "xlink:href", "action", "srcset"):
+                    self.assertTrue(value.startswith("#"), f"{tag} {name}={value}")
+
+    def every(self, element):
+        for child in element[2]:
+            if not isinstance(child, str):
+                yield child
+                yield from self.every(child)
+
+
+class AReport(Scratch):
+    def test_SaysWhatWasTrainedAndWhatBecameOfIt(self):
+        (self.folder / "grid.toml").write_text(GRID.replace("[policy.tries]", '[policy]\nenvironment = ["PLAIN_VALUE", "WANDB_API_KEY"]\n[policy.tries]'))
+        self.tearless("run", "grid.toml", "--until-decided", code=1)
+        text = self.report("grid.toml")
+        page = Page(text)
+        self.assertLoadsNothing(page)
+        self.assertEqual(text_of(page.one("title")), f"Norms & {SCRIPT}")
+        self.assertEqual(text_of(page.one("h1")), f"Norms & {SCRIPT}")
+        # The grid as it was submitted.
+        submitted = next(self.folder.glob("results/sweeps/*/grid.toml")).read_text()
+        asked = page.one("section", id="asked")
+        self.assertEqual(text_of(page.one("pre", asked)), submitted)
+        self.assertIn(["s", 'a <i>"x"</i>, b, c, d, e'], page.rows(asked))
+        self.assertIn(["seeds", "1, 2, 3, 4, 5"], page.rows(asked))
+        # Each run with its settings.
+        data = page.json("data")
+        runs = data["runs"]
+        folders = {run.name: run for run in self.folder.glob("results/runs/*")}
+        self.assertEqual({run["id"] for run in runs}, set(folders))
+        for run in runs:
+            settings = data["settings"] | run["settings"]
+            written = dict(line.split(" = ", 1) for line in (folders[run["id"]] / "run.toml").read_text().splitlines() if line)
+            self.assertEqual(settings, written)
+            self.assertEqual(run["state"], {"d": "diverged", "e": "failed"}.get(run["label"].split()[-1], "done"), run)
+            if run["state"] != "done":
+                self.assertTrue(run["reason"] or run["state"] == "diverged", run)
+        # Each cell is the mean of its runs, or has none, and they say why.
+        table = page.one("section", id="tables")
+        cells = list(page.all("button", table, class_="cell"))
+        self.assertEqual(len(cells), 5)
+        for cell in cells:
+            own = [runs[int(run)] for run in cell[1]["data-runs"].split()]
+            values = [run["scores"][cell[1]["data-score"]] for run in own if run["state"] == "done"]
+            if values:
+                self.assertAlmostEqual(number_in(text_of(cell)), statistics.mean(values), delta=0.0051)
+            else:
+                self.assertEqual(len({run["state"] for run in own}), 1)
+                self.assertRegex(text_of(cell), "^(div|fail)")
+        # Each verdict, with its look, the seeds and the interval.
+        claims = {row[0]: row for row in page.rows(page.one("section", id="claims")) if len(row) == 9}
+        self.assertEqual(claims["a is better <u>than</u> b"][2:5], ["held", "1 of 3", "2"])
+        self.assertEqual(claims["c is better than b"][2:5], ["cannot tell", "3 of 3", "5"])
+        self.assertEqual(claims["e is better than b"][2:4], ["not tested", "1 of 3"])
+        self.assertEqual(claims["e is better than b"][7], "2/2 of e missing")
+        low, high = (float(n.replace("−", "-").replace("+", "")) for n in re.findall(r"\((\S+) … (\S+)\)", claims["c is better than b"][5])[0])
+        differences = [0.31 + 0.3 * (seed - 3) for seed in range(1, 6)]
+        self.assertLess(low, 0)
+        self.assertAlmostEqual((low + high) / 2, statistics.mean(differences), delta=0.02)
+        answer = json.loads(self.tearless("check-table", "grid.toml", "--json").stdout)
+        self.assertEqual([claim["verdict"] for claim in answer["claims"]], [row[2] for row in claims.values() if row[2] != "Verdict"])
+        # Failures, and what is no result's business.
+        failures = page.rows(page.one("section", id="failures"))
+        self.assertIn("crashed", [row[2] for row in failures])
+        provenance = page.rows(page.one("section", id="provenance"))
+        self.assertIn(["variables", "PLAIN_VALUE, WANDB_API_KEY, WANDB_API_KEY (secret)"], provenance)
+        self.assertIn(["note", "a <b>note</b>"], provenance)
+        visible = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.S)
+        for secret in ("a-secret-value", "a-plain-value", str(self.folder), rf"\b{os.uname().nodename}\b"):
+            self.assertIsNone(re.search(secret, visible), secret)
+        self.assertEqual(text_of(page.one("pre", page.one("section", id="commands"))),
+                         "tearless run grid.toml\ntearless report grid.toml -o report.html\n")
+        # Curves: what was reported, as fp32.
+        curves = page.json("curve-data")
+        done = next(i for i, run in enumerate(runs) if run["state"] == "done")
+        lines = [json.loads(line) for line in (folders[runs[done]["id"]] / "metrics.jsonl").read_text().splitlines()]
+        losses = [(line["step"], line["value"]) for line in lines if line["name"] == "train.loss"]
+        self.assertEqual(points_of(curves[str(done)]["train.loss"]), [struct.unpack("<2f", struct.pack("<2f", *loss)) for loss in losses])
+        self.assertEqual(self.report("grid.toml"), text, "the same results give the same bytes")
+
+    def test_ReplacesAReportAndNothingElse(self):
+        (self.folder / "grid.toml").write_text('title = "G"\nseeds = 1\n[axis]\n"model.kind" = ["a"]\n[table]\nscores = "test.score"\n')
+        self.assertIn("no run", self.tearless("report", "grid.toml", "-o", "r.html", code=2).stderr)
+        self.tearless("run", "grid.toml")
+        (self.folder / "r.html").write_text("<p>A page of my own")
+        self.assertIn("r.html: the file is there and is no report", self.tearless("report", "-o", "r.html", code=2).stderr)
+        self.assertEqual((self.folder / "r.html").read_text(), "<p>A page of my own")
+        self.tearless("report", "-o", "new.html")
+        self.tearless("report", "-o", "new.html")
+        self.assertIn("Add -o report.html", self.tearless("report", code=2).stderr)
+        self.assertIn("/nowhere/r.html", self.tearless("report", "-o", "/nowhere/r.html", code=2).stderr)
+
+    def test_OfACommittedArchiveHasItsTablesToTheDigit(self):
+        self.assertTrue(ARCHIVES)
+        self.environment["TEARLESS_ENGINE"] = "none"
+        for archive in ARCHIVES:
+            text = self.report("--workspace", archive)
+            page = Page(text)
+            self.assertLoadsNothing(page)
+            self.assertLess(len(text), 5_000_000)
+            runs = page.json("data")["runs"]
+            answer = json.loads(self.tearless("--workspace", archive, "runs", "--derived", "--json", "all").stdout)
+            self.assertEqual({run["id"] for run in runs}, {run["run"] for run in answer}, archive)
+            checked = 0
+            for table in page.all("table", page.one("section", id="tables")):
+                for cell in page.all("button", table, class_="cell"):
+                    values = [runs[int(run)]["scores"].get(cell[1]["data-score"]) for run in cell[1]["data-runs"].split()]
+                    shown = re.match(r"([−+]?[\d.]+)( ± [\d.]+)?( ?\[|$)", text_of(cell))
+                    if not shown or None in values or text_of(cell).startswith(("+", "−")):
+                        continue
+                    digits = len(shown[1].partition(".")[2])
+                    mean = statistics.mean(values)
+                    self.assertTrue(math.isclose(float(shown[1]), mean, abs_tol=0.51 * 10**-digits) or
+                                    math.isclose(float(shown[1]), 100 * mean, abs_tol=0.51 * 10**-digits), f"{archive}: {text_of(cell)} {mean}")
+                    checked += 1
+            self.assertGreater(checked, 0, archive)
+            self.assertEqual(self.report("--workspace", archive), text)
+
+
+if __name__ == "__main__":
+    sys.exit(junit_report.run("ReportPage", *sys.argv[1:]))
