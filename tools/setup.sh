@@ -20,7 +20,7 @@ fail() { echo "setup: error: $*" >&2; exit 1; }
 # --- packages ---------------------------------------------------------------------------------------------------------
 packages=(build-essential cmake ninja-build pkg-config ccache mold python3 unzip xz-utils
   libboost-dev libfmt-dev libtomlplusplus-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libsqlite3-dev libsqlitecpp-dev zlib1g-dev
-  libsentencepiece-dev libutf8proc-dev libssl-dev libgtest-dev libgmock-dev)
+  libsentencepiece-dev libutf8proc-dev libssl-dev libgtest-dev libgmock-dev libjs-dygraphs)
 case ${TEARLESS_SETUP:-} in
   check) packages+=(git clang-format clang-tidy codespell) ;;
   quick-check) packages+=(git clang-format codespell) ;;

@@ -69,7 +69,7 @@ fi
 stripped=$(mktemp -d)
 trap 'rm -rf "$stripped"' EXIT
 strip -o "$stripped/tearless" "$program"
-for package in libsqlite3-dev libsqlitecpp-dev zlib1g-dev libssl-dev libfmt-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libboost1.74-dev; do
+for package in libsqlite3-dev libsqlitecpp-dev zlib1g-dev libssl-dev libfmt-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libboost1.74-dev libjs-dygraphs; do
   options+=(--license "/usr/share/doc/$package/copyright=$package.txt")
 done
 wheel=$(tools/pack_wheel.py tearless "$version" --summary "Ablation grids of Transformers: one TOML file in, a paper's table out" --readme README.md \
