@@ -1,1 +1,587 @@
-"use strict";
+// The script of the page that `tearless report` makes. Without it the page says every number; it adds what readers ask
+// for: the runs of a cell, all of one run, curves, and an order and a filter of the table of runs. Settings, labels and
+// reasons come from users: they become text nodes, never markup. Markup and styles that the page does not have are
+// forbidden by its content security policy, so lengths and colours are set by attributes of SVG, classes and page.css.
+(() => {
+  "use strict";
+
+  const MAX_LINES = 32;  // what eight colours and four dash patterns tell apart
+  const COLOURS = 8;
+  const DASHES = [[], [8, 2.5], [6, 2, 1, 2], [1, 1.5]];
+  const MAX_CHECKED = 12;  // runs that the section Curves shows at first
+  const CHART_HEIGHT = 336;
+  const RING = "m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0";
+  const NO_VALUE = "–";
+
+  // ---- Elements
+
+  /** A new element with these properties; children that are strings become text. */
+  const make = (tag, properties, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+
+  /** A new element of SVG with these attributes. */
+  const makeSvg = (tag, attributes, ...children) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  };
+
+  /** A table with a head, which scrolls where it is wider than its place. The first cell of a row is its header. */
+  const makeTable = (head, rows) =>
+    make("div", { className: "wide" }, make("table", {},
+      ...(head ? [make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text))))] : []),
+      make("tbody", {}, ...rows.map((cells) =>
+        make("tr", {}, ...cells.map((cell, column) => make(column ? "td" : "th", {}, cell)))))));
+
+  /** A number in six digits; whole numbers whole. null is what JSON has in place of a number that is not finite. */
+  const brief = (value) => {
+    if (typeof value !== "number") return value === null || value === undefined ? NO_VALUE : String(value);
+    return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
+  };
+
+  // ---- Data
+
+  /** A function that reads a block of JSON when it is first called: curves are megabytes, and many readers want none. */
+  const readLater = (id) => {
+    let value;
+    return () => {
+      const block = document.getElementById(id);
+      return (value = value || (block ? JSON.parse(block.textContent) : {}));
+    };
+  };
+  const data = readLater("data");
+  const curves = readLater("curve-data");
+
+  /** The points of a curve, or null. A value that is not finite is NaN. */
+  function curveOf(run, metric) {
+    const text = (curves()[run] || {})[metric];
+    if (!text) return null;
+    const view = new DataView(Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)).buffer);
+    const x = [], y = [];
+    for (let offset = 0; offset + 8 <= view.byteLength; offset += 8) {
+      const value = view.getFloat32(offset + 4, true);
+      x.push(view.getFloat32(offset, true));
+      y.push(Number.isFinite(value) ? value : NaN);
+    }
+    return { x, y };
+  }
+
+  const labelOf = (run) => run.label || run.sweep;
+  const nameOf = (run) => `${labelOf(run)}, seed ${run.seed}`;
+  /** As elements, of which page.css cuts a long label but not the seed. */
+  const namePartsOf = (run) => [make("bdi", { title: labelOf(run) }, labelOf(run)), make("span", {}, `seed ${run.seed}`)];
+  /** The indices of the runs that derive from a run. */
+  const derivedFrom = (index) => data().runs.flatMap((run, i) => (run.derived_from === index ? [i] : []));
+
+  /** A number of a run, or of what derives from it. */
+  const numberOf = (index, name) => [index, ...derivedFrom(index)]
+    .map((i) => ({ ...data().runs[i].measured, ...data().runs[i].scores })[name]).find((value) => value !== undefined);
+
+  const stateOf = (run) => run.state + (run.reason ? `: ${run.reason}` : "");
+
+  // ---- Charts
+
+  const dashOf = (slot) => DASHES[Math.floor(slot / COLOURS) % DASHES.length];
+  const strokeOf = (slot) => {
+    const dash = dashOf(slot).join(" ");
+    return { class: `curve line-${slot % COLOURS}`, ...(dash && { "stroke-dasharray": dash }) };
+  };
+
+  /** Round values in [low, high], about `count`: multiples of 1, 2 or 5 times a power of ten. */
+  function ticksOf(low, high, count) {
+    const power = 10 ** Math.floor(Math.log10((high - low) / count));
+    const step = power * ([1, 2, 5, 10].find((factor) => (high - low) / (factor * power) <= count + 0.5) || 10);
+    const ticks = [];
+    for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9); i++) ticks.push(Number((i * step).toPrecision(12)));
+    return ticks;
+  }
+
+  /** As ticksOf(), for an axis of logarithms: powers of ten, or times 1, 2 and 5; of less than a decade as a linear one. */
+  function logTicksOf(low, high) {
+    const decades = Math.log10(high / low);
+    if (decades < 1) return ticksOf(low, high, 6);
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += Math.ceil(decades / 8)) {
+      ticks.push(...(decades > 2 ? [1] : [1, 2, 5]).map((factor) => Number(`${factor}e${power}`)));
+    }
+    return ticks.filter((tick) => low <= tick && tick <= high);
+  }
+
+  /** The least and the greatest of the values, apart. */
+  function rangeOf(values) {
+    let low = Infinity, high = -Infinity;
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    if (low < high) return [low, high];
+    const margin = Math.abs(low) / 10 || 1;
+    return [low - margin, high + margin];
+  }
+
+  /** The index of the point that is nearest to `x` among `xs`, which rise. */
+  function nearest(xs, x) {
+    let low = 0, high = xs.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (xs[middle] < x) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && x - xs[low - 1] < xs[low] - x ? low - 1 : low;
+  }
+
+  /** Draws lines as SVG of `width` pixels. Calls onStep(x) where a pointer is over the chart, and onStep(null) after. */
+  function drawSvg(holder, lines, log, width, onStep) {
+    const [left, right, top, bottom] = [64, 12, 10, 26];
+    const [xLow, xHigh] = rangeOf(lines.flatMap((line) => line.x));
+    let [yLow, yHigh] = rangeOf(lines.flatMap((line) => line.y));
+    const scale = log ? Math.log10 : (value) => value;
+    if (!log) [yLow, yHigh] = [yLow - (yHigh - yLow) / 20, yHigh + (yHigh - yLow) / 20];
+    const atX = (x) => left + (width - left - right) * (x - xLow) / (xHigh - xLow);
+    const atY = (y) =>
+      CHART_HEIGHT - bottom - (CHART_HEIGHT - top - bottom) * (scale(y) - scale(yLow)) / (scale(yHigh) - scale(yLow));
+
+    const svg = makeSvg("svg", { viewBox: `0 0 ${width} ${CHART_HEIGHT}`, width, height: CHART_HEIGHT, "aria-hidden": "true" });
+    for (const tick of log ? logTicksOf(yLow, yHigh) : ticksOf(yLow, yHigh, 6)) {
+      svg.append(makeSvg("path", { class: "grid", d: `M${left} ${atY(tick)}H${width - right}` }),
+        makeSvg("text", { x: left - 6, y: atY(tick) + 4, "text-anchor": "end" }, brief(tick)));
+    }
+    for (const tick of ticksOf(xLow, xHigh, width / 110)) {
+      svg.append(makeSvg("path", { class: "grid", d: `M${atX(tick)} ${top}V${CHART_HEIGHT - bottom}` }),
+        makeSvg("text", { x: atX(tick), y: CHART_HEIGHT - 6, "text-anchor": "middle" }, brief(tick)));
+    }
+    svg.append(makeSvg("path", { class: "axis", d: `M${left} ${top}V${CHART_HEIGHT - bottom}H${width - right}` }));
+    for (const { x, y, slot } of lines) {
+      let path = "", alone = false;  // a point between two gaps is drawn as a ring
+      for (let i = 0; i < x.length; i++) {
+        const starts = i === 0 || Number.isNaN(y[i - 1]);
+        if (alone && Number.isNaN(y[i])) path += RING;
+        alone = !Number.isNaN(y[i]) && starts;
+        if (!Number.isNaN(y[i])) path += `${starts ? "M" : "L"}${atX(x[i]).toFixed(1)} ${atY(y[i]).toFixed(1)}`;
+      }
+      svg.append(makeSvg("path", { ...strokeOf(slot), d: path + (alone ? RING : "") }));
+    }
+    const cursor = makeSvg("path", { class: "cursor", d: "" });
+    svg.append(cursor);
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = xLow + ((event.clientX - box.left) * width / box.width - left) / (width - left - right) * (xHigh - xLow);
+      const step = Math.min(Math.max(x, xLow), xHigh);
+      cursor.setAttribute("d", `M${atX(step)} ${top}V${CHART_HEIGHT - bottom}`);
+      onStep(step);
+    });
+    svg.addEventListener("pointerleave", () => {
+      cursor.setAttribute("d", "");
+      onStep(null);
+    });
+    holder.replaceChildren(svg);
+    return null;
+  }
+
+  /** As drawSvg(), by dygraphs, which can enlarge a part. */
+  function drawDygraph(holder, lines, log, onStep) {
+    const { Dygraph } = window;
+    // Its other plugins write texts as markup and style attributes.
+    Dygraph.PLUGINS = [Dygraph.Plugins.Axes, Dygraph.Plugins.Grid];
+    const rows = new Map();
+    lines.forEach((line, index) => line.x.forEach((x, i) => {
+      if (!rows.has(x)) rows.set(x, [x, ...lines.map(() => null)]);
+      rows.get(x)[index + 1] = line.y[i];
+    }));
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const { mousedown, dblclick, willDestroyContextMyself } = Dygraph.defaultInteractionModel;
+    return new Dygraph(holder, [...rows.values()].sort((a, b) => a[0] - b[0]), {
+      labels: ["step", ...lines.map((_, index) => `line ${index}`)],
+      series: Object.fromEntries(lines.map(({ slot }, index) => [`line ${index}`, {
+        color: colour(`--line-${slot % COLOURS}`), strokePattern: dashOf(slot).length ? dashOf(slot) : null,
+      }])),
+      connectSeparatedPoints: true,  // null: another curve's step; NaN remains a gap
+      logscale: log, strokeWidth: 1.6, pointSize: 2.5, xRangePad: 4, yRangePad: 8, axisLabelFontSize: 13,
+      axisLineColor: colour("--soft"), gridLineColor: colour("--rule"), gridLineWidth: 0.5,
+      axes: { x: { axisLabelFormatter: brief, axisLabelWidth: 70 }, y: { axisLabelFormatter: brief, axisLabelWidth: 58 } },
+      // Without its events of touch, so that a finger scrolls the page.
+      interactionModel: { mousedown, dblclick, willDestroyContextMyself },
+      highlightCallback: (event, x) => onStep(x), unhighlightCallback: () => onStep(null),
+    });
+  }
+
+  const shownCurves = new Set();  // views of curves that are in the page
+
+  /** The curves of some runs: a choice of metric and y axis, a chart, a legend with values. show() says which runs. */
+  class CurveView {
+    constructor() {
+      this.metric = make("select", { onchange: () => this.draw() });
+      this.log = make("input", { type: "checkbox", onchange: () => this.draw() });
+      this.chart = make("div", { className: "chart" });
+      this.chart.setAttribute("role", "img");
+      this.step = make("p", { className: "note" });
+      this.legend = make("ul", { className: "legend" });
+      this.note = make("p", { className: "note" });
+      this.controls = make("div", { className: "controls" }, make("label", {}, "Metric", this.metric),
+        make("label", {}, this.log, "Logarithmic"));
+      this.heading = make("p", { className: "note" });
+      this.element = make("div", { className: "curves" }, this.controls, this.heading, this.chart,
+        make("p", { className: "x-title" }, "Step"), this.step, this.legend, this.note);
+      this.runs = [];
+      this.width = 0;
+      // The first report comes when the chart has its place, also in a dialog that opens; later ones when that changes.
+      new ResizeObserver(() => this.chart.clientWidth && this.chart.clientWidth !== this.width && this.draw()).observe(this.chart);
+      shownCurves.add(this);
+    }
+
+    /** Draws these {run, slot}: an index of a run, and the place of its line among colours and dash patterns. */
+    show(runs) {
+      this.runs = runs;
+      const had = new Set(runs.flatMap(({ run }) => Object.keys(curves()[run] || {})));
+      const metrics = [...new Set([...(data().metrics || []), ...had])].filter((metric) => had.has(metric));
+      if (metrics.length) {
+        const chosen = metrics.includes(this.metric.value) ? this.metric.value : metrics[0];
+        this.metric.replaceChildren(...metrics.map((metric) => make("option", { value: metric }, metric)));
+        this.metric.value = chosen;
+      }
+      if (this.chart.clientWidth) this.draw();
+    }
+
+    /** Draws again; for paper as SVG, because a canvas has the pixels and the colours of the screen. */
+    draw(paper = false) {
+      this.destroy();
+      this.width = this.chart.clientWidth;
+      const metric = this.metric.value;
+      const having = this.runs.filter(({ run }) => (curves()[run] || {})[metric]);
+      this.lines = having.slice(0, MAX_LINES).map(({ run, slot }) => ({ run, slot, ...curveOf(run, metric) }));
+      const positive = (y) => (y > 0 ? y : NaN);
+      const drawn = this.log.checked ? this.lines.map((line) => ({ ...line, y: line.y.map(positive) })) : this.lines;
+      const visible = drawn.filter((line) => line.y.some(Number.isFinite));
+      this.heading.textContent = metric + (this.log.checked ? " (logarithmic)" : "");
+      this.chart.setAttribute("aria-label", `${metric} of ${visible.length} runs by step`);
+      if (!visible.length) {
+        const kind = this.log.checked ? "positive" : "finite";
+        this.chart.replaceChildren(make("p", { className: "note" }, this.lines.length ? `There is no ${kind} value.` : "No curve is chosen."));
+      } else if (window.Dygraph && !paper) {
+        this.dygraph = drawDygraph(this.chart, visible, this.log.checked, (x) => this.showValues(x));
+      } else {
+        drawSvg(this.chart, visible, this.log.checked, paper ? 680 : Math.max(this.width, 280), (x) => this.showValues(x));
+      }
+      this.values = this.lines.map(() => make("output", {}));
+      this.legend.replaceChildren(...this.lines.map(({ run, slot }, index) => make("li", {},
+        makeSvg("svg", { viewBox: "0 0 28 8", "aria-hidden": "true" }, makeSvg("path", { ...strokeOf(slot), d: "M0 4H28" })),
+        ...namePartsOf(data().runs[run]), this.values[index])));
+      this.showValues(null);
+      const lacking = this.runs.length - having.length, over = having.length - this.lines.length;
+      this.note.textContent = [
+        this.dygraph ? "Drag over the chart to enlarge a part; double-click to see all." : "",
+        lacking ? `${lacking} of the ${this.runs.length} runs ${lacking === 1 ? "has" : "have"} no ${metric}.` : "",
+        over ? `Only the first ${MAX_LINES} are drawn, ${over} are not.` : ""].join(" ");
+    }
+
+    /** Writes the value of each line at the step nearest to `x` into the legend; for null, the last finite one. */
+    showValues(x) {
+      this.step.textContent = !this.lines.length ? "" : x === null ? "Last values:" : `Values at step ${Math.round(x)}:`;
+      this.lines.forEach((line, index) => {
+        const value = x === null ? line.y.filter(Number.isFinite).pop() : line.y[nearest(line.x, x)];
+        this.values[index].textContent = Number.isFinite(value) ? brief(value) : NO_VALUE;
+      });
+    }
+
+    destroy() {
+      if (this.dygraph) this.dygraph.destroy();
+      this.dygraph = null;
+      this.chart.replaceChildren();
+    }
+  }
+
+  // ---- The dialog
+
+  const dialog = document.getElementById("detail");
+
+  const textOf = (element) => (element ? element.textContent.trim() : "");
+  /** The cells of each row by column: one that spans columns is in each. */
+  const cellsOf = (rows) =>
+    Array.from(rows, (row) => Array.from(row.cells).flatMap((cell) => Array(cell.colSpan).fill(cell)));
+
+  /** What the heads of its row and its column say of a cell. An empty label of a row stands for that above. */
+  function labelsOf(cell) {
+    const body = cellsOf(cell.closest("tbody").rows), head = cellsOf(cell.closest("table").tHead.rows);
+    const row = body.findIndex((cells) => cells.includes(cell)), column = body[row].indexOf(cell);
+    const labels = body[row].slice(0, column).map((_, x) =>
+      body.slice(0, row + 1).map((cells) => cells[x]).reverse().find((label) => textOf(label)));
+    return [...labels.filter((label) => label && label.matches("th")), ...head.map((cells) => cells[column])]
+      .map(textOf).filter((text) => text);
+  }
+
+  const runButton = (index, text) => {
+    const button = make("button", { type: "button", className: "run" }, text);
+    button.dataset.run = index;
+    return button;
+  };
+
+  /** The content of the dialog for a cell; for a label with runs, such as a claim, what its row says. */
+  function cellContent(button) {
+    const { runs } = data(), { score } = button.dataset, cell = button.closest("th, td");
+    const indices = button.dataset.runs.split(" ").map(Number).filter((index) => runs[index]);
+    const isLabel = cell.matches("th"), head = isLabel ? cellsOf(cell.closest("table").tHead.rows)[0] : [];
+    const said = Array.from(cell.parentElement.cells, (other, x) => [textOf(head[x]), textOf(other)]);
+    const rows = indices.map((index) => {
+      const value = numberOf(index, score);
+      return [runButton(index, labelOf(runs[index])), String(runs[index].seed),
+        value === undefined ? stateOf(runs[index]) : runs[index].state, ...(score ? [brief(value)] : [])];
+    });
+    return {
+      title: isLabel ? textOf(cell) : labelsOf(cell).join(" · "),
+      parts: [
+        ...(isLabel ? [factList(said.slice(1))] : [make("p", { className: "note" }, textOf(cell.closest("table").caption)),
+          make("p", { className: "lead" }, textOf(button))]),
+        makeTable(["Run", "Seed", "State", ...(score ? [score] : [])], rows)],
+      runs: indices,
+    };
+  }
+
+  /** Terms, and what they are: texts or elements. Those that say nothing are left out. */
+  const factList = (facts) => make("dl", {}, ...facts.filter(([, value]) => value)
+    .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+
+  /** A heading and a table of names and values, or nothing where there are none. */
+  const pairs = (title, values) => {
+    const rows = Object.entries(values || {}).map(([name, value]) => [name, brief(value)]);
+    return rows.length ? [make("div", {}, make("h3", {}, title), makeTable(null, rows))] : [];
+  };
+
+  /** The content of the dialog for a run. */
+  function runContent(index) {
+    const { runs, settings } = data(), run = runs[index];
+    const facts = [["State", stateOf(run)], ["Sweep", run.sweep], ["Run", run.id], ["Resumed", run.resume]];
+    if (runs[run.derived_from]) facts.push(["Derived from", runButton(run.derived_from, nameOf(runs[run.derived_from]))]);
+    const derived = derivedFrom(index).map((i) => make("li", {}, runButton(i, nameOf(runs[i]))));
+    if (derived.length) facts.push(["Its derived runs", make("ul", {}, ...derived)]);
+    const time = (text) => (text || "").replace("T", " ").replace("Z", "");
+    const attempts = (run.attempts || []).map((attempt) => {
+      const seconds = (Date.parse(attempt.ended_at) - Date.parse(attempt.started_at)) / 1000;
+      return [String(attempt.attempt), attempt.outcome + (attempt.reason ? `: ${attempt.reason}` : ""), time(attempt.started_at),
+        time(attempt.ended_at), Number.isNaN(seconds) ? NO_VALUE : brief(seconds),
+        [attempt.device, attempt.processor].filter((text) => text).join(", "), attempt.version || ""];
+    });
+    const shared = run.derived ? [] : Object.entries(settings);
+    return {
+      title: nameOf(run),
+      parts: [
+        factList(facts),
+        make("div", { className: "columns" }, ...pairs("Scores", run.scores), ...pairs("Measured", run.measured)),
+        ...pairs(run.derived ? "Settings" : "Settings that not all runs share", run.settings),
+        ...(shared.length ? [make("details", {}, make("summary", {}, `${shared.length} settings that all trained runs share`),
+          makeTable(null, shared))] : []),
+        ...(attempts.length ? [make("h3", {}, "Attempts"), makeTable(
+          ["Attempt", "Outcome", "Started (UTC)", "Ended (UTC)", "Seconds", "Device", "Version"], attempts)] : [])],
+      runs: [index],
+    };
+  }
+
+  /** Shows the dialog that the address names, or none: so the back button of a browser leaves it, and links lead to it. */
+  function followAddress(event) {
+    const [, kind, name] = /^#(run|cell)-(\w+)$/.exec(location.hash) || [];
+    if (!kind) {
+      if (dialog.open) dialog.close();
+      return;
+    }
+    const cell = kind === "cell" && document.querySelectorAll("button.cell")[name];
+    const index = kind === "run" ? data().runs.findIndex((run) => run.id === name) : -1;
+    const { title, parts, runs } = cell ? cellContent(cell) : index >= 0 ? runContent(index)
+      : { title: `This report has no ${kind} ${name}.`, parts: [], runs: [] };
+    const [before] = (event && dialog.open && /#(run|cell)-\w+$/.exec(event.oldURL)) || [];
+    const heading = make("h2", { id: "detail-title", tabIndex: -1 }, title);
+    dialog.replaceChildren(
+      make("div", { className: "dialog-head" }, ...(before ? [make("a", { className: "back", href: before }, "← Back")] : []), heading,
+        make("button", { type: "button", className: "close", onclick: () => dialog.close() }, "Close")), ...parts);
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+    heading.focus();
+    if (runs.some((run) => Object.keys(curves()[run] || {}).length)) {
+      const view = new CurveView();
+      dialog.append(make("h3", {}, "Curves"), view.element);
+      view.show(runs.map((run, slot) => ({ run, slot })));
+    }
+    forgetCurves();
+  }
+
+  /** Forgets views that are not in the page any more. */
+  function forgetCurves() {
+    for (const view of shownCurves) {
+      if (view.element.isConnected) continue;
+      view.destroy();
+      shownCurves.delete(view);
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button.cell, button.run");
+    if (!button) return;
+    location.hash = button.matches(".run") ? `run-${data().runs[button.dataset.run].id}`
+      : `cell-${Array.from(document.querySelectorAll("button.cell")).indexOf(button)}`;
+  });
+  dialog.addEventListener("close", () => {
+    dialog.replaceChildren();
+    forgetCurves();
+    // An empty hash would scroll to the top.
+    if (/^#(run|cell)-/.test(location.hash)) history.replaceState(null, "", location.pathname + location.search);
+  });
+  addEventListener("hashchange", followAddress);
+
+  // ---- The section Curves
+
+  const curveSection = document.getElementById("curves");
+  let buildCurves = () => {};
+
+  /** Fills the section: a list of runs, of which those that are checked are drawn. */
+  function fillCurveSection() {
+    buildCurves = () => {};
+    const { runs } = data();
+    const indices = Object.keys(curves()).map(Number).filter((index) => runs[index]);
+    const first = indices.filter((index) => runs[index].seed === runs[indices[0]].seed).slice(0, MAX_CHECKED);
+    const slots = new Map();  // a run keeps its colour while it is checked
+    const view = new CurveView();
+    const update = () => {
+      const checked = entries.filter(({ box }) => box.checked).map(({ index }) => index);
+      for (const run of slots.keys()) if (!checked.includes(run)) slots.delete(run);
+      const taken = new Set(slots.values());
+      let free = 0;
+      for (const run of checked) {
+        if (slots.has(run)) continue;
+        while (taken.has(free)) free++;
+        slots.set(run, free);
+        taken.add(free);
+      }
+      view.show(checked.map((run) => ({ run, slot: slots.get(run) })));
+      count.textContent = `${checked.length} of ${entries.length} chosen`;
+    };
+    const entries = indices.map((index) => {
+      const box = make("input", { type: "checkbox", checked: first.includes(index), onchange: update });
+      return { index, box, element: make("li", {}, make("label", {}, box, ...namePartsOf(runs[index]))) };
+    });
+    const setShown = (checked) => () => {
+      for (const { box, element } of entries) if (!element.hidden) box.checked = checked;
+      update();
+    };
+    const filter = make("input", { type: "search", placeholder: "words of a label",
+      oninput: () => hideOthers(filter.value, entries, ({ index }) => nameOf(runs[index])) });
+    const count = make("span", { className: "note" });
+    document.getElementById("curve-view").append(make("fieldset", { className: "picker" }, make("legend", {}, "Runs"),
+      make("div", { className: "controls" }, make("label", {}, "Filter", filter), make("button", { type: "button", onclick: setShown(true) }, "All listed"),
+        make("button", { type: "button", onclick: setShown(false) }, "None listed"), count),
+      make("ul", {}, ...entries.map(({ element }) => element))), view.element);
+    update();
+  }
+
+  /** Hides each {element} whose text lacks one of the words; says how many stay. */
+  function hideOthers(words, entries, wordsOf) {
+    const wanted = words.toLowerCase().split(/\s+/).filter((word) => word);
+    let shown = 0;
+    for (const entry of entries) {
+      const text = wordsOf(entry).toLowerCase();
+      entry.element.hidden = !wanted.every((word) => text.includes(word));
+      if (!entry.element.hidden) shown++;
+    }
+    return shown;
+  }
+
+  if (curveSection) {
+    const block = document.getElementById("curve-data");
+    if (block && /"/.test(block.firstChild ? block.firstChild.data.slice(0, 1000) : "")) {
+      buildCurves = fillCurveSection;
+      // Shortly before a reader comes to it, so that the first sight of the page waits for no curve.
+      new IntersectionObserver((entries, observer) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        buildCurves();
+      }, { rootMargin: "300px" }).observe(curveSection);
+    } else {
+      curveSection.hidden = true;
+      for (const link of document.querySelectorAll('nav a[href="#curves"]')) link.parentElement.hidden = true;
+    }
+  }
+
+  // ---- The table of runs
+
+  const NUMBER = /^-?\d+(\.\d+)?(e[-+]?\d+)?(?=$|[\s%])/i;
+  const textOrder = new Intl.Collator("en", { numeric: true });
+
+  /** Sorts rows by a column: numbers as numbers if all are, rows without a value last. */
+  function sortBy(table, column, descending) {
+    const body = table.tBodies[0];
+    const keyed = Array.from(body.rows, (row) => {
+      const text = row.cells[column] ? row.cells[column].textContent.trim().replace(/^−/, "-") : "";
+      return { row, text, missing: text === "" || text.startsWith(NO_VALUE) };
+    });
+    const numeric = keyed.every(({ text, missing }) => missing || NUMBER.test(text));
+    const order = numeric ? (a, b) => parseFloat(a.text) - parseFloat(b.text) : (a, b) => textOrder.compare(a.text, b.text);
+    keyed.sort((a, b) => a.missing - b.missing || (a.missing ? 0 : descending ? order(b, a) : order(a, b)));
+    body.append(...keyed.map(({ row }) => row));
+  }
+
+  /** Lets a reader sort the rows of a table by a click on a head, and hide those without some words. */
+  function makeSortable(table) {
+    table.classList.add("runs");
+    const heads = Array.from(table.tHead.rows[0].cells);
+    heads.forEach((head, column) => {
+      head.replaceChildren(make("button", { type: "button", className: "sort", onclick: () => {
+        const descending = head.getAttribute("aria-sort") === "ascending";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+        sortBy(table, column, descending);
+      } }, ...head.childNodes));
+    });
+    const rows = Array.from(table.tBodies[0].rows, (element) => ({ element }));
+    const count = make("p", { className: "note" });
+    count.setAttribute("role", "status");
+    const filter = make("input", { type: "search", placeholder: "words of a row", oninput: () => {
+      const shown = hideOthers(filter.value, rows, ({ element }) => element.textContent);
+      count.textContent = shown === rows.length ? "" : `${shown} of ${rows.length} runs: ${filter.value.trim()}`;
+    } });
+    table.parentElement.before(make("div", { className: "controls" }, make("label", {}, "Filter", filter)), count);
+  }
+  document.querySelectorAll("#run-table, #derived-table").forEach(makeSortable);
+
+  // ---- Paper
+
+  const PAPER = 660, TURNED_PAPER = 980;  // pixels between the margins of A4, less what rounding takes
+
+  /** Wraps the cells of a table that is wider than paper. If that is not enough: on paper that is turned, and smaller. */
+  function fitPaper(table) {
+    if (table.scrollWidth <= PAPER) return;
+    table.classList.add("squeezed");
+    const width = table.scrollWidth;
+    if (width <= PAPER) return;
+    table.parentElement.classList.add("turned");
+    table.style.zoom = Math.min(1, TURNED_PAPER / width);
+  }
+
+  addEventListener("beforeprint", () => {
+    buildCurves();
+    for (const details of document.querySelectorAll("details:not([open])")) {
+      details.open = true;
+      details.classList.add("opened");
+    }
+    for (const table of document.querySelectorAll(".wide > table")) fitPaper(table);
+    for (const view of shownCurves) view.draw(true);
+  });
+  addEventListener("afterprint", () => {
+    for (const details of document.querySelectorAll(".opened")) {
+      details.open = false;
+      details.classList.remove("opened");
+    }
+    for (const table of document.querySelectorAll(".squeezed")) {
+      table.classList.remove("squeezed");
+      table.parentElement.classList.remove("turned");
+      table.style.zoom = "";
+    }
+    for (const view of shownCurves) view.draw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const view of shownCurves) view.draw();
+  });
+
+  followAddress();
+})();
