@@ -425,10 +425,13 @@
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     heading.focus();
-    if (runs.some((run) => Object.keys(curves()[run] || {}).length)) {
+    // A derived run shows the curves of the run that it was made from.
+    const trained = runs.map((run) => (curves()[run] ? run : data().runs[run].derived_from));
+    const withCurves = trained.filter((run) => curves()[run]);
+    if (withCurves.length) {
       const view = new CurveView();
       dialog.append(make("h3", {}, "Curves"), view.element);
-      view.show(runs.map((run, slot) => ({ run, slot })));
+      view.show([...new Set(withCurves)].map((run, slot) => ({ run, slot })));
     }
     viewsInPage();
   }
