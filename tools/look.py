@@ -23,8 +23,8 @@ class Browser:
     def __init__(self, program, profile):
         from_here, to_browser = os.pipe()
         from_browser, to_here = os.pipe()
-        flags = ["--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-first-run", "--disable-gpu",
-                 "--disable-extensions", "--disable-background-networking", "--hide-scrollbars", "--force-color-profile=srgb"]
+        flags = ["--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-first-run",
+                 "--disable-gpu", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars"]
         if os.geteuid() == 0:
             flags.append("--no-sandbox")  # Chromium refuses to start as root with it
 
@@ -104,7 +104,8 @@ class Browser:
 
     def wait_for_frames(self):
         """Waits until the page has drawn twice: observers of its size and place have been called by then."""
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))")
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
+                   "() => setTimeout(done, 100))))")
 
     def open(self, url):
         self.events.discard("Page.loadEventFired")
@@ -122,23 +123,23 @@ def look(browser, url, folder):
     """Takes the pictures. Returns what is wrong beside what the browser complains of, and the times of first paint."""
     faults, paints = [], []
     for width in WIDTHS:
-        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=844 if width < 600 else 900, deviceScaleFactor=1,
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
                      mobile=width < 600)
         for scheme in SCHEMES:
             name = f"{width}-{scheme}"
             browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             browser.call("Page.navigate", url="about:blank")  # else only the hash would change
             browser.open(url)
-            paints.append(browser.value("performance.getEntriesByName('first-contentful-paint').map(entry => entry.startTime)[0]"))
+            paints.append(browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
             browser.value("document.querySelector('#curves')?.scrollIntoView()")
             browser.wait_for_frames()
             browser.picture(folder / f"{name}-curves.png")
             browser.value("scrollTo(0, 0)")
             browser.wait_for_frames()
-            browser.picture(folder / f"{name}.png", min(MAX_HEIGHT, browser.value("document.documentElement.scrollHeight")))
-            over = browser.value("document.documentElement.scrollWidth") - width
-            if over > 0:
-                faults.append(f"at {name} the page is {over} pixels wider than its window")
+            tall, broad = browser.value("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+            browser.picture(folder / f"{name}.png", min(MAX_HEIGHT, tall))
+            if broad > width:
+                faults.append(f"at {name} the page is {broad - width} pixels wider than its window")
             for kind in ("cell", "run"):
                 if not browser.value(f"!!document.querySelector('button.{kind}')"):
                     continue
@@ -168,7 +169,8 @@ def main(program, report, folder):
         finally:
             browser.process.kill()
             browser.process.wait()
-    others = sorted({request for request in browser.requests if request != url and not request.startswith(("data:", "about:"))})
+    own = (url, "data:", "about:")
+    others = sorted({request for request in browser.requests if not request.startswith(own)})
     faults += [f"the page asks for {request}" for request in others] + list(dict.fromkeys(browser.complaints))
     for fault in faults:
         print(f"look: {fault}")

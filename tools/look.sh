@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# look.sh REPORT.html [FOLDER]: opens a page of `tearless report` in Chromium without a window, and leaves pictures in FOLDER (default: a new
-# temporary one): narrow, middle and wide, light and dark, with the first cell and the first run open, and the pages of its PDF. Fails if the
-# page asks for anything else, breaks its content security policy, reports an error, or is wider than its window. Skipped without Chromium.
-# TEARLESS_CHROMIUM names another browser of that kind.
+# look.sh REPORT.html [FOLDER]: opens a page of `tearless report` in Chromium, and leaves pictures of it in FOLDER
+# (default: a new temporary one): at three widths, light and dark, with the first cell and the first run open, and the
+# pages of its PDF. Fails if the page asks for anything, breaks its content security policy, reports an error, or is
+# wider than its window. Skipped without Chromium. TEARLESS_CHROMIUM names another browser of that kind.
 set -euo pipefail
 [ $# -ge 1 ] && [ -f "$1" ] || { echo "usage: tools/look.sh REPORT.html [FOLDER]"; exit 2; }
 browser=${TEARLESS_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}

@@ -54,6 +54,7 @@ ALLOWED = [
     ("engine/ops/dropout.cc", r"product", "Philox multiplies numbers"),
     ("tests/engine/cuda/", r"[Ss]um of products|the product and the sum", "arithmetic: a dot product, a multiply-add"),
     ("tools/cmake/toolchain.cmake", r"Results are the product", "what the program is for"),
+    ("tools/look.py", r"prefers-color-scheme", "the name in CSS"),
 ]
 
 

@@ -10,6 +10,7 @@
   const DASHES = [[], [8, 2.5], [6, 2, 1, 2], [1, 1.5]];
   const MAX_CHECKED = 12;  // runs that the section Curves shows at first
   const CHART_HEIGHT = 336;
+  const PAPER = 660, TURNED_PAPER = 980;  // pixels between the margins of A4, upright and turned
   const RING = "m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0";
   const NO_VALUE = "–";
 
@@ -45,16 +46,22 @@
 
   // ---- Data
 
-  /** A function that reads a block of JSON when it is first called: curves are megabytes, and many readers want none. */
-  const readLater = (id) => {
+  /** A function that reads a block of JSON when it is first called: curves are megabytes, and many want none. */
+  const readLater = (id, prepare) => {
     let value;
-    return () => {
-      const block = document.getElementById(id);
-      return (value = value || (block ? JSON.parse(block.textContent) : {}));
-    };
+    return () => (value = value || prepare(JSON.parse(document.getElementById(id).textContent)));
   };
-  const data = readLater("data");
-  const curves = readLater("curve-data");
+  const curves = readLater("curve-data", (read) => read);
+  const data = readLater("data", (read) => {
+    // Runs of several grids may have the same label, or none.
+    const key = (run) => JSON.stringify([run.label, run.seed]);
+    const seen = new Map();
+    for (const run of read.runs) seen.set(key(run), (seen.get(key(run)) || 0) + 1);
+    for (const run of read.runs) {
+      run.name = !run.label ? run.sweep : seen.get(key(run)) > 1 ? `${run.label} (${run.sweep})` : run.label;
+    }
+    return read;
+  });
 
   /** The points of a curve, or null. A value that is not finite is NaN. */
   function curveOf(run, metric) {
@@ -70,10 +77,9 @@
     return { x, y };
   }
 
-  const labelOf = (run) => run.label || run.sweep;
-  const nameOf = (run) => `${labelOf(run)}, seed ${run.seed}`;
+  const nameOf = (run) => `${run.name}, seed ${run.seed}`;
   /** As elements, of which page.css cuts a long label but not the seed. */
-  const namePartsOf = (run) => [make("bdi", { title: labelOf(run) }, labelOf(run)), make("span", {}, `seed ${run.seed}`)];
+  const namePartsOf = (run) => [make("bdi", { title: run.name }, run.name), make("span", {}, `seed ${run.seed}`)];
   /** The indices of the runs that derive from a run. */
   const derivedFrom = (index) => data().runs.flatMap((run, i) => (run.derived_from === index ? [i] : []));
 
@@ -95,12 +101,11 @@
   function ticksOf(low, high, count) {
     const power = 10 ** Math.floor(Math.log10((high - low) / count));
     const step = power * ([1, 2, 5, 10].find((factor) => (high - low) / (factor * power) <= count + 0.5) || 10);
-    const ticks = [];
-    for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9); i++) ticks.push(Number((i * step).toPrecision(12)));
-    return ticks;
+    const first = Math.ceil(low / step), length = Math.floor(high / step) - first + 1;
+    return Array.from({ length }, (_, i) => Number(((first + i) * step).toPrecision(12)));
   }
 
-  /** As ticksOf(), for an axis of logarithms: powers of ten, or times 1, 2 and 5; of less than a decade as a linear one. */
+  /** As ticksOf(), for a logarithmic axis: powers of ten, within two decades times 1, 2 and 5, within one as linear. */
   function logTicksOf(low, high) {
     const decades = Math.log10(high / low);
     if (decades < 1) return ticksOf(low, high, 6);
@@ -134,7 +139,7 @@
     return low > 0 && x - xs[low - 1] < xs[low] - x ? low - 1 : low;
   }
 
-  /** Draws lines as SVG of `width` pixels. Calls onStep(x) where a pointer is over the chart, and onStep(null) after. */
+  /** Draws lines as SVG of `width` pixels. Calls onStep(x) while a pointer is over the chart, then onStep(null). */
   function drawSvg(holder, lines, log, width, onStep) {
     const [left, right, top, bottom] = [64, 12, 10, 26];
     const [xLow, xHigh] = rangeOf(lines.flatMap((line) => line.x));
@@ -145,7 +150,8 @@
     const atY = (y) =>
       CHART_HEIGHT - bottom - (CHART_HEIGHT - top - bottom) * (scale(y) - scale(yLow)) / (scale(yHigh) - scale(yLow));
 
-    const svg = makeSvg("svg", { viewBox: `0 0 ${width} ${CHART_HEIGHT}`, width, height: CHART_HEIGHT, "aria-hidden": "true" });
+    const viewBox = `0 0 ${width} ${CHART_HEIGHT}`;
+    const svg = makeSvg("svg", { viewBox, width, height: CHART_HEIGHT, "aria-hidden": "true" });
     for (const tick of log ? logTicksOf(yLow, yHigh) : ticksOf(yLow, yHigh, 6)) {
       svg.append(makeSvg("path", { class: "grid", d: `M${left} ${atY(tick)}H${width - right}` }),
         makeSvg("text", { x: left - 6, y: atY(tick) + 4, "text-anchor": "end" }, brief(tick)));
@@ -169,8 +175,8 @@
     svg.append(cursor);
     svg.addEventListener("pointermove", (event) => {
       const box = svg.getBoundingClientRect();
-      const x = xLow + ((event.clientX - box.left) * width / box.width - left) / (width - left - right) * (xHigh - xLow);
-      const step = Math.min(Math.max(x, xLow), xHigh);
+      const share = ((event.clientX - box.left) * width / box.width - left) / (width - left - right);
+      const step = xLow + Math.min(Math.max(share, 0), 1) * (xHigh - xLow);
       cursor.setAttribute("d", `M${atX(step)} ${top}V${CHART_HEIGHT - bottom}`);
       onStep(step);
     });
@@ -179,7 +185,6 @@
       onStep(null);
     });
     holder.replaceChildren(svg);
-    return null;
   }
 
   /** As drawSvg(), by dygraphs, which can enlarge a part. */
@@ -203,14 +208,15 @@
       connectSeparatedPoints: true,  // null: another curve's step; NaN remains a gap
       logscale: log, strokeWidth: 1.6, pointSize: 2.5, xRangePad: 4, yRangePad: 8, axisLabelFontSize: 13,
       axisLineColor: colour("--soft"), gridLineColor: colour("--rule"), gridLineWidth: 0.5,
-      axes: { x: { axisLabelFormatter: brief, axisLabelWidth: 70 }, y: { axisLabelFormatter: brief, axisLabelWidth: 58 } },
+      axisLabelFormatter: brief, axisLabelWidth: 64, dateWindow: rows.size === 1 ? rangeOf(rows.keys()) : null,
       // Without its events of touch, so that a finger scrolls the page.
       interactionModel: { mousedown, dblclick, willDestroyContextMyself },
       highlightCallback: (event, x) => onStep(x), unhighlightCallback: () => onStep(null),
     });
   }
 
-  const shownCurves = new Set();  // views of curves that are in the page
+  const views = new Set();
+  let onPaper = false;
 
   /** The curves of some runs: a choice of metric and y axis, a chart, a legend with values. show() says which runs. */
   class CurveView {
@@ -229,16 +235,17 @@
         make("p", { className: "x-title" }, "Step"), this.step, this.legend, this.note);
       this.runs = [];
       this.width = 0;
-      // The first report comes when the chart has its place, also in a dialog that opens; later ones when that changes.
-      new ResizeObserver(() => this.chart.clientWidth && this.chart.clientWidth !== this.width && this.draw()).observe(this.chart);
-      shownCurves.add(this);
+      // It is called when the chart has its place, also in a dialog that opens, and when that changes.
+      new ResizeObserver(() => {
+        if (this.chart.clientWidth && this.chart.clientWidth !== this.width) this.draw();
+      }).observe(this.chart);
+      views.add(this);
     }
 
     /** Draws these {run, slot}: an index of a run, and the place of its line among colours and dash patterns. */
     show(runs) {
       this.runs = runs;
-      const had = new Set(runs.flatMap(({ run }) => Object.keys(curves()[run] || {})));
-      const metrics = [...new Set([...(data().metrics || []), ...had])].filter((metric) => had.has(metric));
+      const metrics = data().metrics.filter((metric) => runs.some(({ run }) => (curves()[run] || {})[metric]));
       if (metrics.length) {
         const chosen = metrics.includes(this.metric.value) ? this.metric.value : metrics[0];
         this.metric.replaceChildren(...metrics.map((metric) => make("option", { value: metric }, metric)));
@@ -248,29 +255,31 @@
     }
 
     /** Draws again; for paper as SVG, because a canvas has the pixels and the colours of the screen. */
-    draw(paper = false) {
-      this.destroy();
+    draw() {
+      this.clear();
       this.width = this.chart.clientWidth;
-      const metric = this.metric.value;
+      const metric = this.metric.value, log = this.log.checked;
       const having = this.runs.filter(({ run }) => (curves()[run] || {})[metric]);
-      this.lines = having.slice(0, MAX_LINES).map(({ run, slot }) => ({ run, slot, ...curveOf(run, metric) }));
-      const positive = (y) => (y > 0 ? y : NaN);
-      const drawn = this.log.checked ? this.lines.map((line) => ({ ...line, y: line.y.map(positive) })) : this.lines;
-      const visible = drawn.filter((line) => line.y.some(Number.isFinite));
-      this.heading.textContent = metric + (this.log.checked ? " (logarithmic)" : "");
-      this.chart.setAttribute("aria-label", `${metric} of ${visible.length} runs by step`);
+      this.lines = having.slice(0, MAX_LINES).map(({ run, slot }) => {
+        const { x, y } = curveOf(run, metric);
+        const shown = log ? y.map((value) => (value > 0 ? value : NaN)) : y;
+        return { run, slot, x, y: shown, value: make("span", { className: "value" }) };
+      });
+      const visible = this.lines.filter((line) => line.y.some(Number.isFinite));
+      const onStep = (x) => this.showValues(x);
       if (!visible.length) {
-        const kind = this.log.checked ? "positive" : "finite";
-        this.chart.replaceChildren(make("p", { className: "note" }, this.lines.length ? `There is no ${kind} value.` : "No curve is chosen."));
-      } else if (window.Dygraph && !paper) {
-        this.dygraph = drawDygraph(this.chart, visible, this.log.checked, (x) => this.showValues(x));
+        const why = this.lines.length ? `There is no ${log ? "positive" : "finite"} value.` : "No curve is chosen.";
+        this.chart.append(make("p", { className: "note" }, why));
+      } else if (window.Dygraph && !onPaper) {
+        this.dygraph = drawDygraph(this.chart, visible, log, onStep);
       } else {
-        drawSvg(this.chart, visible, this.log.checked, paper ? 680 : Math.max(this.width, 280), (x) => this.showValues(x));
+        drawSvg(this.chart, visible, log, onPaper ? PAPER : Math.max(this.width, 280), onStep);
       }
-      this.values = this.lines.map(() => make("output", {}));
-      this.legend.replaceChildren(...this.lines.map(({ run, slot }, index) => make("li", {},
-        makeSvg("svg", { viewBox: "0 0 28 8", "aria-hidden": "true" }, makeSvg("path", { ...strokeOf(slot), d: "M0 4H28" })),
-        ...namePartsOf(data().runs[run]), this.values[index])));
+      this.heading.textContent = metric + (log ? " (logarithmic)" : "");
+      this.chart.setAttribute("aria-label", `${metric} by step: ${visible.length} lines`);
+      this.legend.replaceChildren(...this.lines.map(({ run, slot, value }) => make("li", {},
+        makeSvg("svg", { viewBox: "0 0 28 8" }, makeSvg("path", { ...strokeOf(slot), d: "M0 4H28" })),
+        ...namePartsOf(data().runs[run]), value)));
       this.showValues(null);
       const lacking = this.runs.length - having.length, over = having.length - this.lines.length;
       this.note.textContent = [
@@ -279,21 +288,35 @@
         over ? `Only the first ${MAX_LINES} are drawn, ${over} are not.` : ""].join(" ");
     }
 
-    /** Writes the value of each line at the step nearest to `x` into the legend; for null, the last finite one. */
+    /** Writes the value of each line near the step `x` into the legend; for null, the last finite one. */
     showValues(x) {
-      this.step.textContent = !this.lines.length ? "" : x === null ? "Last values:" : `Values at step ${Math.round(x)}:`;
-      this.lines.forEach((line, index) => {
-        const value = x === null ? line.y.filter(Number.isFinite).pop() : line.y[nearest(line.x, x)];
-        this.values[index].textContent = Number.isFinite(value) ? brief(value) : NO_VALUE;
-      });
+      this.step.textContent = x === null ? "Last values:" : `Values at step ${Math.round(x)}:`;
+      this.step.hidden = !this.lines.length;
+      for (const line of this.lines) {
+        const isWithin = x >= line.x[0] && x <= line.x[line.x.length - 1];
+        const y = x === null ? line.y.filter(Number.isFinite).pop() : isWithin ? line.y[nearest(line.x, x)] : NaN;
+        line.value.textContent = Number.isFinite(y) ? brief(y) : NO_VALUE;
+      }
     }
 
-    destroy() {
+    clear() {
       if (this.dygraph) this.dygraph.destroy();
       this.dygraph = null;
       this.chart.replaceChildren();
     }
   }
+
+  /** The views that are in the page; those that have left it are forgotten. */
+  function viewsInPage() {
+    for (const view of views) {
+      if (view.element.isConnected) continue;
+      view.clear();
+      views.delete(view);
+    }
+    return views;
+  }
+
+  const redraw = () => viewsInPage().forEach((view) => view.draw());
 
   // ---- The dialog
 
@@ -328,13 +351,14 @@
     const said = Array.from(cell.parentElement.cells, (other, x) => [textOf(head[x]), textOf(other)]);
     const rows = indices.map((index) => {
       const value = numberOf(index, score);
-      return [runButton(index, labelOf(runs[index])), String(runs[index].seed),
+      return [runButton(index, runs[index].name), String(runs[index].seed),
         value === undefined ? stateOf(runs[index]) : runs[index].state, ...(score ? [brief(value)] : [])];
     });
     return {
       title: isLabel ? textOf(cell) : labelsOf(cell).join(" · "),
       parts: [
-        ...(isLabel ? [factList(said.slice(1))] : [make("p", { className: "note" }, textOf(cell.closest("table").caption)),
+        ...(isLabel ? [factList(said.slice(1))] : [
+          make("p", { className: "note" }, textOf(cell.closest("table").caption)),
           make("p", { className: "lead" }, textOf(button))]),
         makeTable(["Run", "Seed", "State", ...(score ? [score] : [])], rows)],
       runs: indices,
@@ -355,15 +379,16 @@
   function runContent(index) {
     const { runs, settings } = data(), run = runs[index];
     const facts = [["State", stateOf(run)], ["Sweep", run.sweep], ["Run", run.id], ["Resumed", run.resume]];
-    if (runs[run.derived_from]) facts.push(["Derived from", runButton(run.derived_from, nameOf(runs[run.derived_from]))]);
+    const trained = runs[run.derived_from];
+    if (trained) facts.push(["Derived from", runButton(run.derived_from, nameOf(trained))]);
     const derived = derivedFrom(index).map((i) => make("li", {}, runButton(i, nameOf(runs[i]))));
     if (derived.length) facts.push(["Its derived runs", make("ul", {}, ...derived)]);
     const time = (text) => (text || "").replace("T", " ").replace("Z", "");
     const attempts = (run.attempts || []).map((attempt) => {
       const seconds = (Date.parse(attempt.ended_at) - Date.parse(attempt.started_at)) / 1000;
-      return [String(attempt.attempt), attempt.outcome + (attempt.reason ? `: ${attempt.reason}` : ""), time(attempt.started_at),
-        time(attempt.ended_at), Number.isNaN(seconds) ? NO_VALUE : brief(seconds),
-        [attempt.device, attempt.processor].filter((text) => text).join(", "), attempt.version || ""];
+      return [String(attempt.attempt), attempt.outcome + (attempt.reason ? `: ${attempt.reason}` : ""),
+        time(attempt.started_at), time(attempt.ended_at), Number.isNaN(seconds) ? NO_VALUE : brief(seconds),
+        [attempt.device, attempt.processor].filter((text) => text).join(", "), attempt.version];
     });
     const shared = run.derived ? [] : Object.entries(settings);
     return {
@@ -372,17 +397,17 @@
         factList(facts),
         make("div", { className: "columns" }, ...pairs("Scores", run.scores), ...pairs("Measured", run.measured)),
         ...pairs(run.derived ? "Settings" : "Settings that not all runs share", run.settings),
-        ...(shared.length ? [make("details", {}, make("summary", {}, `${shared.length} settings that all trained runs share`),
-          makeTable(null, shared))] : []),
+        ...(shared.length ? [make("details", {},
+          make("summary", {}, `${shared.length} settings that all trained runs share`), makeTable(null, shared))] : []),
         ...(attempts.length ? [make("h3", {}, "Attempts"), makeTable(
           ["Attempt", "Outcome", "Started (UTC)", "Ended (UTC)", "Seconds", "Device", "Version"], attempts)] : [])],
       runs: [index],
     };
   }
 
-  /** Shows the dialog that the address names, or none: so the back button of a browser leaves it, and links lead to it. */
+  /** Shows the dialog that the address names, or none: the back button leaves it, and links lead to it. */
   function followAddress(event) {
-    const [, kind, name] = /^#(run|cell)-(\w+)$/.exec(location.hash) || [];
+    const [, kind, name] = /^#(run|cell)-([0-9a-f]+)$/.exec(location.hash) || [];
     if (!kind) {
       if (dialog.open) dialog.close();
       return;
@@ -394,26 +419,21 @@
     const [before] = (event && dialog.open && /#(run|cell)-\w+$/.exec(event.oldURL)) || [];
     const heading = make("h2", { id: "detail-title", tabIndex: -1 }, title);
     dialog.replaceChildren(
-      make("div", { className: "dialog-head" }, ...(before ? [make("a", { className: "back", href: before }, "← Back")] : []), heading,
+      make("div", { className: "dialog-head" },
+        ...(before ? [make("a", { className: "back", href: before }, "← Back")] : []), heading,
         make("button", { type: "button", className: "close", onclick: () => dialog.close() }, "Close")), ...parts);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     heading.focus();
-    if (runs.some((run) => Object.keys(curves()[run] || {}).length)) {
+    // A derived run shows the curves of the run that it was made from.
+    const trained = runs.map((run) => (curves()[run] ? run : data().runs[run].derived_from));
+    const withCurves = trained.filter((run) => curves()[run]);
+    if (withCurves.length) {
       const view = new CurveView();
       dialog.append(make("h3", {}, "Curves"), view.element);
-      view.show(runs.map((run, slot) => ({ run, slot })));
+      view.show([...new Set(withCurves)].map((run, slot) => ({ run, slot })));
     }
-    forgetCurves();
-  }
-
-  /** Forgets views that are not in the page any more. */
-  function forgetCurves() {
-    for (const view of shownCurves) {
-      if (view.element.isConnected) continue;
-      view.destroy();
-      shownCurves.delete(view);
-    }
+    viewsInPage();
   }
 
   document.addEventListener("click", (event) => {
@@ -424,7 +444,7 @@
   });
   dialog.addEventListener("close", () => {
     dialog.replaceChildren();
-    forgetCurves();
+    viewsInPage();
     // An empty hash would scroll to the top.
     if (/^#(run|cell)-/.test(location.hash)) history.replaceState(null, "", location.pathname + location.search);
   });
@@ -469,7 +489,8 @@
       oninput: () => hideOthers(filter.value, entries, ({ index }) => nameOf(runs[index])) });
     const count = make("span", { className: "note" });
     document.getElementById("curve-view").append(make("fieldset", { className: "picker" }, make("legend", {}, "Runs"),
-      make("div", { className: "controls" }, make("label", {}, "Filter", filter), make("button", { type: "button", onclick: setShown(true) }, "All listed"),
+      make("div", { className: "controls" }, make("label", {}, "Filter", filter),
+        make("button", { type: "button", onclick: setShown(true) }, "All listed"),
         make("button", { type: "button", onclick: setShown(false) }, "None listed"), count),
       make("ul", {}, ...entries.map(({ element }) => element))), view.element);
     update();
@@ -516,8 +537,9 @@
       return { row, text, missing: text === "" || text.startsWith(NO_VALUE) };
     });
     const numeric = keyed.every(({ text, missing }) => missing || NUMBER.test(text));
-    const order = numeric ? (a, b) => parseFloat(a.text) - parseFloat(b.text) : (a, b) => textOrder.compare(a.text, b.text);
-    keyed.sort((a, b) => a.missing - b.missing || (a.missing ? 0 : descending ? order(b, a) : order(a, b)));
+    const order = (a, b) =>
+      (numeric ? parseFloat(a.text) - parseFloat(b.text) : textOrder.compare(a.text, b.text)) * (descending ? -1 : 1);
+    keyed.sort((a, b) => a.missing - b.missing || (a.missing ? 0 : order(a, b)));
     body.append(...keyed.map(({ row }) => row));
   }
 
@@ -546,9 +568,7 @@
 
   // ---- Paper
 
-  const PAPER = 660, TURNED_PAPER = 980;  // pixels between the margins of A4, less what rounding takes
-
-  /** Wraps the cells of a table that is wider than paper. If that is not enough: on paper that is turned, and smaller. */
+  /** Wraps the cells of a table that is wider than paper; if that is not enough, turns the paper, then makes it smaller. */
   function fitPaper(table) {
     if (table.scrollWidth <= PAPER) return;
     table.classList.add("squeezed");
@@ -565,7 +585,8 @@
       details.classList.add("opened");
     }
     for (const table of document.querySelectorAll(".wide > table")) fitPaper(table);
-    for (const view of shownCurves) view.draw(true);
+    onPaper = true;
+    redraw();
   });
   addEventListener("afterprint", () => {
     for (const details of document.querySelectorAll(".opened")) {
@@ -577,11 +598,10 @@
       table.parentElement.classList.remove("turned");
       table.style.zoom = "";
     }
-    for (const view of shownCurves) view.draw();
+    onPaper = false;
+    redraw();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const view of shownCurves) view.draw();
-  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   followAddress();
 })();
