@@ -276,10 +276,10 @@ std::string Page::curves(size_t points) const {
 
 /// The scores of tables, and where there are none the first of the runs.
 std::vector<std::string> scores_of(const Report& report) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMaxScores = 8;
   std::vector<std::string> scores;
   const auto add = [&](const std::string& score) {
-    if (scores.size() < kMost && std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
+    if (scores.size() < kMaxScores && std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
   };
   for (const ReportGrid& grid : report.grids) {
     for (const Table& table : grid.tables) {
@@ -350,7 +350,7 @@ std::map<std::string, std::string> Page::common_settings() const {
 }
 
 std::string Page::settings() const {
-  constexpr size_t kMostValues = 12;
+  constexpr size_t kMaxValues = 12;
   const std::map<std::string, std::string> common = common_settings();
   std::map<std::string, std::map<std::string, int64_t>> values;  // key → value → trained runs
   int64_t trained = 0;
@@ -370,7 +370,7 @@ std::string Page::settings() const {
       runs += count;
     }
     if (runs < trained) texts.push_back(fmt::format("none ({})", trained - runs));
-    varying.rows.push_back({escape_html(key), escape_html(some_of(texts, kMostValues))});
+    varying.rows.push_back({escape_html(key), escape_html(some_of(texts, kMaxValues))});
   }
   std::string html = varying.rows.empty() ? "<p>All trained runs have the same settings.</p>\n" : varying.html();
   html += details(fmt::format("{} that all trained runs have", counted(std::ssize(common), "setting")),
@@ -396,7 +396,7 @@ std::string Page::provenance() const {
     }
     constexpr std::string_view kChecksum = "_sha256";
     for (const auto& [key, value] : run.settings) {
-      if (key.ends_with(kChecksum)) data.emplace(key.substr(0, key.size() - kChecksum.size()), value);
+      if (key.ends_with(kChecksum)) data.emplace(key.substr(0, key.size() - kChecksum.size()), unquoted(value));
     }
   }
   Facts facts;

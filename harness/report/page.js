@@ -232,7 +232,7 @@
         make("label", {}, this.log, "Logarithmic"));
       this.heading = make("p", { className: "note" });
       this.element = make("div", { className: "curves" }, this.controls, this.heading, this.chart,
-        make("p", { className: "x-title" }, "Step"), this.step, this.legend, this.note);
+        make("p", { className: "x-title" }, "Updates"), this.step, this.legend, this.note);
       this.runs = [];
       this.width = 0;
       // It is called when the chart has its place, also in a dialog that opens, and when that changes.
