@@ -5,8 +5,10 @@
 #include <utility>
 #include <variant>
 
+#include "base/words.h"
 #include "harness/check/recorded_looks.h"
 #include "harness/figure/draw.h"
+#include "harness/report/collect.h"
 #include "harness/results/curves.h"
 #include "harness/results/sentences.h"
 
@@ -67,6 +69,23 @@ std::vector<Figure> figures_of(GridState& state, const std::vector<std::string>&
     figures.back().name = *std::prev(name);
   }
   return figures;
+}
+
+Report report_of(std::vector<GridState>& states, const Globals& globals, bool all_curves) {
+  Report report;
+  for (GridState& state : states) {
+    const std::vector<std::string> names = names_of_figures(state);
+    add_grid({.grid = state.grid,
+              .views = state.views,
+              .results = state.results,
+              .tables = tables_of(state, options_again(globals), Notes::kFinal),
+              .figures = figures_of(state, names, /*has_scores=*/true, [](const std::string&) { return true; }),
+              .checks = checks_of(state)},
+             Workspace(globals.workspace), all_curves, report);
+  }
+  const auto others = std::ssize(states) - 1;
+  report.title = states.front().grid.title + (others > 0 ? fmt::format(" and {}", counted(others, "other grid")) : "");
+  return report;
 }
 
 }  // namespace tearless::harness

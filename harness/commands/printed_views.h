@@ -9,6 +9,7 @@
 #include "harness/check/check.h"
 #include "harness/figure/figure.h"
 #include "harness/plan/grid_state.h"
+#include "harness/report/report.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -31,5 +32,9 @@ std::vector<std::string> names_of_figures(const GridState& state, size_t before 
 /// defines are read if a figure needs them.
 std::vector<Figure> figures_of(GridState& state, const std::vector<std::string>& names, bool has_scores,
                                const std::function<bool(const std::string&)>& is_wanted);
+
+/// All of them, the grids' runs and where these come from. With `all_curves` of every metric. REQUIRES:
+/// read_for_views() of each; there is a grid.
+Report report_of(std::vector<GridState>& states, const Globals& globals, bool all_curves);
 
 }  // namespace tearless::harness

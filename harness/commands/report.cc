@@ -13,7 +13,6 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
-#include "harness/report/collect.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -50,26 +49,14 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   if (options.out.empty()) fail("where to? Add -o report.html");
   const fs::path out = output_file(options.out);
   require_report_or_nothing(out);
-  Report report;
-  for (GridState& state : states_of(options, globals)) {
-    read_for_views(state);
-    const std::vector<std::string> names = names_of_figures(state);
-    add_grid({.grid = state.grid,
-              .views = state.views,
-              .results = state.results,
-              .tables = tables_of(state, options_again(globals), Notes::kFinal),
-              .figures = figures_of(state, names, /*has_scores=*/true, [](const std::string&) { return true; }),
-              .checks = checks_of(state)},
-             Workspace(globals.workspace), options.all_curves, report);
-  }
+  std::vector<GridState> states = states_of(options, globals);
+  for (GridState& state : states) read_for_views(state);
+  Report report = report_of(states, globals, options.all_curves);
   const bool has_result = std::ranges::any_of(report.runs, [](const ReportRun& run) {
     return run.row.result.state && harness::has_result(*run.row.result.state);
   });
   if (!has_result) fail("no run of {} has a result yet: there is nothing to report", report.grids.front().title);
-  const auto others = std::ssize(report.grids) - 1;
-  report.title = !options.title.empty() ? options.title
-                                        : report.grids.front().title +
-                                              (others > 0 ? fmt::format(" and {}", counted(others, "other grid")) : "");
+  if (!options.title.empty()) report.title = options.title;
   report.command = without_folders(fmt::format("tearless report{}{}{} -o {}", options.words.empty() ? "" : " ",
                                                shell_words(options.words), options_again(globals),
                                                shell_word(out.filename().string())));
