@@ -45,6 +45,16 @@ std::vector<GridState> states_of(const ReportOptions& options, const Globals& gl
   return states;
 }
 
+/// The command line, without folders.
+std::string command_of(const ReportOptions& options, const fs::path& out, const Globals& globals) {
+  std::string command = "tearless report";
+  for (const std::string& word : options.words) command += " " + shell_word(word);
+  if (!options.layout.empty()) command += " --layout " + shell_word(options.layout.string());
+  if (!options.title.empty()) command += " --title " + shell_word(options.title);
+  if (options.all_curves) command += " --all-curves";
+  return without_folders(command + options_again(globals) + " -o " + shell_word(out.filename().string()));
+}
+
 int make_report(const ReportOptions& options, const Globals& globals) {
   if (options.out.empty()) fail("where to? Add -o report.html");
   const fs::path out = output_file(options.out);
@@ -57,9 +67,7 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   });
   if (!has_result) fail("no run of {} has a result yet: there is nothing to report", report.grids.front().title);
   if (!options.title.empty()) report.title = options.title;
-  report.command = without_folders(fmt::format("tearless report{}{}{} -o {}", options.words.empty() ? "" : " ",
-                                               shell_words(options.words), options_again(globals),
-                                               shell_word(out.filename().string())));
+  report.command = command_of(options, out, globals);
   const std::string page = page_of(report);
   write_atomically(out, page);
   print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
