@@ -30,6 +30,7 @@ Action command_runs(CLI::App& app, const Globals& globals);
 Action command_plot(CLI::App& app, const Globals& globals);
 Action command_table(CLI::App& app, const Globals& globals);
 Action command_figure(CLI::App& app, const Globals& globals);
+Action command_report(CLI::App& app, const Globals& globals);
 Action command_check_table(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);
