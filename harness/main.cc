@@ -98,7 +98,7 @@ const std::vector<Command> kCommands = [] {
       {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", "figures.md", command_figure,
        kFolderOrArchive,
        /*has_json=*/false},
-      {kResults, "report", "fill a page of Markdown with tables, claims, figures and single numbers", "figures.md",
+      {kResults, "report", "fill a page of Markdown with tables, claims, figures and single numbers", "tables.md",
        command_report, kFolderOrArchive, /*has_json=*/false},
       {kResults, "plot",
        "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -127,22 +128,25 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
 /// `words`: behind `cell`. `filled`: the places before and after it.
 std::string cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
                          const std::vector<Filled>& filled) {
-  const auto has = [](const std::vector<std::string>& all, const std::string& word) {
-    return std::ranges::find(all, word) != all.end();
+  const auto has = [&](size_t place, const std::string& word) {
+    return std::ranges::find(places[place].words, word) != places[place].words.end();
   };
-  const auto is_of_place = [&](const std::string& word) {
-    return std::ranges::any_of(
-        places, [&](const auto& place) { return place.words.front() != kCell && has(place.words, word); });
-  };
-  std::vector<std::string> of_places, of_cell;
-  std::ranges::partition_copy(words, std::back_inserter(of_places), std::back_inserter(of_cell), is_of_place);
-  std::vector<Table> tables;
+  std::vector<size_t> with_tables;
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto is_here = [&](const std::string& word) { return has(places[i].words, word); };
-    if (std::ranges::all_of(of_places, is_here)) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
+    if (!filled[i].is_in_sentence && !filled[i].output.tables.empty()) with_tables.push_back(i);
   }
-  if (tables.empty())
-    fail("a cell is one of the tables of the page, and it has no such table: {}", fmt::join(words, " "));
+  std::vector<std::string> of_cell;
+  for (const std::string& word : words) {
+    const auto is_of = [&](size_t place) { return has(place, word); };
+    if (std::ranges::none_of(with_tables, is_of)) {
+      of_cell.push_back(word);
+    } else {
+      std::erase_if(with_tables, std::not_fn(is_of));
+    }
+  }
+  if (with_tables.empty()) fail("a cell is one of the tables of the page, and it has none");
+  std::vector<Table> tables;
+  for (const size_t i : with_tables) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
   return one_cell(tables, of_cell, TableFormat::kMarkdown, kCell);
 }
 

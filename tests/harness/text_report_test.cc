@@ -152,7 +152,7 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
   EXPECT_THAT(after_figure(" <!-- tearless table s --cell Kind=a test.score -->"),
               HasSubstr("p.md:3: the comment begins its line"));
   EXPECT_EQ(after_figure("a <!-- tearless cell Kind=a -->"),
-            "tearless: pages/p.md:3: a cell is one of the tables of the page, and it has no such table: Kind=a\n");
+            "tearless: pages/p.md:3: a cell is one of the tables of the page, and it has none\n");
   const std::string table = "<!-- tearless table s -->" + end;
   EXPECT_EQ(
       refusal_of(figure + table + "a <!-- tearless cell Kind=A s test.score -->" + end),
@@ -186,7 +186,7 @@ TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
   ok({"copy", "a.tar.gz"});
   ok({"--workspace", "a.tar.gz", "report", "last", "--text", "pages/q.md"});
   EXPECT_THAT(test::read_text(folder_ / "pages/q.md"),
-              AllOf(HasSubstr("<!-- tearless --workspace ../a.tar.gz -->\n"), HasSubstr("<!-- tearless table s-")));
+              AllOf(HasSubstr("<!-- tearless --workspace ../a.tar.gz -->\n"), HasSubstr("<!-- tearless table grid-")));
   ok({"report", "grid.toml", "--text", "pages/r.md"});
   EXPECT_THAT(test::read_text(folder_ / "pages/r.md"),
               HasSubstr("<!-- tearless table ../grid.toml --only Updates -->\n"));

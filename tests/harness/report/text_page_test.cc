@@ -16,7 +16,8 @@ using Words = std::vector<std::string>;
 
 std::vector<Words> words_in(const std::string& page) {
   std::vector<Words> words;
-  for (const TextPage::Place& place : TextPage(page, "p.md").places()) words.push_back(place.words);
+  const TextPage read(page, "p.md");
+  for (const TextPage::Place& place : read.places()) words.push_back(place.words);
   return words;
 }
 

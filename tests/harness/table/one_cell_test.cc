@@ -60,14 +60,14 @@ TEST(OneCell, ShowsWhatIsAskedFor) {
   EXPECT_EQ(refusal_of({"norm=none", "depth=6", "test.loss", "{published}"}), "--cell: the cell has no {published}");
   EXPECT_EQ(refusal_of({"{mean}", "{n}"}), "--cell: it shows {mean} and {n}; choose one");
   EXPECT_EQ(refusal_of({"norm=none", "depth=6", "BLEU", "{maen}"}).substr(0, 60),
-            "--cell: show has no statistic {maen} (did you mean \"mean\"?); ");
+            "--cell: show has no statistic {maen} (did you mean \"mean\"?);");
 }
 
 TEST(OneCell, HasTheEscapesOfItsFormat) {
-  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "[{mean}]"}, TableFormat::kText), "[1.10e-08]");
-  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "[{mean}]"}, TableFormat::kMarkdown), "\\[1.10e-08\\]");
-  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "{mean}"}, TableFormat::kLatex), "$1.10\\times10^{-8}$");
-  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "{mean} < 1"}, TableFormat::kHtml), "1.10e-08 &lt; 1");
+  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "[{mean}]"}, TableFormat::kText), "[1.100e-08]");
+  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "[{mean}]"}, TableFormat::kMarkdown), "\\[1.100e-08\\]");
+  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "{mean}"}, TableFormat::kLatex), "$1.100\\times10^{-8}$");
+  EXPECT_EQ(cell({"norm=none", "depth=6", "test.loss", "{mean} < 1"}, TableFormat::kHtml), "1.100e-08 &lt; 1");
   EXPECT_EQ(refusal_of({"norm=none", "depth=6", "test.loss"}, TableFormat::kCsv),
             "--cell: --format csv is of whole tables; choose text, markdown, latex or html");
 }
