@@ -268,7 +268,7 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
 }  // namespace
 
 int text_report(const fs::path& page, const ViewOptions& options, const Globals& globals) {
-  constexpr uint64_t kMostBytes = 64 << 20;
+  constexpr uint64_t kMaxBytes = 64 << 20;
   const bool is_there = fs::exists(page), is_named = !options.words.empty() || !options.layout.empty();
   if (is_there && is_named) {
     fail("{} is there, and its places say what it shows; omit \"{}\", or name a page that is not there", page.string(),
@@ -278,7 +278,7 @@ int text_report(const fs::path& page, const ViewOptions& options, const Globals&
     fail("there is no page {}; to write a first one, name a grid or a sweep, too: tearless report last --text {}",
          page.string(), shell_word(page.string()));
   }
-  const std::string before = is_there ? read_regular_file(page, kMostBytes) : first_page(page, options, globals);
+  const std::string before = is_there ? read_regular_file(page, kMaxBytes) : first_page(page, options, globals);
   const TextPage text(before, page.string());
   const Globals globals_there = seen_from(folder_of(page), globals);
   std::vector<Filled> filled;

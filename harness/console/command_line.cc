@@ -49,7 +49,8 @@ CommandLine command_line(const CLI::App& program) {
 }
 
 std::string sentence_of(const CLI::ParseError& error, const CLI::App& program) {
-  const std::vector<const CLI::App*> parsed = program.get_subcommands([](const CLI::App* one) { return one->parsed(); });
+  const std::vector<const CLI::App*> parsed =
+      program.get_subcommands([](const CLI::App* one) { return one->parsed(); });
   const CLI::App& command = parsed.empty() ? program : *parsed.front();
   const std::string name = &command == &program ? "tearless" : "tearless " + command.get_name();
   std::vector<std::string> known;

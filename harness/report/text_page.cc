@@ -14,12 +14,12 @@ constexpr std::string_view kOpening = "<!--", kClosing = "-->";
 
 /// The backticks or tildes that begin or end a block of code on this line; "": none do.
 std::string_view fence_of(std::string_view line) {
-  constexpr size_t kMostBlanks = 3, kFewest = 3;
+  constexpr size_t kMaxBlanks = 3, kMinLength = 3;
   const size_t at = line.find_first_not_of(' ');
-  if (at == std::string_view::npos || at > kMostBlanks || (line[at] != '`' && line[at] != '~')) return {};
+  if (at == std::string_view::npos || at > kMaxBlanks || (line[at] != '`' && line[at] != '~')) return {};
   const size_t end = std::min(line.find_first_not_of(line[at], at), line.size());
   const bool is_code_in_a_line = line[at] == '`' && line.find('`', end) != std::string_view::npos;
-  return end - at < kFewest || is_code_in_a_line ? std::string_view() : line.substr(at, end - at);
+  return end - at < kMinLength || is_code_in_a_line ? std::string_view() : line.substr(at, end - at);
 }
 
 bool ends(std::string_view fence, std::string_view line) {

@@ -44,6 +44,7 @@ struct Page {
   int places;
   std::map<std::string, const char*> archives;
 };
+void PrintTo(const Page& page, std::ostream* out) { *out << page.name; }
 const std::vector<Page> kPages = {
     {"ada", 4, {{"ada", "92 runs and 2 sweeps"}}},
     {"ada_small", 6, {{"ada_small", "143 runs and 4 sweeps"}}},

@@ -133,8 +133,8 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
   const std::string figure = "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n", end = "\n<!-- end -->\n";
   const auto after_figure = [&](const std::string& place) { return refusal_of(figure + place + end); };
   EXPECT_EQ(
-      after_figure("<!-- tearless tabel s -->"),
-      "tearless: pages/p.md:3: no place is filled by \"tabel\" (did you mean \"table\"?); the commands are: cell, "
+      after_figure("<!-- tearless tables s -->"),
+      "tearless: pages/p.md:3: no place is filled by \"tables\" (did you mean \"table\"?); the commands are: cell, "
       "table, check-table, figure\n");
   EXPECT_THAT(after_figure("<!-- tearless table t -->"), StartsWith("tearless: pages/p.md:3: \"t\" "));
   EXPECT_EQ(after_figure("<!-- tearless table s --layuot x -->"),
