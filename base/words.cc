@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <utility>
+
+#include "base/error.h"
 
 namespace tearless {
 
@@ -71,6 +74,31 @@ std::string shell_words(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line.append(line.empty() ? "" : " ").append(shell_word(word));
   return line;
+}
+
+std::vector<std::string> words_of_shell_line(std::string_view line) {
+  std::vector<std::string> words;
+  bool is_in_word = false;
+  char quote = 0;
+  for (size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (quote == 0 && std::isspace(static_cast<unsigned char>(c))) {
+      is_in_word = false;
+      continue;
+    }
+    if (!std::exchange(is_in_word, true)) words.emplace_back();
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'' && at + 1 < line.size()) {
+      words.back() += line[++at];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) fail("a quote {} has no other one that ends it", quote);
+  return words;
 }
 
 std::string option_words(std::string_view option, const std::vector<std::string>& values) {

@@ -33,6 +33,9 @@ std::string shell_word(std::string_view text);
 
 /// Several of them, with spaces between them.
 std::string shell_words(const std::vector<std::string>& words);
+/// The words of a line that shell_words() wrote, or a person with a shell's quotes and backslashes; nothing else that a
+/// shell knows means anything. UserError for a quote without the other one.
+std::vector<std::string> words_of_shell_line(std::string_view line);
 /// " --set a=1 --set b=2" for the option "--set" with these values, each as a shell takes it.
 std::string option_words(std::string_view option, const std::vector<std::string>& values);
 

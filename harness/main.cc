@@ -29,6 +29,7 @@
 #include "harness/archive/archive.h"
 #include "harness/archive/open_archive.h"
 #include "harness/commands/commands.h"
+#include "harness/console/command_line.h"
 #include "harness/folders/rebuild.h"
 #include "harness/grid/packaged.h"
 #include "harness/plan/grid_state.h"
@@ -97,7 +98,7 @@ const std::vector<Command> kCommands = [] {
       {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", "figures.md", command_figure,
        kFolderOrArchive,
        /*has_json=*/false},
-      {kResults, "report", "write all of a grid's results as one page of HTML that opens anywhere", "report.md",
+      {kResults, "report", "write all of a grid's results as one page of HTML, or fill a page of Markdown with them", "report.md",
        command_report, kFolderOrArchive, /*has_json=*/false},
       {kResults, "plot",
        "draw curves of metrics over updates on the terminal: cells with the range of their seeds, or runs",
@@ -183,28 +184,6 @@ std::vector<std::string> reversed_words(int argc, char** argv, bool supervises) 
       words.insert(words.begin(), is_option || !word.starts_with('-') ? word : kNoOption + word);
   }
   return words;
-}
-
-// The one sentence about a command line that could not be parsed. `command`: the innermost parser that took part.
-std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
-  const std::string name = &command == &app ? "tearless" : "tearless " + command.get_name();
-  std::vector<std::string> known;
-  for (const CLI::App* parser : {&command, &app}) {
-    for (const CLI::Option* option : parser->get_options()) {
-      for (const std::string& option_name : option->get_lnames()) known.push_back("--" + option_name);
-    }
-  }
-  const std::vector<std::string> unexpected = app.remaining(/*recurse=*/true);
-  for (const std::string& word : unexpected) {
-    if (!word.starts_with("-")) continue;
-    const std::string option = word.substr(0, word.find('='));
-    return fmt::format("{} has no option \"{}\"{}", name, option, did_you_mean(option, known));
-  }
-  std::string what = error.what();
-  // "--priority: 1 required INT missing"
-  if (what.ends_with(" missing")) what = what.substr(0, what.find(':')) + " needs a value";
-  if (!unexpected.empty()) what = fmt::format("{} takes no \"{}\"", name, unexpected.front());
-  return fmt::format("{}; {} --help lists what it takes", what, name);
 }
 
 // The packaged grid that `word` is the name of, unless a file or something in the workspace is called so. `is_grid`:
@@ -295,8 +274,7 @@ int run(int argc, char** argv) {
     app.parse(reversed_words(argc, argv, supervises));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const std::vector<CLI::App*> parsed = app.get_subcommands();
-    fail("{}", sentence_of(error, app, parsed.empty() ? app : *parsed.front()));
+    fail("{}", sentence_of(error, app));
   }
   if (workspace->count() > 0 && globals.workspace.empty()) fail("--workspace is empty; name a folder, or leave it out");
   if (globals.workspace.empty()) globals.workspace = default_workspace();
@@ -305,13 +283,8 @@ int run(int argc, char** argv) {
          globals.workspace.string());
   }
   const Defined& chosen = commands.at(app.get_subcommands().front());
-  std::error_code unreachable;  // the command says so
-  const bool exists = std::filesystem::exists(globals.workspace, unreachable);
-  if (!exists && has_archive_name(globals.workspace)) fail("{}: there is no such archive", globals.workspace.string());
-  if (std::filesystem::is_regular_file(globals.workspace, unreachable)) {
-    if (chosen.command->workspace == kFolder) refuse_archive(globals.workspace);
-    globals.workspace = open_archive(globals.workspace);
-  }
+  if (chosen.command->workspace == kFolder && is_archive(globals.workspace)) refuse_archive(globals.workspace);
+  globals.workspace = open_workspace(globals.workspace);
   if (globals.json && !chosen.command->has_json) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());

@@ -31,8 +31,6 @@ void make_workspace(const fs::path& archive, const fs::path& folder) {
   if (report.runs + report.sweeps == 0) fail("{} holds no results", archive.string());
 }
 
-}  // namespace
-
 fs::path open_archive(const fs::path& archive) {
   const fs::path cache = cache_of_archives();
   const fs::path folder = cache / sha256_of_file(archive).substr(0, 16);
@@ -51,6 +49,20 @@ fs::path open_archive(const fs::path& archive) {
   const std::string path = fs::absolute(archive).lexically_normal().string();
   if (read_if_there(name) != path) replace_unsynced(name, path);
   return folder;
+}
+
+}  // namespace
+
+bool is_archive(const fs::path& workspace) {
+  std::error_code unreachable;  // who opens it says so
+  return fs::is_regular_file(workspace, unreachable);
+}
+
+fs::path open_workspace(const fs::path& named) {
+  if (is_archive(named)) return open_archive(named);
+  std::error_code unreachable;
+  if (!fs::exists(named, unreachable) && has_archive_name(named)) fail("{}: there is no such archive", named.string());
+  return named;
 }
 
 }  // namespace tearless::harness

@@ -7,7 +7,11 @@
 
 namespace tearless::harness {
 
-/// The workspace that `archive` is unpacked into. UserError as of unpack(), and if a run or sweep in it is damaged.
-std::filesystem::path open_archive(const std::filesystem::path& archive);
+/// Whether it is a file, and so is read as an archive.
+bool is_archive(const std::filesystem::path& workspace);
+
+/// A workspace as it was named: a folder is itself, an archive the workspace that it is unpacked into. UserError for an
+/// archive that is not there, as of unpack(), and if a run or sweep in it is damaged.
+std::filesystem::path open_workspace(const std::filesystem::path& named);
 
 }  // namespace tearless::harness

@@ -24,7 +24,7 @@ bool has_caveats(const std::vector<GridChecks>& all) {
   });
 }
 
-int check_table(const CheckOptions& options, const Globals& globals) {
+ViewOutput check_table(const CheckOptions& options, const Globals& globals) {
   const TableFormat format = options.chosen_format(globals);
   std::vector<GridState> states = options.states(globals);
   std::vector<GridChecks> all;
@@ -36,23 +36,26 @@ int check_table(const CheckOptions& options, const Globals& globals) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
          states.front().grid.file.string());
   }
-  options.write(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
-                : format == TableFormat::kJson ? json_text(json_of(all))
-                                               : render(sheets_of(all), format, options.width()));
+  ViewOutput output = options.output(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
+                                     : format == TableFormat::kJson ? json_text(json_of(all))
+                                                                    : render(sheets_of(all), format, options.width()));
   const CheckCounts counts = counts_of(all);
   const auto has = [&](ClaimVerdict verdict) { return counts.of(verdict) > 0; };
   const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested) || has_caveats(all);
-  return has(ClaimVerdict::kContradicted) || (options.is_strict && is_open) ? kSomethingFailed : kOk;
+  if (has(ClaimVerdict::kContradicted) || (options.is_strict && is_open)) output.code = kSomethingFailed;
+  return output;
 }
 
 }  // namespace
 
-Action command_check_table(CLI::App& app, const Globals& globals) {
+ViewMaker define_check_table(CLI::App& app) {
   const auto options = std::make_shared<CheckOptions>();
   options->add_to(app);
   app.add_flag("--strict", options->is_strict,
                "exit with 1 also if a claim cannot be decided, was not tested, or has a caveat (docs/claims.md)");
-  return [options, &globals] { return check_table(*options, globals); };
+  return [options](const Globals& globals) { return check_table(*options, globals); };
 }
+
+Action command_check_table(CLI::App& app, const Globals& globals) { return printing(define_check_table(app), globals); }
 
 }  // namespace tearless::harness

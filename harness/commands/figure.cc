@@ -7,14 +7,14 @@
 #include <iterator>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/nearest.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/convert_svg.h"
 #include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
 #include "harness/console/csv_option.h"
@@ -29,12 +29,19 @@ struct FigureOptions : ViewOptions {
   std::vector<std::string> names;  // of the figures to draw; empty: all
 };
 
-const FigureFormat& chosen_format(const FigureOptions& options) {
-  const bool is_folder = options.out.ends_with('/') || fs::is_directory(options.out);
-  if (!options.format.empty()) return figure_format(options.format);
-  if (options.out.empty()) return figure_format("text");
-  if (is_folder) fail("--out {}: a folder needs --format", options.out);
-  return figure_format_of(options.out);
+bool is_folder(const std::string& out) { return out.ends_with('/') || fs::is_directory(out); }
+
+std::vector<const FigureFormat*> chosen_formats(const FigureOptions& options) {
+  if (options.format.empty()) {
+    if (is_folder(options.out)) fail("--out {}: a folder needs --format", options.out);
+    return {options.out.empty() ? &figure_format("text") : &figure_format_of(options.out)};
+  }
+  std::vector<const FigureFormat*> formats;
+  std::istringstream names(options.format);
+  for (std::string name; std::getline(names, name, ',');) formats.push_back(&figure_format(name));
+  if (formats.size() > 1 && !is_folder(options.out))
+    fail("--format {}: several formats need --out FOLDER/, for a file of each", options.format);
+  return formats;
 }
 
 /// Those that are asked for, in the order of the grid files. A figure without a name has that of its number.
@@ -64,13 +71,13 @@ std::vector<Figure> figures_of(const FigureOptions& options, const Globals& glob
   return figures;
 }
 
-void write_figure(const Figure& figure, const FigureFormat& format, const PrintStyle& style, const fs::path& file) {
-  const std::string text = format.text({figure}, style);
-  if (format.made_of_svg) {
-    convert_svg(text, format.made_of_svg, output_file(file));
-  } else {
-    write_atomically(output_file(file), text);
-  }
+ViewOutput::File file_of(const Figure& figure, const FigureFormat& format, const PrintStyle& style,
+                         const fs::path& file) {
+  const bool is_seen_in_pages = format.is_picture && std::string_view(format.name) != "pdf";
+  return {.path = file,
+          .bytes = format.text({figure}, style),
+          .made_of_svg = format.made_of_svg,
+          .caption = is_seen_in_pages ? figure.title : Name()};
 }
 
 /// One would replace the file of another: of another grid file, or one that has a number for a name.
@@ -83,52 +90,61 @@ void require_files_of_their_own(const std::vector<Figure>& figures, const std::s
   }
 }
 
-int print_figures(const FigureOptions& options, const Globals& globals) {
-  const FigureFormat& format = chosen_format(options);
-  require_csv(options.formulas, std::string_view(format.name) == "csv", "--format csv");
-  if (format.is_picture && options.out.empty())
-    fail("--format {}: a picture needs --out FILE, or --out FOLDER/ for one file a figure", format.name);
+void notice_if_high(const Figure& figure, const FigureFormat& format) {
+  constexpr double kPage = 229;  // mm: nine inches, the text of common styles
+  const double height = format.height ? format.height(figure) : 0;
+  if (height <= kPage) return;
+  notice(
+      fmt::format("the figure {} is about {:.0f} mm high, and a page {:.0f}: fewer panels, lines or notes, or a "
+                  "width of the page, make it lower",
+                  figure.name, height, kPage));
+}
+
+ViewOutput draw_figures(const FigureOptions& options, const Globals& globals) {
+  const std::vector<const FigureFormat*> formats = chosen_formats(options);
+  require_csv(options.formulas, std::ranges::count(formats, &figure_format("csv")) > 0, "--format csv");
+  const auto picture = std::ranges::find_if(formats, &FigureFormat::is_picture);
+  if (picture != formats.end() && options.out.empty())
+    fail("--format {}: a picture needs --out FILE, or --out FOLDER/ for one file a figure", (*picture)->name);
   const std::vector<Figure> figures = figures_of(options, globals);
   const PrintStyle style = {.columns = options.out.empty() ? terminal_size(stdout).columns : PrintStyle().columns,
                             .colour = options.out.empty() && has_colour(stdout),
                             .formulas = options.formulas};
   for (const Figure& figure : figures) {
-    constexpr double kPage = 229;  // mm: nine inches, the text of common styles
-    const double height = format.height ? format.height(figure) : 0;
-    if (height > kPage)
-      notice(
-          fmt::format("the figure {} is about {:.0f} mm high, and a page {:.0f}: fewer panels, lines or notes, or a "
-                      "width of the page, make it lower",
-                      figure.name, height, kPage));
+    for (const FigureFormat* format : formats) notice_if_high(figure, *format);
   }
-  const fs::path out = options.out;
-  if (options.out.ends_with('/') || fs::is_directory(out)) {
+  if (is_folder(options.out)) {
     require_files_of_their_own(figures, options.out);
-    make_folders(out);
-    for (const Figure& figure : figures) write_figure(figure, format, style, out / (figure.name + format.ending));
-  } else if (format.is_picture) {
-    if (figures.size() > 1) {
-      std::vector<std::string> names;
-      for (const Figure& figure : figures) names.push_back(figure.name);
-      fail("--out {}: there are {} figures; choose one with --only ({}), or write --out FOLDER/", options.out,
-           figures.size(), fmt::join(names, ", "));
+    ViewOutput output{.folder = options.out};
+    for (const Figure& figure : figures) {
+      for (const FigureFormat* format : formats)
+        output.files.push_back(file_of(figure, *format, style, output.folder / (figure.name + format->ending)));
     }
-    write_figure(figures.front(), format, style, out);
-  } else {
-    options.write(format.text(figures, style));
+    return output;
   }
-  return kOk;
+  const FigureFormat& format = *formats.front();
+  if (!format.is_picture) return options.output(format.text(figures, style));
+  if (figures.size() > 1) {
+    std::vector<std::string> names;
+    for (const Figure& figure : figures) names.push_back(figure.name);
+    fail("--out {}: there are {} figures; choose one with --only ({}), or write --out FOLDER/", options.out,
+         figures.size(), fmt::join(names, ", "));
+  }
+  return {.files = {file_of(figures.front(), format, style, options.out)}};
 }
 
 }  // namespace
 
-Action command_figure(CLI::App& app, const Globals& globals) {
+ViewMaker define_figure(CLI::App& app) {
   const auto options = std::make_shared<FigureOptions>();
   options->add_to(app,
                   "text, csv, pgfplots, svg, pdf or png (default: by the ending of the file that --out names: .txt, "
-                  ".csv, .tex, .svg, .pdf, .png; else text). rsvg-convert makes the last two");
+                  ".csv, .tex, .svg, .pdf, .png; else text). rsvg-convert makes the last two. Several, separated by "
+                  "commas, make a file of each in the folder that --out names");
   app.add_option("--only", options->names, "draw the figures with these names alone")->type_name("NAME");
-  return [options, &globals] { return print_figures(*options, globals); };
+  return [options](const Globals& globals) { return draw_figures(*options, globals); };
 }
+
+Action command_figure(CLI::App& app, const Globals& globals) { return printing(define_figure(app), globals); }
 
 }  // namespace tearless::harness

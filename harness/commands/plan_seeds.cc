@@ -41,7 +41,7 @@ GridState state_like(const fs::path& archive, const fs::path& grid, const Global
   if (!has_archive_name(archive) || !fs::exists(archive))
     fail("--like {}: there is no such archive; tearless copy FILE.tar.gz writes one", archive.string());
   Globals there = globals;
-  there.workspace = open_archive(archive);
+  there.workspace = open_workspace(archive);
   return look_up_sweep({sweep_like(*require_store(there), grid, archive)}, there, grid, LaidSeeds::kOfSweep);
 }
 

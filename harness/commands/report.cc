@@ -1,5 +1,5 @@
 // `tearless report [GRID | SWEEP] -o report.html`: all that is known of a grid and its runs, as one page that opens
-// anywhere (harness/report/report.h).
+// anywhere (harness/report/report.h); with `--text PAGE.md` a page of Markdown (text_report.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,8 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/printed_views.h"
 #include "harness/commands/table_options.h"
+#include "harness/commands/text_report.h"
+#include "harness/commands/view_output.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -20,6 +22,7 @@ namespace {
 
 struct ReportOptions : ViewOptions {
   std::string title;  // "": that of the grid
+  fs::path text;
   bool all_curves = false;
 };
 
@@ -56,8 +59,9 @@ std::string command_of(const ReportOptions& options, const fs::path& out, const 
 }
 
 int make_report(const ReportOptions& options, const Globals& globals) {
+  if (!options.text.empty()) return text_report(options.text, options, globals);
   if (options.out.empty()) fail("where to? Add -o report.html");
-  const fs::path out = output_file(options.out);
+  const fs::path out = options.out;
   require_report_or_nothing(out);
   std::vector<GridState> states = states_of(options, globals);
   for (GridState& state : states) read_for_views(state);
@@ -69,7 +73,7 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   if (!options.title.empty()) report.title = options.title;
   report.command = command_of(options, out, globals);
   const std::string page = page_of(report);
-  write_atomically(out, page);
+  write_files({.files = {{.path = out, .bytes = page}}});
   print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
   return kOk;
 }
@@ -79,11 +83,19 @@ int make_report(const ReportOptions& options, const Globals& globals) {
 Action command_report(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<ReportOptions>();
   options->add_selection_to(app);
-  app.add_option("-o,--out", options->out, "the page to write; a report that is there is replaced")
-      ->type_name("FILE.html");
-  app.add_option("--title", options->title, "of the page (default: that of the grid)");
+  app.add_option("-o,--out", options->out,
+                 "the page to write; a report that is there is replaced. With --text: write the page there, its "
+                 "figures beside it, and leave PAGE.md")
+      ->type_name("FILE");
+  CLI::Option* const text =
+      app.add_option("--text", options->text,
+                     "a page of Markdown, in which <!-- tearless table SWEEP --> and <!-- end --> enclose a table; a "
+                     "page that is not there is written first")
+          ->type_name("PAGE.md");
+  app.add_option("--title", options->title, "of the page (default: that of the grid)")->excludes(text);
   app.add_flag("--all-curves", options->all_curves,
-               "curves of all metrics, not only of those that the grid's views use, train.loss and dev.*");
+               "curves of all metrics, not only of those that the grid's views use, train.loss and dev.*")
+      ->excludes(text);
   return [options, &globals] { return make_report(*options, globals); };
 }
 

@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/submission_options.h"
@@ -110,19 +109,9 @@ std::vector<GridState> ViewOptions::states(const Globals& globals) const {
 
 size_t ViewOptions::width() const { return out.empty() && ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : 0; }
 
-void ViewOptions::write(const std::string& text) const {
-  if (out.empty()) {
-    std::cout << text;
-  } else {
-    write_atomically(output_file(out), text);
-  }
-}
-
-std::filesystem::path output_file(const std::filesystem::path& out) {
-  namespace fs = std::filesystem;
-  const fs::path file = fs::is_symlink(out) ? fs::weakly_canonical(out) : out;
-  if (fs::exists(file) && !fs::is_regular_file(file)) fail("--out {}: it is there and is no file", out.string());
-  return file;
+ViewOutput ViewOptions::output(std::string text) const {
+  if (out.empty()) return {.text = std::move(text)};
+  return {.files = {{.path = out, .bytes = std::move(text)}}};
 }
 
 }  // namespace tearless::harness

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/commands/view_output.h"
 #include "harness/console/columns.h"
 #include "harness/console/globals.h"
 #include "harness/plan/grid_state.h"
@@ -29,12 +30,9 @@ struct ViewOptions {
   std::vector<GridState> states(const Globals& globals) const;
   /// Of the terminal; 0: what is printed is not for one.
   size_t width() const;
-  void write(const std::string& text) const;
+  /// A text that is printed, or is the file `out`.
+  ViewOutput output(std::string text) const;
 };
-
-/// The file that is written where `out` is asked for: behind a symbolic link its target. UserError for what is there
-/// and is no file: a device or a pipe would be replaced.
-std::filesystem::path output_file(const std::filesystem::path& out);
 
 struct TableOptions : ViewOptions {
   void add_to(CLI::App& app);

@@ -7,7 +7,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace tearless::harness {
 
@@ -36,5 +37,8 @@ struct CommandLine {
   std::vector<CommandText> commands;
 };
 CommandLine command_line(const CLI::App& program);
+
+/// The one sentence about words that `program` could not parse, with the nearest option.
+std::string sentence_of(const CLI::ParseError& error, const CLI::App& program);
 
 }  // namespace tearless::harness

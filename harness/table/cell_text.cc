@@ -82,27 +82,6 @@ bool is_balanced(const std::string& text) {
          std::ranges::count(text, '[') == std::ranges::count(text, ']');
 }
 
-std::string shown_text(const Table& table, const Table::Column& column, const TableCell& one) {
-  if (const std::string end = common_end(one); !end.empty()) return end;
-  if (one.cell.n() == 0) return "–";
-  // Parts between which a bracket is open are shown, or left out, together.
-  std::string text, group, brackets;
-  bool has_value = false;
-  for (const ShownPart& part : column.show.parts) {
-    const auto statistic = statistic_text(table, part, column, one);
-    group += part.before + statistic.value_or("–") + part.after;
-    brackets += part.before + part.after;
-    has_value |= statistic.has_value();
-    if (!is_balanced(brackets)) continue;
-    if (has_value) text += group;
-    group.clear();
-    brackets.clear();
-    has_value = false;
-  }
-  if (has_value) text += group;
-  return text.empty() ? "–" : text.substr(std::min(text.find_first_not_of(' '), text.size()));
-}
-
 bool has_bad_runs(const Cell& cell) { return !cell.ends.empty() || cell.diverged_scored > 0; }
 
 bool shows_count(const Show& show) {
@@ -134,18 +113,6 @@ std::string chosen_text(const Table& table, const Chosen& chosen) {
   return fmt::format(" @{}{}", chosen.in_print, chosen.is_tied ? " (tied)" : "");
 }
 
-/// "+0.41": of what the cell shows first of its values, minus the published number; "" if there is no such difference.
-std::string difference_text(const Table& table, const Table::Column& column, const TableCell& one) {
-  const nlohmann::json theirs = one.published_value();
-  const auto part = std::ranges::find_if(
-      column.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
-  if (!theirs.is_number() || part == column.show.parts.end()) return "";
-  const std::optional<double> ours = value_of(table, *part, column, one);
-  if (!ours) return "";
-  const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
-  return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(one.cell), digits));
-}
-
 // As in the source: TOML drops the zeros at its end.
 std::string published_number(const PublishedNumber& one, int decimals, bool has_sign) {
   if (!one.value.is_number()) return one.text;
@@ -159,12 +126,50 @@ std::string published_number(const PublishedNumber& one, int decimals, bool has_
 
 }  // namespace
 
+std::string shown_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  if (const std::string end = common_end(one); !end.empty()) return end;
+  if (one.cell.n() == 0) return "–";
+  // Parts between which a bracket is open are shown, or left out, together.
+  std::string text, group, brackets;
+  bool has_value = false;
+  for (const ShownPart& part : column.show.parts) {
+    const auto statistic = statistic_text(table, part, column, one);
+    group += part.before + statistic.value_or("–") + part.after;
+    brackets += part.before + part.after;
+    has_value |= statistic.has_value();
+    if (!is_balanced(brackets)) continue;
+    if (has_value) text += group;
+    group.clear();
+    brackets.clear();
+    has_value = false;
+  }
+  if (has_value) text += group;
+  return text.empty() ? "–" : text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
 std::string measured_text(const Table& table, const Table::Column& column, const TableCell& one) {
   if (one.cell.expected == 0 && !one.cell.is_excluded && !one.is_sum) return "";  // the grid has nothing here
   constexpr const char* kLevels[] = {"", "†", "‡"};
   return shown_text(table, column, one) + kLevels[one.comparison.level] + (one.comparison.is_equivalent ? "≈" : "") +
          (one.cell.origins.stale > 0 ? "*" : "") + (one.cell.origins.mixed() > 0 ? "°" : "") + count_text(column, one) +
          (one.repeats ? " ≡" : "") + ends_text(one) + chosen_text(table, one.cell.chosen);
+}
+
+// Of what the cell shows first of its values.
+std::string difference_text(const Table& table, const Table::Column& column, const TableCell& one) {
+  const nlohmann::json theirs = one.published_value();
+  const auto part = std::ranges::find_if(
+      column.show.parts, [](const ShownPart& one) { return one.statistic->kind == Statistic::Kind::kValue; });
+  if (!theirs.is_number() || part == column.show.parts.end()) return "";
+  const std::optional<double> ours = value_of(table, *part, column, one);
+  if (!ours) return "";
+  const Digits digits = part->decimals ? Digits{.decimals = *part->decimals, .is_given = true} : column.digits;
+  return with_minus(signed_text(*ours - theirs.get<double>(), scale_of(one.cell), digits));
+}
+
+std::string published_number_text(const Table::Column& column, const TableCell& one) {
+  return one.published.empty() ? ""
+                               : published_number(one.published.front(), column.published_decimals, one.is_difference);
 }
 
 std::string published_text(const Table& table, const Table::Column& column, const TableCell& one) {

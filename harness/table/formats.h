@@ -19,6 +19,10 @@ std::string render_html(const Sheet& sheet);
 std::string render_csv(const Table& table, Formulas formulas);
 nlohmann::json json_of(const Table& table);
 
+/// A text with the escapes of a format. In LaTeX "2.5e-08" is $2.5\times10^{-8}$.
+std::string markdown_text(const std::string& text);
+std::string latex_text(const std::string& text);
+
 /// Pairs of from, to.
 using Replacements = std::vector<std::pair<std::string_view, std::string_view>>;
 

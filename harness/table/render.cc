@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "base/print.h"
 #include "harness/table/formats.h"
+#include "harness/table/html.h"
 
 namespace tearless::harness {
 namespace {
@@ -14,17 +15,22 @@ namespace {
 struct Form {
   const char* name;
   std::string (*of_sheet)(const Sheet&, size_t width);  // for people, else null
+  std::string (*of_text)(const std::string&);           // likewise
   std::string (*of_table)(const Table&, Formulas);      // for programs, else null
   std::array<std::string_view, 2> endings;              // of file names
 };
 // In the order of TableFormat.
 constexpr Form kForms[] = {
-    {"text", render_text, nullptr, {".txt", ""}},
-    {"markdown", [](const Sheet& sheet, size_t) { return render_markdown(sheet); }, nullptr, {".md", ".markdown"}},
-    {"latex", [](const Sheet& sheet, size_t) { return render_latex(sheet); }, nullptr, {".tex"}},
-    {"html", [](const Sheet& sheet, size_t) { return render_html(sheet); }, nullptr, {".html", ".htm"}},
-    {"csv", nullptr, render_csv, {".csv"}},
-    {"json", nullptr, [](const Table& table, Formulas) { return json_text(json_of(table)); }, {".json"}},
+    {"text", render_text, [](const std::string& text) { return printable(text); }, nullptr, {".txt", ""}},
+    {"markdown",
+     [](const Sheet& sheet, size_t) { return render_markdown(sheet); },
+     markdown_text,
+     nullptr,
+     {".md", ".markdown"}},
+    {"latex", [](const Sheet& sheet, size_t) { return render_latex(sheet); }, latex_text, nullptr, {".tex"}},
+    {"html", [](const Sheet& sheet, size_t) { return render_html(sheet); }, escape_html, nullptr, {".html", ".htm"}},
+    {"csv", nullptr, nullptr, render_csv, {".csv"}},
+    {"json", nullptr, nullptr, [](const Table& table, Formulas) { return json_text(json_of(table)); }, {".json"}},
 };
 
 }  // namespace
@@ -68,6 +74,13 @@ std::string render(const std::vector<Table>& tables, TableFormat format, Formula
     text += render(table, format, formulas, width);
   }
   return text;
+}
+
+std::string text_in(TableFormat format, const std::string& text, const std::string& location) {
+  const Form& form = kForms[static_cast<size_t>(format)];
+  if (!form.of_text)
+    fail("{}: --format {} is of whole tables; choose text, markdown, latex or html", location, form.name);
+  return form.of_text(text);
 }
 
 std::string render(const std::vector<Sheet>& sheets, TableFormat format, size_t width) {

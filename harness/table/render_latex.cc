@@ -41,16 +41,13 @@ std::vector<Lead> widest_of(const Sheet& sheet, bool is_stacked) {
   return widest;
 }
 
-/// A cell with "2.5e-08" set as $2.5\times10^{-8}$, and blanks as wide as what it lacks of `widest` before a number, so
-/// that the points of a column align. Its first `bold` bytes are bold.
+/// A cell with blanks as wide as what it lacks of `widest` before a number, so that the points of a column align. Its
+/// first `bold` bytes are bold.
 std::string latex_cell(const std::string& text, const Lead& widest, size_t bold) {
-  static const std::regex kNumber(R"((?:\$(-)\$)?(\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
   const std::string missing = std::regex_replace(missing_of(text, widest), std::regex("−"), "$$-$$");
-  const auto set = [](const std::string& part) {
-    return std::regex_replace(escape_latex(part), kNumber, R"($$$1$2\times10^{$3$4}$$)");
-  };
   return (missing.empty() ? "" : fmt::format("\\phantom{{{}}}", missing)) +
-         (bold > 0 ? fmt::format("\\textbf{{{}}}", set(text.substr(0, bold))) : "") + set(text.substr(bold));
+         (bold > 0 ? fmt::format("\\textbf{{{}}}", latex_text(text.substr(0, bold))) : "") +
+         latex_text(text.substr(bold));
 }
 
 // --- size ------------------------------------------------------------------------------------------------------------
@@ -227,6 +224,11 @@ std::string body_lines(const Sheet::Row& row, const std::vector<Lead>& widest, b
 }
 
 }  // namespace
+
+std::string latex_text(const std::string& text) {
+  static const std::regex kNumber(R"((?:\$(-)\$)?(\b[0-9]+(?:\.[0-9]+)?)e(?:\+|(-))0*([0-9]+)\b)");
+  return std::regex_replace(escape_latex(text), kNumber, R"($$$1$2\times10^{$3$4}$$)");
+}
 
 std::string render_latex(const Sheet& sheet) {
   const Fit fit = fit_of(sheet);

@@ -7,20 +7,6 @@
 namespace tearless::harness {
 namespace {
 
-std::string escape_markdown(const std::string& text) {
-  return escaped(text, {{"\\", "\\\\"},
-                        {"`", "\\`"},
-                        {"|", "\\|"},
-                        {"*", "\\*"},
-                        {"_", "\\_"},
-                        {"~", "\\~"},
-                        {"$", "\\$"},
-                        {"&", "&amp;"},
-                        {"<", "&lt;"},
-                        {"[", "\\["},
-                        {"]", "\\]"}});
-}
-
 std::vector<std::string> header_of(const Sheet& sheet) {
   std::vector<std::string> header(sheet.label_columns + sheet.columns());
   for (const HeaderLine& line : sheet.header) {
@@ -37,17 +23,31 @@ std::vector<std::string> header_of(const Sheet& sheet) {
 
 std::string markdown_cell(const Sheet::Row& row, size_t cell) {
   const auto [bold, rest] = Sheet::bold_and_rest(row, cell);
-  return (bold.empty() ? "" : fmt::format("**{}**", escape_markdown(bold))) + escape_markdown(rest);
+  return (bold.empty() ? "" : fmt::format("**{}**", markdown_text(bold))) + markdown_text(rest);
 }
 
 }  // namespace
 
+std::string markdown_text(const std::string& text) {
+  return escaped(text, {{"\\", "\\\\"},
+                        {"`", "\\`"},
+                        {"|", "\\|"},
+                        {"*", "\\*"},
+                        {"_", "\\_"},
+                        {"~", "\\~"},
+                        {"$", "\\$"},
+                        {"&", "&amp;"},
+                        {"<", "&lt;"},
+                        {"[", "\\["},
+                        {"]", "\\]"}});
+}
+
 std::string render_markdown(const Sheet& sheet) {
   const auto add = [](const std::vector<std::string>& texts) {
-    return fmt::format("| {} |\n", join_escaped(texts, " | ", escape_markdown));
+    return fmt::format("| {} |\n", join_escaped(texts, " | ", markdown_text));
   };
   const std::vector<std::string> header = header_of(sheet);
-  std::string text = fmt::format("**{}**\n\n", escape_markdown(sheet.title.text)) + add(header) + "|";
+  std::string text = fmt::format("**{}**\n\n", markdown_text(sheet.title.text)) + add(header) + "|";
   for (size_t i = 0; i < header.size(); ++i) text += i < sheet.label_columns ? " --- |" : " ---: |";
   text += "\n";
   for (const HeaderLine& line : sheet.header) {
@@ -57,12 +57,12 @@ std::string render_markdown(const Sheet& sheet) {
   }
   for (const Sheet::Row& row : sheet.rows) {
     text += "|";
-    for (const Name& label : row.labels) text += fmt::format(" {} |", escape_markdown(label.text));
+    for (const Name& label : row.labels) text += fmt::format(" {} |", markdown_text(label.text));
     for (size_t i = 0; i < row.cells.size(); ++i) text += fmt::format(" {} |", markdown_cell(row, i));
     text += "\n";
   }
   text += "\n";
-  for (const Name& note : sheet.notes) text += fmt::format("- {}\n", escape_markdown(note.text));
+  for (const Name& note : sheet.notes) text += fmt::format("- {}\n", markdown_text(note.text));
   return text;
 }
 

@@ -124,6 +124,11 @@ std::vector<CellField> cell_fields(const Table& table);
 
 /// What was measured: "20.91 ± 0.30 (n=3)". The formats for people print it, with their own escapes.
 std::string measured_text(const Table& table, const Table::Column& column, const TableCell& cell);
+/// The part of it that is composed by the column's `show`, without marks and counts of runs: "20.91 ± 0.30".
+std::string shown_text(const Table& table, const Table::Column& column, const TableCell& cell);
+/// The first published number, as in its source, and what was measured minus it, with its sign; "" where there is none.
+std::string published_number_text(const Table::Column& column, const TableCell& cell);
+std::string difference_text(const Table& table, const Table::Column& column, const TableCell& cell);
 /// What was published, and the difference from it: "[20.91, +0.00]"; "" if nothing was.
 std::string published_text(const Table& table, const Table::Column& column, const TableCell& cell);
 /// The two beside each other, as text, Markdown and HTML have them.
@@ -138,6 +143,9 @@ TableFormat table_format(const std::string& name);
 /// The format of a file with this name, by its ending: .md, .tex, .html … kText without one, and a UserError for any
 /// other.
 TableFormat table_format_of(const std::filesystem::path& file);
+
+/// A text with the escapes of a format for people. UserError, after "LOCATION: ", for the others.
+std::string text_in(TableFormat format, const std::string& text, const std::string& location);
 
 /// `formulas` is for CSV. `width`, in characters, is for text: a wider table is printed in several parts, each with
 /// some of the columns; 0: in one.

@@ -1,5 +1,6 @@
 // Lines, words between ASCII white space, and numbers in sentences.
 #include "base/words.h"
+#include "base/error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +82,15 @@ TEST(SomeOf, SaysHowManyAreLeftOut) {
 }
 
 TEST(ShellWords, AreQuotedOneByOne) { EXPECT_EQ(shell_words({"a grid", "b", ""}), "'a grid' b ''"); }
+
+TEST(WordsOfShellLine, AreThoseThatWereQuoted) {
+  const std::vector<std::string> words = {"table", "it's; $HOME", "", "a \"b\" \\c", "größe=1"};
+  EXPECT_EQ(words_of_shell_line(shell_words(words)), words);
+  EXPECT_EQ(words_of_shell_line(" a\n\t\"b 'c' \\\" d\"e\\ f ''"),
+            (std::vector<std::string>{"a", "b 'c' \" de f", ""}));
+  EXPECT_TRUE(words_of_shell_line(" \n").empty());
+  EXPECT_THROW(words_of_shell_line("a 'b"), UserError);
+}
 
 TEST(Words, AreTrimmedOfSpacesAloneAndLoweredInAsciiAlone) {
   EXPECT_EQ(trimmed("  a b\t "), "a b\t");

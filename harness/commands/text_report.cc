@@ -1,0 +1,302 @@
+#include "harness/commands/text_report.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+#include "base/print.h"
+#include "base/words.h"
+#include "harness/archive/open_archive.h"
+#include "harness/commands/printed_views.h"
+#include "harness/commands/view_output.h"
+#include "harness/console/command_line.h"
+#include "harness/folders/rebuild.h"
+#include "harness/report/text_page.h"
+#include "harness/runs/workspace.h"
+#include "harness/selection/selectors.h"
+#include "harness/table/one_cell.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// While it is there, paths are from a folder.
+class InFolder {
+ public:
+  explicit InFolder(const fs::path& folder) : before_(fs::current_path()) { fs::current_path(folder); }
+  ~InFolder() {
+    std::error_code gone;
+    fs::current_path(before_, gone);
+  }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+
+ private:
+  fs::path before_;
+};
+
+fs::path folder_of(const fs::path& page) { return page.has_parent_path() ? page.parent_path() : "."; }
+
+std::string markdown(const std::string& text) { return text_in(TableFormat::kMarkdown, text, ""); }
+
+// --- places ----------------------------------------------------------------------------------------------------------
+
+struct PlaceCommand {
+  const char* name;
+  ViewMaker (*define)(CLI::App&);
+  const char* format;  // where its words name none
+  bool draws = false;  // the place has pictures in place of a text
+};
+constexpr PlaceCommand kCommands[] = {{"table", define_table, "markdown"},
+                                      {"check-table", define_check_table, "markdown"},
+                                      {"figure", define_figure, "svg", true}};
+constexpr const char* kCell = "cell";
+
+struct Filled {
+  std::string text = {};
+  bool is_in_sentence = false;  // not on lines of its own
+  ViewOutput output = {};
+};
+
+std::string images_of(const std::vector<ViewOutput::File>& files) {
+  std::string lines;
+  for (const ViewOutput::File& file : files) {
+    if (file.caption.text.empty()) continue;
+    const std::string path = file.path.generic_string();
+    const bool is_plain = path.find_first_of(" ()<>") == std::string::npos;
+    lines += fmt::format("![{}]({})\n", markdown(file.caption.text), is_plain ? path : "<" + path + ">");
+  }
+  if (lines.empty()) fail("there is no picture for the page: add --format svg, or a list with svg in it, and --out");
+  return lines;
+}
+
+/// `globals`: of the place; `--workspace` alone changes its workspace.
+Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
+  const auto command = std::ranges::find(kCommands, words.front(), &PlaceCommand::name);
+  if (command == std::end(kCommands) && !words.front().starts_with('-')) {
+    std::vector<std::string> names(1, kCell);
+    for (const PlaceCommand& one : kCommands) names.emplace_back(one.name);
+    fail("no place is filled by \"{}\"{}; the commands are: {}", words.front(), did_you_mean(words.front(), names),
+         fmt::join(names, ", "));
+  }
+  CLI::App app("", "tearless");
+  app.set_help_flag();
+  fs::path workspace;
+  app.add_option("--workspace", workspace);
+  ViewMaker make;
+  if (command != std::end(kCommands)) {
+    CLI::App& own = *app.add_subcommand(command->name);
+    own.fallthrough();
+    own.set_help_flag();
+    make = command->define(own);
+    own.get_option("--format")->default_val(command->format);
+  }
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    fail("{}", sentence_of(error, app));
+  }
+  Globals there = globals;
+  if (!workspace.empty()) {
+    there.workspace = open_workspace(workspace);
+    rebuild_if_earlier(Workspace(there.workspace));
+  }
+  if (!make) {
+    globals = there;
+    return {};
+  }
+  Filled filled{.output = make(there)};
+  if (command->draws) {
+    filled.text = images_of(filled.output.files);
+  } else {
+    if (!filled.output.files.empty()) fail("what is printed stands in the page; omit --out");
+    filled.text = filled.output.text;
+    filled.is_in_sentence = std::ranges::count(filled.text, '\n') == 1;
+    if (filled.is_in_sentence) filled.text.pop_back();
+  }
+  return filled;
+}
+
+/// `words`: behind `cell`. `filled`: the places before and after it.
+std::string cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
+                         const std::vector<Filled>& filled) {
+  const auto has = [&](size_t place, const std::string& word) {
+    return std::ranges::find(places[place].words, word) != places[place].words.end();
+  };
+  std::vector<size_t> with_tables;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!filled[i].is_in_sentence && !filled[i].output.tables.empty()) with_tables.push_back(i);
+  }
+  std::vector<std::string> of_cell;
+  for (const std::string& word : words) {
+    const auto is_of = [&](size_t place) { return has(place, word); };
+    if (std::ranges::none_of(with_tables, is_of)) {
+      of_cell.push_back(word);
+    } else {
+      std::erase_if(with_tables, std::not_fn(is_of));
+    }
+  }
+  if (with_tables.empty()) fail("a cell is one of the tables of the page, and it has none");
+  std::vector<Table> tables;
+  for (const size_t i : with_tables) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
+  return one_cell(tables, of_cell, TableFormat::kMarkdown, kCell);
+}
+
+/// Markdown reads a line that a comment begins as HTML, to its end.
+void require_line(const TextPage::Place& place, bool is_in_sentence) {
+  if (place.begins_line && is_in_sentence)
+    fail("the comment begins its line, and Markdown would show the rest of that as it is; put a word before it");
+  if (!place.begins_line && !is_in_sentence)
+    fail("what is more than a line stands on lines of its own; begin one with the comment");
+}
+
+/// All places, in the folder of the page. `name`: of the page, for messages.
+std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, const std::string& name, Globals globals) {
+  std::vector<Filled> filled(places.size());
+  std::map<fs::path, std::pair<size_t, std::string>> files;  // line of the place, bytes
+  const auto fill = [&](size_t i, const auto& act) {
+    const TextPage::Place& place = places[i];
+    try {
+      act(filled[i]);
+      if (place.has_text) require_line(place, filled[i].is_in_sentence);
+      for (const ViewOutput::File& file : filled[i].output.files) {
+        const auto [other, is_new] = files.emplace(file.path.lexically_normal(), std::pair(place.line, file.bytes));
+        if (!is_new && other->second.second != file.bytes)
+          fail("the place of line {} writes {}, too; give one of them another --out", other->second.first,
+               file.path.string());
+      }
+    } catch (const UserError& error) {
+      fail("{}:{}: {}", name, place.line, error.what());
+    }
+  };
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].words.front() != kCell) fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals); });
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].words.front() != kCell) continue;
+    const std::vector<std::string> words(places[i].words.begin() + 1, places[i].words.end());
+    fill(i, [&](Filled& one) { one = {.text = cell_of_page(words, places, filled), .is_in_sentence = true}; });
+  }
+  return filled;
+}
+
+/// The same workspace and program, for commands in another folder.
+Globals seen_from(const fs::path& folder, Globals globals) {
+  globals.workspace = fs::relative(globals.workspace, folder);
+  if (!globals.engine.empty()) globals.engine = fs::absolute(globals.engine);
+  return globals;
+}
+
+// --- a first page ----------------------------------------------------------------------------------------------------
+
+bool has_claims(const GridState& state) {
+  return std::ranges::any_of(state.views, [](const View& view) {
+    const auto* table = std::get_if<TableSpec>(&view.spec);
+    return std::holds_alternative<ClaimSpec>(view.spec) ||
+           (table &&
+            std::ranges::any_of(table->published, [](const Published& one) { return !one.tolerances.empty(); }));
+  });
+}
+
+std::string empty_place(const std::vector<std::string>& words) {
+  return fmt::format("{}\n{}\n\n", comment_of(words), kEndOfPlace);
+}
+
+/// The words by which the places of a page name what was asked for.
+std::vector<std::string> words_of(const GridState& state, const ViewOptions& options, const Globals& globals,
+                                  const fs::path& folder) {
+  const auto from_page = [&](const fs::path& file) { return fs::relative(file, folder).generic_string(); };
+  if (options.layout.empty() && grid_as_it_is_now(options.words)) return {from_page(state.grid.file)};
+  const std::vector<std::string> fixed = fixed_words();
+  const bool is_name = options.words.size() == 1 && !is_grid_word(options.words.front()) &&
+                       std::ranges::find(fixed, options.words.front()) == fixed.end();
+  std::vector<std::string> words = {is_name ? options.words.front()
+                                            : one_sweep(*require_store(globals), options.words)};
+  if (!options.layout.empty()) words.insert(words.end(), {"--layout", from_page(options.layout)});
+  return words;
+}
+
+/// A title, and an empty place for each table and figure, and for the claims.
+std::string places_for(const GridState& state, const std::vector<std::string>& words, const fs::path& page) {
+  const auto place = [&](std::string command, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {std::move(command)};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return empty_place(all);
+  };
+  std::vector<std::string> captions;
+  for (const View& view : state.views) {
+    if (std::holds_alternative<TableSpec>(view.spec)) captions.push_back(view.title.text);
+  }
+  std::string text;
+  for (const std::string& caption : captions)
+    text +=
+        place("table", captions.size() > 1 ? std::vector<std::string>{"--only", caption} : std::vector<std::string>());
+  for (const std::string& name : names_of_figures(state))
+    text += place("figure", {"--only", name, "--out", page.stem().string() + "/"});
+  return text + (has_claims(state) ? "## Claims\n\n" + place("check-table", {}) : "");
+}
+
+std::string first_page(const fs::path& page, const ViewOptions& options, const Globals& globals) {
+  const fs::path folder = folder_of(page);
+  std::string text;
+  for (const GridState& state : options.states(globals)) {
+    text += fmt::format("# {}\n\n", markdown(state.grid.title));
+    if (text.find('\n') == text.size() - 2) {
+      text += fmt::format(
+          "`tearless report --text {}` makes the tables, claims and figures of this page again, and leaves all other "
+          "text.\n\n",
+          page.filename().string());
+      const fs::path workspace = archive_of(globals.workspace).value_or(globals.workspace);
+      if (!workspace_option(globals.workspace).empty())
+        text += comment_of({"--workspace", fs::relative(workspace, folder).generic_string()}) + "\n\n";
+    }
+    text += places_for(state, words_of(state, options, globals, folder), page);
+  }
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+int text_report(const fs::path& page, const ViewOptions& options, const Globals& globals) {
+  constexpr uint64_t kMaxBytes = 64 << 20;
+  const bool is_there = fs::exists(page), is_named = !options.words.empty() || !options.layout.empty();
+  if (is_there && is_named) {
+    fail("{} is there, and its places say what it shows; omit \"{}\", or name a page that is not there", page.string(),
+         options.words.empty() ? "--layout" : options.words.front());
+  }
+  if (!is_there && !is_named) {
+    fail("there is no page {}; to write a first one, name a grid or a sweep, too: tearless report last --text {}",
+         page.string(), shell_word(page.string()));
+  }
+  const std::string before = is_there ? read_regular_file(page, kMaxBytes) : first_page(page, options, globals);
+  const TextPage text(before, page.string());
+  const Globals globals_there = seen_from(folder_of(page), globals);
+  std::vector<Filled> filled;
+  {
+    const InFolder there(folder_of(page));
+    filled = fill_places(text.places(), page.string(), globals_there);
+  }
+  std::vector<std::string> texts;
+  for (const Filled& one : filled) texts.push_back(one.text);
+  const fs::path target = options.out.empty() ? page : fs::path(options.out);
+  for (const Filled& one : filled) write_files(one.output, folder_of(target));
+  const std::string after = text.with(texts);
+  const bool is_changed = read_if_there(target) != after;
+  if (is_changed) write_files({.files = {{.path = target, .bytes = after}}});
+  print("{}: {}, {}\n", target.string(),
+        counted(std::ranges::count_if(text.places(), &TextPage::Place::has_text), "place"),
+        is_changed ? "written" : "unchanged");
+  return kOk;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,196 @@
+// `tearless report --text`: what it puts in the places of a page, beside what the commands print; what it refuses, with
+// nothing written; and the first page that it writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::text_report_test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kGrid = R"(title = "A grid"
+seeds = 2
+[set]
+"fake.updates" = 4
+[names]
+"model.kind" = "Kind"
+[axis]
+"model.kind" = ["a", "b_c"]
+[[table]]
+caption = "Scores --> here"
+scores = ["test.score"]
+[[table]]
+caption = "Updates"
+scores = ["updates"]
+[[figure]]
+name = "losses"
+caption = "Loss [by update]"
+y = "train.loss"
+[[claim]]
+text = "a is better"
+better = ["a", "b_c"]
+)";
+
+class TextReport : public RunTest {
+ protected:
+  // pages/ beside the grid; the workspace is results/.
+  TextReport() {
+    test::write_text(folder_ / "grid.toml", kGrid);
+    fs::create_directory(folder_ / "pages");
+  }
+
+  void write(const std::string& page) const { test::write_text(folder_ / "pages/p.md", page); }
+  std::string page() const { return test::read_text(folder_ / "pages/p.md"); }
+  test::Finished report() const { return tearless({"report", "--text", "pages/p.md"}); }
+
+  // Nothing is written of a page that is refused for this.
+  std::string refusal_of(const std::string& text) const {
+    write(text);
+    const test::Finished refused = report();
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    EXPECT_EQ(page(), text);
+    EXPECT_FALSE(fs::exists(folder_ / "pages/drawn"));
+    return refused.errors;
+  }
+};
+
+TEST_F(TextReport, FillsPlacesWithWhatTheCommandsPrintAndChangesNothingElse) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string markdown = ok({"table", "s", "--format", "markdown"}).output,
+                    laid =
+                        ok({"table", "s", "--layout", "grid.toml", "--format", "markdown", "--only", "Updates"}).output,
+                    claims = ok({"check-table", "s", "--format", "markdown"}).output,
+                    cell = ok({"table", "s", "--cell", "Kind=b_c", "test.score", "{mean}"}).output;
+  EXPECT_NE(markdown, laid);
+  EXPECT_THAT(cell, testing::MatchesRegex("-?[0-9.]+\n"));
+  write(
+      "# Page\n<!-- tearless table s -->\nold\n<!-- end -->\nprose  \n<!-- tearless table s --layout ../grid.toml "
+      "--only "
+      "Updates -->\n<!-- end -->\n\n<!-- tearless check-table s -->\n<!-- end -->\n<!-- tearless figure s --out drawn/ "
+      "--format svg,csv -->\n<!-- end -->\nIt is <!-- tearless cell model.kind=b_c test.score {mean} -->0<!-- end -->, "
+      "<!-- tearless table s --cell Kind=b_c test.score {mean} -->0<!-- end -->.\n```\n<!-- tearless table none "
+      "-->\n```");
+  const test::Finished filled = report();
+  EXPECT_EQ(filled.errors, "");
+  EXPECT_EQ(filled.output, "pages/p.md: 6 places, written\n");
+  const std::string number = cell.substr(0, cell.size() - 1);
+  const std::string whole =
+      "# Page\n<!-- tearless table s -->\n" + markdown + "<!-- end -->\nprose  \n<!-- tearless table s --layout " +
+      "../grid.toml --only Updates -->\n" + laid + "<!-- end -->\n\n<!-- tearless check-table s -->\n" + claims +
+      "<!-- end -->\n<!-- tearless figure s --out drawn/ --format svg,csv -->\n![Loss \\[by "
+      "update\\]](drawn/losses.svg)\n" +
+      "<!-- end -->\nIt is <!-- tearless cell model.kind=b_c test.score {mean} -->" + number + "<!-- end -->, " +
+      "<!-- tearless table s --cell Kind=b_c test.score {mean} -->" + number +
+      "<!-- end -->.\n```\n<!-- tearless table none -->\n```";
+  EXPECT_EQ(page(), whole);
+  for (const std::string ending : {".svg", ".csv"}) {
+    ok({"figure", "s", "--out", "alone" + ending});
+    EXPECT_EQ(test::read_text(folder_ / ("pages/drawn/losses" + ending)),
+              test::read_text(folder_ / ("alone" + ending)));
+  }
+  EXPECT_EQ(report().output, "pages/p.md: 6 places, unchanged\n");
+  EXPECT_EQ(page(), whole);
+}
+
+TEST_F(TextReport, WritesAnotherPageWithItsFiguresBesideThat) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string empty = "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n";
+  write(empty);
+  fs::create_directory(folder_ / "elsewhere");
+  ok({"report", "--text", "pages/p.md", "-o", "elsewhere/q.md"});
+  EXPECT_EQ(page(), empty);
+  EXPECT_THAT(test::read_text(folder_ / "elsewhere/q.md"), HasSubstr("(drawn/losses.svg)"));
+  EXPECT_TRUE(fs::exists(folder_ / "elsewhere/drawn/losses.svg"));
+  EXPECT_FALSE(fs::exists(folder_ / "pages/drawn"));
+}
+
+TEST_F(TextReport, ReadsEachPlaceInTheWorkspaceThatIsSaidBeforeIt) {
+  ok({"run", "grid.toml", "--name", "s"});
+  ok({"copy", "pages/a.tar.gz"});
+  fs::rename(folder_ / "results", folder_ / "there");
+  const std::string markdown = ok({"--workspace", "there", "table", "s", "--format", "markdown"}).output;
+  const std::string place = "<!-- tearless table s -->\n<!-- end -->\n";
+  write(place);
+  EXPECT_THAT(report().errors, HasSubstr("pages/p.md:1: there is no database in "));
+  write("<!-- tearless --workspace ../there -->\n" + place + "<!-- tearless --workspace a.tar.gz -->\n" + place);
+  EXPECT_EQ(report().errors, "");
+  const std::string filled = "<!-- tearless table s -->\n" + markdown + "<!-- end -->\n";
+  EXPECT_EQ(page(),
+            "<!-- tearless --workspace ../there -->\n" + filled + "<!-- tearless --workspace a.tar.gz -->\n" + filled);
+  write("<!-- tearless table s --workspace ../there -->\n<!-- end -->\n" + place);
+  EXPECT_THAT(report().errors, HasSubstr("pages/p.md:3: ")) << "of that place alone";
+  write(place);
+  ok({"--workspace", "there", "report", "--text", "pages/p.md"});
+  EXPECT_EQ(page(), filled);
+}
+
+TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string figure = "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n", end = "\n<!-- end -->\n";
+  const auto after_figure = [&](const std::string& place) { return refusal_of(figure + place + end); };
+  EXPECT_EQ(
+      after_figure("<!-- tearless tables s -->"),
+      "tearless: pages/p.md:3: no place is filled by \"tables\" (did you mean \"table\"?); the commands are: cell, "
+      "table, check-table, figure\n");
+  EXPECT_THAT(after_figure("<!-- tearless table t -->"), StartsWith("tearless: pages/p.md:3: \"t\" "));
+  EXPECT_EQ(after_figure("<!-- tearless table s --layuot x -->"),
+            "tearless: pages/p.md:3: tearless table has no option \"--layuot\" (did you mean \"--layout\"?)\n");
+  EXPECT_THAT(after_figure("<!-- tearless table s --layout grid.toml -->"), HasSubstr("p.md:3: cannot read grid.toml"));
+  EXPECT_EQ(after_figure("<!-- tearless table s --out t.md -->"),
+            "tearless: pages/p.md:3: what is printed stands in the page; omit --out\n");
+  EXPECT_EQ(after_figure("<!-- tearless figure s --format csv --out drawn/ -->"),
+            "tearless: pages/p.md:3: there is no picture for the page: add --format svg, or a list with svg in it, and "
+            "--out\n");
+  EXPECT_THAT(after_figure("<!-- tearless figure s --format svg,csv --out a.svg -->"),
+              HasSubstr("p.md:3: --format svg,csv: several formats need --out FOLDER/"));
+  EXPECT_THAT(after_figure("a <!-- tearless table s -->"),
+              HasSubstr("p.md:3: what is more than a line stands on lines"));
+  EXPECT_THAT(after_figure(" <!-- tearless table s --cell Kind=a test.score -->"),
+              HasSubstr("p.md:3: the comment begins its line"));
+  EXPECT_EQ(after_figure("a <!-- tearless cell Kind=a -->"),
+            "tearless: pages/p.md:3: a cell is one of the tables of the page, and it has none\n");
+  const std::string table = "<!-- tearless table s -->" + end;
+  EXPECT_EQ(
+      refusal_of(figure + table + "a <!-- tearless cell Kind=A s test.score -->" + end),
+      "tearless: pages/p.md:5: cell: no cell that is meant has the Kind \"A\" (did you mean \"a\"?); they have: a, "
+      "b_c\n");
+  EXPECT_THAT(refusal_of(figure + "<!-- tearless table s -->"), HasSubstr("p.md:3: the place has no end"));
+  EXPECT_EQ(after_figure("<!-- tearless figure grid.toml --out drawn/ -->").substr(0, 24), "tearless: pages/p.md:3: ");
+}
+
+TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
+  ok({"run", "grid.toml", "--name", "s"});
+  EXPECT_EQ(ok({"report", "s", "--layout", "grid.toml", "--text", "pages/p.md"}).output,
+            "pages/p.md: 4 places, written\n");
+  const std::string first = page();
+  EXPECT_THAT(first, StartsWith("# A grid\n\n`tearless report --text p.md` makes "));
+  const std::string words = "s --layout ../grid.toml";
+  for (const std::string place :
+       {"table " + words + R"( --only 'Scores --'">"' here' -->)" + "\n**Scores --> here**\n",
+        "table " + words + " --only Updates -->\n**Updates**\n",
+        "figure " + words + " --only losses --out p/ -->\n![Loss \\[by update\\]](p/losses.svg)\n",
+        "## Claims\n\n<!-- tearless check-table " + words + " -->\n" +
+            ok({"check-table", "s", "--format", "markdown"}).output})
+    EXPECT_THAT(first, HasSubstr(place));
+  EXPECT_TRUE(fs::exists(folder_ / "pages/p/losses.svg"));
+  write(first + "Prose.\n");
+  EXPECT_EQ(report().output, "pages/p.md: 4 places, unchanged\n");
+  EXPECT_THAT(tearless({"report", "s", "--text", "pages/p.md"}).errors,
+              HasSubstr("pages/p.md is there, and its places say what it shows; omit \"s\""));
+  EXPECT_THAT(tearless({"report", "--text", "pages/q.md"}).errors, HasSubstr("there is no page pages/q.md"));
+
+  ok({"copy", "a.tar.gz"});
+  ok({"--workspace", "a.tar.gz", "report", "last", "--text", "pages/q.md"});
+  EXPECT_THAT(test::read_text(folder_ / "pages/q.md"),
+              AllOf(HasSubstr("<!-- tearless --workspace ../a.tar.gz -->\n"), HasSubstr("<!-- tearless table grid-")));
+  ok({"report", "grid.toml", "--text", "pages/r.md"});
+  EXPECT_THAT(test::read_text(folder_ / "pages/r.md"),
+              HasSubstr("<!-- tearless table ../grid.toml --only Updates -->\n"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::text_report_test
