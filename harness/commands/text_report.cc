@@ -254,7 +254,7 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
       text += fmt::format(
           "`tearless report --text {}` makes the tables, claims and figures of this page again, and leaves all other "
           "text.\n\n",
-          page.filename().string());
+          shell_word(page.filename().string()));
       const fs::path workspace = archive_of(globals.workspace).value_or(globals.workspace);
       if (!workspace_option(globals.workspace).empty())
         text += comment_of({"--workspace", fs::relative(workspace, folder).generic_string()}) + "\n\n";
@@ -278,6 +278,7 @@ int text_report(const fs::path& page, const ViewOptions& options, const Globals&
     fail("there is no page {}; to write a first one, name a grid or a sweep, too: tearless report last --text {}",
          page.string(), shell_word(page.string()));
   }
+  if (!fs::is_directory(folder_of(page))) fail("there is no folder {} for the page", folder_of(page).string());
   const std::string before = is_there ? read_regular_file(page, kMaxBytes) : first_page(page, options, globals);
   const TextPage text(before, page.string());
   const Globals globals_there = seen_from(folder_of(page), globals);

@@ -96,6 +96,19 @@ TEST_F(TextReport, FillsPlacesWithWhatTheCommandsPrintAndChangesNothingElse) {
   EXPECT_EQ(page(), whole);
 }
 
+TEST_F(TextReport, HasTablesByTheirCaptionsOrPartsOfThem) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string both = ok({"table", "s"}).output, scores = ok({"table", "s", "--only", "Scores"}).output,
+                    updates = ok({"table", "s", "--only", "Updates"}).output;
+  EXPECT_EQ(both, scores + "\n" + updates);
+  EXPECT_EQ(ok({"table", "s", "--only", "Updates", "--only", "here"}).output, both) << "in the order of the grid file";
+  EXPECT_EQ(tearless({"table", "s", "--only", "e"}).errors,
+            "tearless: --only \"e\": several tables have this in their captions; they are: \"Scores --> here\", "
+            "\"Updates\"\n");
+  EXPECT_THAT(tearless({"table", "s", "--only", "Updatse"}).errors,
+              HasSubstr("no tables have this in their captions (did you mean \"Updates\"?)"));
+}
+
 TEST_F(TextReport, WritesAnotherPageWithItsFiguresBesideThat) {
   ok({"run", "grid.toml", "--name", "s"});
   const std::string empty = "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n";
@@ -182,6 +195,8 @@ TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
   EXPECT_THAT(tearless({"report", "s", "--text", "pages/p.md"}).errors,
               HasSubstr("pages/p.md is there, and its places say what it shows; omit \"s\""));
   EXPECT_THAT(tearless({"report", "--text", "pages/q.md"}).errors, HasSubstr("there is no page pages/q.md"));
+  EXPECT_EQ(tearless({"report", "s", "--text", "none/q.md"}).errors,
+            "tearless: there is no folder none for the page\n");
 
   ok({"copy", "a.tar.gz"});
   ok({"--workspace", "a.tar.gz", "report", "last", "--text", "pages/q.md"});
