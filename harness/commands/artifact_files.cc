@@ -138,17 +138,26 @@ std::string readme(const std::vector<GridState>& states, const std::vector<std::
       "# {}\n\nResults of training: {}, in one file, `{}`. The folder `artifact/` has what `tearless` prints of them; "
       "`runs/` has the settings, metrics and scores of every run, `sweeps/` the grid files.\n\n## Look at it\n\n",
       fmt::join(titles, "; "), text_of(counts), printable(file));
-  for (const ArtifactFile& one : files) text += fmt::format("- `{}`\n", one.name.substr(one.name.find('/') + 1));
+  std::string file_before;
+  for (const ArtifactFile& one : files) {  // those that differ in their endings on one line
+    const size_t point = one.name.rfind('.'), begin = one.name.find('/') + 1;
+    const std::string own = one.name.substr(begin, point - begin);
+    text += own == file_before ? ", " : fmt::format("{}- `{}`: ", file_before.empty() ? "" : "\n", printable(own));
+    text += one.name.substr(point + 1);
+    file_before = own;
+  }
 
   text += fmt::format(
-      "\nWith `tearless` (`pip install tearless`) it is read as it is:\n\n```sh\ntar xzf {0} artifact\n"
+      "\n\nWith `tearless` (`pip install tearless`) it is read as it is:\n\n```sh\ntar xzf {0} artifact\n"
       "tearless status --workspace {0}\n",
       archive);
   for (const std::string& sweep : sweeps)
     text += fmt::format("tearless table {} --workspace {}\n", shell_word(sweep), archive);
   text += fmt::format(
       "```\n\n## Verify it\n\n```sh\ntearless verify {} --again    # checksums; then all tables, claims and figures "
-      "again, from the runs\n```\n\n## Train it again\n\nThe data must be where the grid file says.\n\n```sh\n"
+      "again, from the runs\n```\n\n## Train it again\n\nType it in the folder from which the paths of "
+      "data in these files lead to them, or name others with `--set`; `tearless plan` says what is missing. Data with "
+      "other bytes make other runs.\n\n```sh\n"
       "tar xzf {} sweeps\n",
       archive, archive);
   for (const std::string& sweep : sweeps)

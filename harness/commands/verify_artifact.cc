@@ -88,7 +88,7 @@ void compare(const json& packed, const json& made, const std::string& place, std
   } else if (!are_equal(packed, made)) {
     const auto shown = [](const json& value) {
       return value.is_null()     ? "nothing"
-             : value.is_array()  ? counted(std::ssize(value), "entry")
+             : value.is_array()  ? counted(std::ssize(value), "item")
              : value.is_string() ? fmt::format("\"{}\"", value.get<std::string>())
                                  : value.dump(-1, ' ', false, json::error_handler_t::replace);
     };
