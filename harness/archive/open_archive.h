@@ -11,7 +11,7 @@ namespace tearless::harness {
 /// The workspace that `archive` is unpacked into. UserError as of unpack(), and if a run or sweep in it is damaged.
 std::filesystem::path open_archive(const std::filesystem::path& archive);
 
-/// Calls `use` with a folder that `archive` is unpacked into anew, whatever the cache has of it, and then removes that
+/// Calls `use` with a folder that `archive` is unpacked into, whatever the cache has of it, and then removes that
 /// folder. One process does so at a time; others wait. UserError as of unpack().
 void with_unpacked(const std::filesystem::path& archive,
                    const std::function<void(const std::filesystem::path& folder)>& use);

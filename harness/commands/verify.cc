@@ -18,6 +18,7 @@
 #include "harness/commands/verify_artifact.h"
 #include "harness/folders/verify.h"
 #include "harness/service/start.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
@@ -87,7 +88,7 @@ int verify_file(const std::filesystem::path& file, bool again, const Globals& gl
   }
   const std::string line =
       fmt::format("{}, tearless {}: {}: {}", utc_now().substr(0, std::string_view("2026-01-31").size()), build_stamp(),
-                  text_of(check.counts), outcome_of(check, again));
+                  check.made_by.empty() ? file.string() : text_of(check.counts), outcome_of(check, again));
   if (globals.json) {
     print_json({{"file", file.string()},
                 {"made_by", check.made_by},
@@ -127,7 +128,7 @@ Action command_verify(CLI::App& app, const Globals& globals) {
     const bool is_file = std::filesystem::is_regular_file(file, unreachable);
     if (!is_file && !options->file.empty())
       fail("{}: there is no such archive; a folder is verified with --workspace", file.string());
-    if (options->repair && is_file) fail("--repair is of a folder, and {} is a file", file.string());
+    if (options->repair && is_file) refuse_archive(file);
     if (options->again && !is_file)
       fail(
           "--again is of an artefact: tearless verify FILE.tar.gz --again; to make one: tearless artifact SWEEP "

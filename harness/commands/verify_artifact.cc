@@ -81,16 +81,16 @@ void compare(const json& packed, const json& made, const std::string& place, std
   if (packed.is_object() && made.is_object()) {
     for (const auto& [key, value] : packed.items()) {
       if (is_prose(key)) continue;
-      compare(value, made.value(key, json()), fmt::format("{}{}{}", place, place.empty() ? "" : ", ", key), values);
+      const auto again = made.find(key);
+      compare(value, again == made.end() ? json() : *again, place.empty() ? key : place + ", " + key, values);
     }
   } else if (packed.is_array() && made.is_array() && packed.size() == made.size()) {
     for (size_t i = 0; i < packed.size(); ++i) compare(packed[i], made[i], fmt::format("{} {}", place, i + 1), values);
   } else if (!are_equal(packed, made)) {
-    const auto shown = [](const json& value) {
-      return value.is_null()     ? "nothing"
-             : value.is_array()  ? counted(std::ssize(value), "item")
-             : value.is_string() ? fmt::format("\"{}\"", value.get<std::string>())
-                                 : value.dump(-1, ' ', false, json::error_handler_t::replace);
+    const auto shown = [](const json& value) -> std::string {
+      if (value.is_null()) return "nothing";
+      if (value.is_structured()) return counted(std::ssize(value), "item");  // of a foreign file, maybe a deep one
+      return value.dump(-1, ' ', false, json::error_handler_t::replace);
     };
     values.push_back(fmt::format("{}: {}, made again {}", place, shown(packed), shown(made)));
   }
@@ -136,6 +136,7 @@ void make_again(const Workspace& workspace, const json& manifest, ArtifactCheck&
     }
   }
   const PrintedResults printed = print_results(workspace, manifest.at("sweeps"), manifest.at("file"), licences);
+  check.counts = printed.counts;
   for (const ArtifactFile& file : printed.files) {
     if (packed.erase(file.name) > 0) {
       compare_printed(file.name, read_file(workspace.root() / file.name), file.bytes, check);

@@ -410,11 +410,10 @@ Action command_verify_resume(CLI::App& app, const Globals& globals) {
           ->type_name("N")
           ->check(whole_number_from(1))
           ->capture_default_str();
-  CLI::Option* const seed =
-      app.add_option("--seed", options->seed, "from which the updates of the stops are drawn")
-          ->type_name("S")
-          ->check(whole_number_from(0))
-          ->capture_default_str();
+  CLI::Option* const seed = app.add_option("--seed", options->seed, "from which the updates of the stops are drawn")
+                                ->type_name("S")
+                                ->check(whole_number_from(0))
+                                ->capture_default_str();
   app.add_flag("--today", options->today,
                "train once without stops, by the training program as it is now (--engine, else as `run` finds it), and "
                "say which files and scores have moved; the runs stay as they are")

@@ -209,7 +209,9 @@ TEST_F(ArtifactTest, ThatIsCutOrLeavesItsFolderIsRefused) {
          {std::vector<std::string>{"verify", "b.tar.gz"}, {"verify", "--workspace", "b.tar.gz"}}) {
       const test::Finished found = tearless(words);
       EXPECT_EQ(found.code, 1) << size;
-      EXPECT_THAT(found.output, HasSubstr("b.tar.gz is cut or damaged (it ends too early)")) << size;
+      EXPECT_THAT(found.output, AllOf(HasSubstr("b.tar.gz is cut or damaged (it ends too early)"),
+                                      HasSubstr(": b.tar.gz: NOT as it was made\n")))
+          << size;
     }
   }
   take_apart();
@@ -245,6 +247,16 @@ TEST_F(ArtifactTest, OfWhichAValueWasForgedIsFoundByMakingItAgain) {
           << name << made_by;
     }
   }
+}
+
+TEST_F(ArtifactTest, OfWhichTheCountsWereForgedIsSaidToHaveWhatItHas) {
+  make();
+  take_apart();
+  json all = manifest();
+  all["counts"]["runs"] = 400;
+  test::write_text(unpacked(kManifest), sealed(all));
+  put_together();
+  EXPECT_THAT(verify().output, HasSubstr(": 4 runs, 1 table, "));
 }
 
 TEST_F(ArtifactTest, OfAnotherBuildMayHaveOtherTexts) {
@@ -337,7 +349,7 @@ TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
        "copy.tar.gz has no tables to make again: it is no artefact; to make one: tearless artifact "},
       {{"verify", "--again"}, "--again is of an artefact"},
       {{"verify", "none.tar.gz"}, "none.tar.gz: there is no such archive"},
-      {{"verify", "copy.tar.gz", "--repair"}, "--repair is of a folder"}};
+      {{"verify", "copy.tar.gz", "--repair"}, "copy.tar.gz is an archive, which commands only read"}};
   for (const auto& [words, sentence] : refusals) {
     const test::Finished refused = tearless(words);
     EXPECT_EQ(refused.code, 2) << sentence << refused.output;
@@ -423,6 +435,9 @@ TEST(PrintedValues, OfJsonAreAllButWordsForPeople) {
   EXPECT_THAT(differs({{"rows", {1, 2}}}, {{"rows", {1}}}), ElementsAre("t.json, rows: 2 items, made again 1 item"));
   EXPECT_THAT(differs({{"reason", "too few"}}, {{"reason", "none"}}),
               ElementsAre("t.json, reason: \"too few\", made again \"none\""));
+  const std::string deep(1'000'000, '[');
+  EXPECT_THAT(compared("t.json", "{\"n\": " + deep + std::string(deep.size(), ']') + "}", "{\"n\": 1}").values,
+              ElementsAre("t.json, n: 1 item, made again 1"));
   EXPECT_THAT(compared("t.md", "1.5\n", "1.6\n").values, IsEmpty()) << "its values are in CSV and JSON";
 }
 
