@@ -146,6 +146,39 @@ TEST_F(ArtifactTest, HasNothingOfWhoTrained) {
   }
 }
 
+// Half an hour each: three runs of two threads, one of them with an attempt before it of which no end is known, and one
+// run on a GPU.
+TEST_F(ArtifactTest, SaysWhatItsRunsCost) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml",
+                   std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.threads\" = 2"));
+  ok({"run", "grid.toml"});
+  for (size_t i = 0; i < runs().size(); ++i) {
+    const RunDirectory run = runs()[i];
+    if (i == 1) {
+      fs::rename(run.attempt(1), run.attempt(2));
+      fs::create_directories(run.attempt(1));
+      fs::copy(run.attempt(2) / "start.json", run.attempt(1) / "start.json");
+    }
+    const int attempt = i == 1 ? 2 : 1;
+    json start = read_sealed(run.attempt(attempt) / "start.json").value();
+    start["started_at"] = "2026-01-01T23:45:00Z";
+    start["attempt"] = attempt;
+    if (i == 0) start["device"] = "A GPU";
+    write_before_exit(run, "start.json", sealed(start), attempt);
+    json exit = read_sealed(run.attempt(attempt) / "exit.json").value();
+    exit["ended_at"] = "2026-01-02T00:15:00Z";
+    test::write_text(run.attempt(attempt) / "exit.json", sealed(exit));
+  }
+  ok({"rebuild"});
+  make();
+  take_apart();
+  const std::string readme = test::read_text(unpacked("artifact/README.md"));
+  EXPECT_THAT(readme, AllOf(HasSubstr(": 4 runs (4 done) took 5 attempts and 3 core-hours and 0.5 GPU-hours, without 1 "
+                                      "attempt of unknown length\n"),
+                            HasSubstr("\n- fake-engine 1 on A GPU"), HasSubstr("\n- fake-engine 1 on cpu")));
+}
+
 TEST_F(ArtifactTest, IsVerifiedInOneLineThatOthersCanBeShown) {
   make();
   const std::string line = "20[0-9]{2}-[0-9]{2}-[0-9]{2}, tearless [^:]*: 4 runs, 1 table, 1 figure, 1 claim: ";
