@@ -43,8 +43,8 @@ namespace {
 using namespace tearless;
 using namespace tearless::harness;
 
-/// What --workspace may name. Only a folder can be changed.
-enum WorkspaceKind { kFolder, kFolderOrArchive };
+/// What --workspace may name. Only a folder can be changed. kArchiveAsItIs: the command reads an archive itself.
+enum WorkspaceKind { kFolder, kFolderOrArchive, kArchiveAsItIs };
 
 struct Command {
   std::string group;  // of --help; "": not listed
@@ -107,8 +107,13 @@ const std::vector<Command> kCommands = [] {
        command_diff, kFolderOrArchive},
       {kKeep, "copy", "copy a workspace, also while a service works in it", "how_to.md", command_copy,
        kFolderOrArchive},
-      {kKeep, "verify", "compare database, run folders and checksums; show the differences and how to repair them",
-       "kill_it.md", command_verify, kFolderOrArchive},
+      {kKeep, "artifact",
+       "make one file to hand to a reviewer: results, and the tables, claims and figures that are made of them",
+       "how_to.md", command_artifact, kFolderOrArchive},
+      {kKeep, "verify",
+       "compare database, run folders and checksums, and show the differences and how to repair them; or verify an "
+       "artefact",
+       "kill_it.md", command_verify, kArchiveAsItIs},
       {kKeep, "verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
        "kill_it.md", command_verify_resume},
       {kKeep, "clean", "delete checkpoints of finished runs, and programs that no sweep needs", "devices.md",
@@ -283,8 +288,11 @@ int run(int argc, char** argv) {
          globals.workspace.string());
   }
   const Defined& chosen = commands.at(app.get_subcommands().front());
-  if (chosen.command->workspace == kFolder && is_archive(globals.workspace)) refuse_archive(globals.workspace);
-  globals.workspace = open_workspace(globals.workspace);
+  const bool names_archive = is_archive(globals.workspace);
+  if (names_archive && chosen.command->workspace == kFolder) refuse_archive(globals.workspace);
+  if (!names_archive || chosen.command->workspace == kFolderOrArchive) {
+    globals.workspace = open_workspace(globals.workspace);
+  }
   if (globals.json && !chosen.command->has_json) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
          commands_with_json());

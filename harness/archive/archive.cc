@@ -1,6 +1,6 @@
 #include "harness/archive/archive.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <new>
@@ -24,6 +25,7 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kParts[] = {"artifact", "runs", "sweeps"};
 constexpr size_t kBlock = 512;                  // of a tar file
 constexpr uint64_t kAlwaysUnpacked = 64 << 20;  // bytes that any archive may hold
 constexpr uint64_t kMaxRatio = 200;             // results become ten to fifty times smaller
@@ -112,16 +114,6 @@ class Gzip {
   z_stream stream_{};
   std::string text_;
 };
-
-std::vector<std::string> files_below(const fs::path& folder, const char* part) {
-  std::vector<std::string> names;
-  if (!fs::exists(folder / part)) return names;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / part)) {
-    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder).string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
@@ -257,30 +249,40 @@ class TarReader {
   std::unique_ptr<gzFile_s, Close> in_;
 };
 
-// Where a file lies below runs/ or sweeps/; empty for a name that leads elsewhere, or may, or that pack() has not made.
+// Where a file lies below one of kParts; empty for a name that leads elsewhere, or may, or that pack() has not made.
 fs::path place_in_results(const std::string& name) {
   if (name.size() > sizeof TarHeader::prefix + sizeof TarHeader::name || name.find('\0') != std::string::npos)
     return {};
   const fs::path place = fs::path(name).lexically_normal();
   if (place.is_absolute() || std::ranges::find(place, "..") != place.end()) return {};
   const std::string part = place.begin() == place.end() ? "" : place.begin()->string();
-  return part == "runs" || part == "sweeps" ? place : fs::path();
+  return std::ranges::find(kParts, part) != std::end(kParts) ? place : fs::path();
 }
 
 }  // namespace
 
 bool has_archive_name(const fs::path& file) { return file.string().ends_with(".tar.gz"); }
 
+std::vector<std::string> archived_files(const fs::path& workspace) {
+  std::vector<std::string> names;
+  for (const char* part : kParts) {
+    if (!fs::exists(workspace / part)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(workspace / part)) {
+      if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(workspace).string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string pack(const fs::path& workspace) {
   Gzip gzip;
-  for (const char* part : {"runs", "sweeps"}) {
-    for (const std::string& name : files_below(workspace, part)) {
-      const std::string bytes = read_file(workspace / name);
-      const TarHeader header = header_of(name, bytes.size());
-      gzip.append({reinterpret_cast<const char*>(&header), kBlock});
-      gzip.append(bytes);
-      gzip.append(std::string((kBlock - bytes.size() % kBlock) % kBlock, '\0'));
-    }
+  for (const std::string& name : archived_files(workspace)) {
+    const std::string bytes = read_file(workspace / name);
+    const TarHeader header = header_of(name, bytes.size());
+    gzip.append({reinterpret_cast<const char*>(&header), kBlock});
+    gzip.append(bytes);
+    gzip.append(std::string((kBlock - bytes.size() % kBlock) % kBlock, '\0'));
   }
   gzip.append(std::string(2 * kBlock, '\0'));
   return gzip.finish();
@@ -293,8 +295,9 @@ void unpack(const fs::path& archive, const fs::path& folder) {
       if (entry.type == '5') continue;  // a folder: made where a file needs it
       const fs::path place = place_in_results(entry.name);
       if (place.empty() || (entry.type != '0' && entry.type != '\0')) {
-        fail("{} holds {}, which is {}; an archive of results has plain files below runs/ and sweeps/ alone",
-             archive.string(), shell_word(entry.name), place.empty() ? "not in these folders" : "no plain file");
+        fail("{} holds {}, which is {}; an archive of results has plain files below {}/ alone", archive.string(),
+             shell_word(entry.name), place.empty() ? "not in these folders" : "no plain file",
+             fmt::join(kParts, "/, "));
       }
       const std::string bytes = reader.content(entry);
       if (!writes) continue;

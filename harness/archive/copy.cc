@@ -159,10 +159,11 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
 }
 
 // A folder of results → the archive of it. What the archive's readers would refuse is refused here.
-void make_archive(const fs::path& folder, const fs::path& target, CopyReport& report) {
+void make_archive(const fs::path& folder, const fs::path& target, const CopyOptions& options, CopyReport& report) {
   const RebuildReport restored = rebuild(Workspace(folder));
   if (!restored.passed_over.empty()) fail("{}", restored.passed_over.front());
   report.sweeps = restored.sweeps;
+  if (options.complete) options.complete(Workspace(folder));
   write_atomically(target, pack(folder));
   remove_recursively(folder);
 }
@@ -178,7 +179,7 @@ CopyReport copy_workspace(const Workspace& workspace, const fs::path& target, co
     make_folders(partial);
     report = copy_folders(workspace, partial, options);
     if (has_archive_name(target)) {
-      make_archive(partial, target, report);
+      make_archive(partial, target, options, report);
       return report;
     }
     ::sync();

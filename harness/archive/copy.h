@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct CopyOptions {
   bool small = false;                    // of results only: without gradient_norms.f32 and outputs/*.stats, too
   bool with_diff = false;                // of results only: with the grid.diff of each sweep (sweep_directory.h), too
   std::vector<std::string> sweeps = {};  // ids of those that are copied, with their runs; empty: all, and every run
+  // Of an archive: writes what it has besides the results into the folder that is then packed, a workspace of its own.
+  std::function<void(const Workspace&)> complete = {};
 };
 
 /// UserError if `target` exists and is not an empty folder, or lies in the workspace; and if something cannot be read

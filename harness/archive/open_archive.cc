@@ -65,4 +65,19 @@ fs::path open_workspace(const fs::path& named) {
   return named;
 }
 
+void with_unpacked(const fs::path& archive, const std::function<void(const fs::path&)>& use) {
+  const fs::path cache = cache_of_archives(), folder = cache / "verifying";
+  make_folders(cache);
+  const LockFile alone = LockFile::acquire(cache / "verifying.lock");
+  remove_recursively(folder);  // of one that was killed
+  try {
+    unpack(archive, folder);
+    use(folder);
+  } catch (const std::exception&) {
+    remove_recursively(folder);
+    throw;
+  }
+  remove_recursively(folder);
+}
+
 }  // namespace tearless::harness

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 namespace tearless::harness {
 
@@ -13,5 +14,10 @@ bool is_archive(const std::filesystem::path& workspace);
 /// A workspace as it was named: a folder is itself, an archive the workspace that it is unpacked into. UserError for an
 /// archive that is not there, as of unpack(), and if a run or sweep in it is damaged.
 std::filesystem::path open_workspace(const std::filesystem::path& named);
+
+/// Calls `use` with a folder that `archive` is unpacked into, whatever the cache has of it, and then removes that
+/// folder. One process does so at a time; others wait. UserError as of unpack().
+void with_unpacked(const std::filesystem::path& archive,
+                   const std::function<void(const std::filesystem::path& folder)>& use);
 
 }  // namespace tearless::harness

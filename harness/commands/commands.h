@@ -38,6 +38,7 @@ Action command_log(CLI::App& app, const Globals& globals);
 Action command_sql(CLI::App& app, const Globals& globals);
 Action command_verify(CLI::App& app, const Globals& globals);
 Action command_copy(CLI::App& app, const Globals& globals);
+Action command_artifact(CLI::App& app, const Globals& globals);
 Action command_clean(CLI::App& app, const Globals& globals);
 Action command_delete(CLI::App& app, const Globals& globals);
 Action command_verify_resume(CLI::App& app, const Globals& globals);

@@ -1,12 +1,9 @@
 // `tearless copy TARGET`: copies a workspace, also while a service works in it (archive/copy.h).
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -15,14 +12,12 @@
 #include "harness/archive/archive.h"
 #include "harness/archive/copy.h"
 #include "harness/commands/commands.h"
-#include "harness/folders/sweep_directory.h"
+#include "harness/commands/copy_report.h"
 #include "harness/plan/grid_state.h"
 #include "harness/selection/selectors.h"
 
 namespace tearless::harness {
 namespace {
-
-constexpr size_t kMaxNamed = 4;
 
 struct CopyWords {
   std::filesystem::path target;
@@ -35,28 +30,6 @@ bool is_of_another_archive(const std::filesystem::path& target) {
                                            ".tb2", ".tgz", ".txz", ".tz2", ".tzst", ".xz",   ".z",   ".zip", ".zst"};
   const std::string ending = lowered(target.extension().string());
   return !has_archive_name(target) && std::ranges::find(kEndings, ending) != std::end(kEndings);
-}
-
-// The newest copied sweep of a grid file has the views that this had when it was submitted.
-void report_edited_grids(const Store& store, const std::vector<std::string>& sweeps, const Globals& globals) {
-  std::set<std::string> files;
-  for (const Sweep& sweep : store.sweeps()) {  // newest first
-    const std::filesystem::path file = sweep.grid_file;
-    if (!sweeps.empty() && std::ranges::find(sweeps, sweep.id) == sweeps.end()) continue;
-    if (!file.is_absolute() || !std::filesystem::exists(file) || !files.insert(sweep.grid_file).second) continue;
-    std::vector<std::string> set;
-    try {
-      const Grid frozen = frozen_grid(Workspace(globals.workspace), sweep.id);
-      set = frozen.set_options;
-      if (load_grid(file, set).merged == frozen.merged) continue;
-    } catch (const UserError&) {  // it was edited, and is not finished
-    }
-    notice(fmt::format(
-        "{} or one of its base files was edited since sweep {} was submitted, and the copy has tables, "
-        "figures and claims as they were then; to have them as they are now, copy again after: "
-        "tearless submit {}{}{}",
-        sweep.grid_file, sweep.id, shell_word(sweep.grid_file), option_words("--set", set), options_again(globals)));
-  }
 }
 
 int copy(const CopyWords& words, const Globals& globals) {
@@ -79,13 +52,7 @@ int copy(const CopyWords& words, const Globals& globals) {
     return kOk;
   }
   print("{}: {}, {}\n", target.string(), counted(report.sweeps, "sweep"), counted(report.runs, "run"));
-  if (!report.in_work.empty()) {
-    print("Left out: {} in work; its sweep asks for it there too\n", counted(std::ssize(report.in_work), "run"));
-  }
-  if (!report.with_paths.empty()) {
-    print("Absolute paths stay as they were written, since ids are made of them, in {}\n",
-          printable(some_of(report.with_paths, kMaxNamed, ", ")));
-  }
+  print_exceptions(report);
   print("Next: tearless status --workspace {}\n", shell_word(target.string()));
   return kOk;
 }

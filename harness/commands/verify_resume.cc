@@ -1,5 +1,6 @@
 // `tearless verify-resume RUN…`: trains finished runs again, stops and resumes them on the way, and compares what they
-// leave with what an undisturbed training has left. The trainings are in WORKSPACE/verifying, outside of all sweeps.
+// leave with what an undisturbed training has left. With --today it stops none, trains with the training program as it
+// is now, and says which results have moved. The trainings are in WORKSPACE/verifying, outside of all sweeps.
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -25,11 +26,16 @@
 #include "base/words.h"
 #include "harness/children/child.h"
 #include "harness/commands/commands.h"
+#include "harness/console/columns.h"
 #include "harness/console/number_option.h"
 #include "harness/folders/program_copies.h"
+#include "harness/folders/sweep_directory.h"
+#include "harness/launch/local_options.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/supervisor.h"
 #include "harness/plan/grid_state.h"
+#include "harness/plan/identity.h"
+#include "harness/plan/plan.h"
 #include "harness/runs/resume_check.h"
 #include "harness/runs/verdict.h"
 #include "harness/selection/selectors.h"
@@ -46,12 +52,21 @@ struct VerifyResumeOptions {
   std::vector<std::string> words;
   int stops = 3;
   int64_t seed = 1;
+  bool today = false;
 };
 
-// A run that has a result, with the newest sweep that has it.
+// A run that has a result, as the newest sweep has it.
 struct FinishedRun {
-  std::string id, label;
+  RunRecord run;
   Sweep sweep;
+};
+
+// What a run is trained again with.
+struct Trainer {
+  fs::path program;
+  json stamp;               // for start.json
+  std::string cuda_device;  // its UUID; "": the CPU
+  std::string local;        // text of local.toml
 };
 
 std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std::string>& words) {
@@ -60,7 +75,7 @@ std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std
   for (const std::string& id : chosen) {
     const std::vector<std::string> sweeps = store.sweeps_of(id);
     if (sweeps.empty() || !has_result(store.known_run(id).state)) continue;
-    runs.push_back({id, label_of(store.run_of(sweeps.back(), id)), *store.sweep(sweeps.back())});
+    runs.push_back({store.run_of(sweeps.back(), id), *store.sweep(sweeps.back())});
   }
   if (runs.empty() && !chosen.empty()) {
     fail("no run of a sweep that is meant by \"{}\" has a result", fmt::join(words, " "));
@@ -96,17 +111,13 @@ std::vector<TrainingStop> draw_stops(const RunDirectory& run, const VerifyResume
   return stops;
 }
 
-// The supervisor of a training in `folder`, on the device that the run was trained on. It ends with this process.
-ChildRequest supervisor_for(const fs::path& folder, const RunDirectory& run, const Sweep& sweep,
-                            const fs::path& program) {
-  const int64_t newest = run.newest_begun_attempt();
-  const std::string cuda_device = cuda_device_of(run, newest);
-  json stamp = sweep.stamp;
-  stamp["device"] = read_attempt(run, newest).device;
+// The supervisor of a training in `folder`. It ends with this process.
+ChildRequest supervisor_for(const fs::path& folder, const Sweep& sweep, const Trainer& trainer) {
   ChildRequest request{
       .arguments = {fs::read_symlink("/proc/self/exe").string(), "supervise", folder.string(), "--engine",
-                    program.string(), "--stamp", stamp.dump(), "--grace", std::to_string(sweep.policy.grace_seconds),
-                    "--launcher", std::to_string(::getpid()), "--ends-with-launcher"},
+                    trainer.program.string(), "--stamp", trainer.stamp.dump(), "--grace",
+                    std::to_string(sweep.policy.grace_seconds), "--launcher", std::to_string(::getpid()),
+                    "--ends-with-launcher"},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
   if (const auto& environment = sweep.policy.environment) {
@@ -114,7 +125,7 @@ ChildRequest supervisor_for(const fs::path& folder, const RunDirectory& run, con
     if (!missing.empty()) fail("the run needs {}, whose values are in no file; set them first", missing);
     request.environment = changes_for(*environment, own_variables());
   }
-  if (!cuda_device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = cuda_device;
+  if (!trainer.cuda_device.empty()) request.environment["CUDA_VISIBLE_DEVICES"] = trainer.cuda_device;
   return request;
 }
 
@@ -156,7 +167,33 @@ void train(const ChildRequest& request, const RunDirectory& run, std::vector<Tra
   stops.resize(made);
   const Verdict verdict = verdict_of(run, run.newest_attempt());
   if (verdict.state == RunState::kFailed) fail("{}", verdict.reason);
-  if (stops.empty()) fail("it ended before the first stop");
+}
+
+// Trains a run again, in a folder of its own, which it returns. UserError if that leaves no result.
+RunDirectory train_again(const FinishedRun& finished, const Trainer& trainer, const Workspace& workspace,
+                         std::vector<TrainingStop>& stops) {
+  const RunDirectory again(fs::absolute(workspace.verifying() / finished.run.id));
+  make_folders(again.root());
+  write_atomically(again.settings(), read_file(workspace.run(finished.run.id).settings()));
+  write_atomically(again.local(), trainer.local);
+  train(supervisor_for(again.root(), finished.sweep, trainer), again, stops);
+  return again;
+}
+
+// While it is held, `delete` and `verify` leave the run alone.
+LockFile lock_result(const RunDirectory& run) {
+  std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
+  if (!lock || !fs::exists(run.done())) fail("its folder is in use by another process, or was deleted meanwhile");
+  return *std::move(lock);
+}
+
+// UserError for a run whose result is damaged, or not all here.
+void require_result(const RunDirectory& run, const Workspace& workspace) {
+  for (const auto& [name, file] : read_omitted(run)) require_here(run, name);
+  const Verdict verdict = verdict_of(run, run.newest_attempt());
+  if (verdict.state == RunState::kFailed) {
+    fail("{}; to see what to do: tearless verify{}", verdict.reason, workspace_option(workspace.root()));
+  }
 }
 
 std::set<std::string> origins_of(const RunDirectory& run) {
@@ -169,29 +206,24 @@ std::set<std::string> origins_of(const RunDirectory& run) {
 
 // UserError if the run cannot be verified.
 ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& options, const Workspace& workspace) {
-  const RunDirectory run = workspace.run(finished.id);
-  for (const auto& [name, file] : read_omitted(run)) require_here(run, name);
+  const RunDirectory run = workspace.run(finished.run.id);
   const fs::path program = fs::absolute(workspace.root() / finished.sweep.program);
   const std::string fault = fault_of_program(workspace, program);
   if (!fault.empty()) {
     fail("{}: tearless submit {}{}", fault, shell_word(finished.sweep.grid_file), workspace_option(workspace.root()));
   }
-  const Verdict verdict = verdict_of(run, run.newest_attempt());
-  if (verdict.state == RunState::kFailed) {
-    fail("{}; to see what to do: tearless verify{}", verdict.reason, workspace_option(workspace.root()));
-  }
+  require_result(run, workspace);
   ResumeCheck check{
       .outcome = "", .verified_at = "", .seed = options.seed, .stops = draw_stops(run, options), .differences = {}};
   if (check.stops.empty()) fail("its metrics name no update before its last at which it could be stopped");
 
-  const RunDirectory resumed(fs::absolute(workspace.verifying() / finished.id));
-  make_folders(resumed.root());
-  write_atomically(resumed.settings(), read_file(run.settings()));
-  write_atomically(resumed.local(), read_file(run.local()));
-  train(supervisor_for(resumed.root(), run, finished.sweep, program), resumed, check.stops);
+  const int64_t newest = run.newest_begun_attempt();  // on whose device it is trained again
+  Trainer trainer{program, finished.sweep.stamp, cuda_device_of(run, newest), read_file(run.local())};
+  trainer.stamp["device"] = read_attempt(run, newest).device;
+  const RunDirectory resumed = train_again(finished, trainer, workspace, check.stops);
+  if (check.stops.empty()) fail("it ended before the first stop");
 
-  const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `delete` and `verify` leave it alone
-  if (!lock || !fs::exists(run.done())) fail("its folder is in use by another process, or was deleted meanwhile");
+  const LockFile lock = lock_result(run);
   check.differences = differences_between(run, resumed);
   check.outcome = check.differences.empty() ? "equal" : "different";
   if (check.outcome == "different" && origins_of(run) != origins_of(resumed)) {
@@ -202,9 +234,107 @@ ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& optio
   return check;
 }
 
+// --- --today ---------------------------------------------------------------------------------------------------------
+
+// The plans of sweeps by the training program as it is now; each program is asked once a sweep.
+using Plans = std::map<std::string, std::vector<PlannedRun>>;
+
+// The GPU of this machine for a run: the one that it was trained on, else the first one.
+Device gpu_for(const RunDirectory& run) {
+  const std::vector<Device> devices = local_options({}).capacity.devices;
+  if (devices.empty()) fail("it is trained on a GPU, and this machine has none");
+  const auto own = std::ranges::find(devices, cuda_device_of(run, run.newest_begun_attempt()), &Device::uuid);
+  return own == devices.end() ? devices.front() : *own;
+}
+
+// The training program as it is now, if it takes the run for the same.
+Trainer trainer_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine, Plans& plans) {
+  const Grid grid = frozen_grid(workspace, finished.sweep.id);
+  const Program program = Program::find(engine, grid.program);
+  const auto [plan, is_new] = plans.try_emplace(finished.sweep.id);
+  if (is_new) plan->second = plan_runs(grid, {}, program);
+  const std::string identity = identity_in(finished.run.settings);
+  if (identity != program.probe().identity) {
+    const auto name = [](const std::string& one) { return one.empty() ? "tearless-engine" : one; };
+    fail("it is a run of {}, and {} is {}; name that program with --engine", name(identity), program.path().string(),
+         name(program.probe().identity));
+  }
+  const auto planned = std::ranges::find_if(plan->second, [&](const PlannedRun& one) {
+    return one.answer.run.coordinates == finished.run.coordinates && one.answer.run.seed == finished.run.seed;
+  });
+  if (planned == plan->second.end()) fail("its grid, read by this build, does not ask for it");
+  const CheckAnswer& answer = planned->answer;
+  if (!answer.error.empty()) fail("the training program refuses its settings today: {}", answer.error);
+  if (!answer.run.waiting_for.empty()) fail("{}", answer.run.waiting_for);
+  if (answer.run.id != finished.run.id)
+    fail("the training program reads its settings otherwise today: they are run {}", answer.run.id);
+  Trainer trainer{program.path(), program.probe().stamp(), "", answer.run.local};
+  trainer.stamp["device"] = "cpu";
+  if (answer.run.needs.device == "cuda") {
+    const Device gpu = gpu_for(workspace.run(finished.run.id));
+    trainer.cuda_device = gpu.uuid;
+    trainer.stamp["device"] = gpu.name;
+  }
+  return trainer;
+}
+
+// What another training of a run has left otherwise.
+struct Moved {
+  struct Score {
+    std::optional<double> was, is;
+  };
+  std::vector<std::string> files;  // as of differences_between()
+  std::map<std::string, Score> scores;
+  std::string trained, trained_today;  // by what and on what
+
+  json to_json() const {
+    json all = json::object();
+    const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(); };
+    for (const auto& [name, score] : scores) all[name] = {number(score.was), number(score.is)};
+    return {{"files", files}, {"scores", std::move(all)}, {"trained", trained}, {"trained_today", trained_today}};
+  }
+
+  std::vector<std::vector<std::string>> lines() const {
+    std::vector<std::vector<std::string>> lines = {{"  score", "was", "is today", "difference"}};
+    for (const auto& [name, score] : scores) {
+      const auto text = [](const std::optional<double>& value) { return value ? value_text(*value) : "–"; };
+      lines.push_back({"  " + name, text(score.was), text(score.is),
+                       score.was && score.is ? fmt::format("{:+.4g}", *score.is - *score.was) : ""});
+    }
+    return lines;
+  }
+};
+
+std::string origin_text(const RunDirectory& run) {
+  const AttemptRecord attempt = read_attempt(run, run.newest_begun_attempt());
+  return fmt::format("{} on {}", attempt.version, machine_of(attempt));
+}
+
+Moved moved_between(const RunDirectory& run, const RunDirectory& today) {
+  const LockFile lock = lock_result(run);
+  Moved moved{.files = differences_between(run, today),
+              .scores = {},
+              .trained = origin_text(run),
+              .trained_today = origin_text(today)};
+  for (const auto& [name, value] : read_scores(run).numbers) moved.scores[name].was = value;
+  for (const auto& [name, value] : read_scores(today).numbers) moved.scores[name].is = value;
+  std::erase_if(moved.scores, [](const auto& entry) { return entry.second.was == entry.second.is; });
+  return moved;
+}
+
+Moved train_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine, Plans& plans) {
+  const RunDirectory run = workspace.run(finished.run.id);
+  require_result(run, workspace);
+  std::vector<TrainingStop> no_stops;
+  return moved_between(run,
+                       train_again(finished, trainer_today(finished, workspace, engine, plans), workspace, no_stops));
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
 int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
-  if (!globals.engine.empty()) {
-    fail("verify-resume trains with the program that a sweep was submitted with; omit --engine");
+  if (!globals.engine.empty() && !options.today) {
+    fail("verify-resume trains with the program that a sweep was submitted with; omit --engine, or add --today");
   }
   const Workspace workspace(globals.workspace);
   const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
@@ -227,19 +357,30 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   };
   std::map<std::string, int64_t> counts;
   json outcomes = json::array();
-  for (const FinishedRun& run : runs) {
-    say(fmt::format("{}  {}", run.id, run.label));
-    json outcome = {{"run", run.id}, {"outcome", "not_verified"}, {"reason", ""}, {"resume", json()}};
+  Plans plans;
+  for (const FinishedRun& finished : runs) {
+    const std::string& id = finished.run.id;
+    say(fmt::format("{}  {}", id, label_of(finished.run)));
+    json outcome = {{"run", id}, {"outcome", "not_verified"}, {"reason", ""}, {"resume", json()}};
     try {
-      const ResumeCheck check = verify(run, options, workspace);
-      outcome["outcome"] = check.outcome;
-      outcome["resume"] = check;
-      say("  " + sentence_of(check));
+      if (options.today) {
+        const Moved moved = train_today(finished, workspace, globals.engine, plans);
+        outcome["outcome"] = moved.files.empty() ? "equal" : "different";
+        outcome["today"] = moved.to_json();
+        say(fmt::format("  trained by {}; today by {}", moved.trained, moved.trained_today));
+        say(moved.files.empty() ? "  the same bytes" : fmt::format("  moved: {}", fmt::join(moved.files, ", ")));
+        if (!moved.scores.empty() && !globals.json) print_columns(moved.lines());
+      } else {
+        const ResumeCheck check = verify(finished, options, workspace);
+        outcome["outcome"] = check.outcome;
+        outcome["resume"] = check;
+        say("  " + sentence_of(check));
+      }
     } catch (const UserError& error) {
       outcome["reason"] = error.what();
       say(fmt::format("  not verified: {}", error.what()));
     }
-    if (g_interrupted || outcome["outcome"] == "equal") remove_recursively(trainings / run.id);
+    if (g_interrupted || outcome["outcome"] == "equal") remove_recursively(trainings / id);
     if (g_interrupted) break;
     ++counts[outcome["outcome"]];
     outcomes.push_back(std::move(outcome));
@@ -264,14 +405,19 @@ Action command_verify_resume(CLI::App& app, const Globals& globals) {
          "what", options->words,
          "finished runs (ids, places, states, axis=label), or all those of sweeps (ids, names, grid files, last, all)")
       ->required();
-  app.add_option("--stops", options->stops, "how often each run is stopped: by SIGTERM and by SIGKILL in turn")
-      ->type_name("N")
-      ->check(whole_number_from(1))
-      ->capture_default_str();
-  app.add_option("--seed", options->seed, "from which the updates of the stops are drawn")
-      ->type_name("S")
-      ->check(whole_number_from(0))
-      ->capture_default_str();
+  CLI::Option* const stops =
+      app.add_option("--stops", options->stops, "how often each run is stopped: by SIGTERM and by SIGKILL in turn")
+          ->type_name("N")
+          ->check(whole_number_from(1))
+          ->capture_default_str();
+  CLI::Option* const seed = app.add_option("--seed", options->seed, "from which the updates of the stops are drawn")
+                                ->type_name("S")
+                                ->check(whole_number_from(0))
+                                ->capture_default_str();
+  app.add_flag("--today", options->today,
+               "train once without stops, by the training program as it is now (--engine, else as `run` finds it), and "
+               "say which files and scores have moved; the runs stay as they are")
+      ->excludes(stops, seed);
   return [options, &globals] { return verify_resume(*options, globals); };
 }
 

@@ -31,4 +31,10 @@ void add_identity(std::vector<CheckAnswer>& answers, const std::string& identity
   }
 }
 
+std::string identity_in(const std::string& settings) {
+  const auto values = parse_toml_settings(settings, "run.toml").values;
+  const auto identity = values.find(std::string(kProgramIdentity));
+  return identity == values.end() ? "" : identity->second.get<std::string>();
+}
+
 }  // namespace tearless::harness

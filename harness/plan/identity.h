@@ -16,4 +16,7 @@ namespace tearless::harness {
 /// that it derives from.
 void add_identity(std::vector<CheckAnswer>& answers, const std::string& identity);
 
+/// The identity that the settings of a run name; "" for one of tearless-engine.
+std::string identity_in(const std::string& settings);
+
 }  // namespace tearless::harness

@@ -251,6 +251,12 @@ const Probe& Program::probe() const {
   }
 }
 
+json Probe::stamp() const {
+  json stamp = {{"program", program}, {"version", version}, {"runtime", runtime}, {"numerics", numerics}};
+  if (!identity.empty()) stamp["identity"] = identity;
+  return stamp;
+}
+
 ProgramNow Program::now() const {
   return {.numerics = probe().numerics, .file = probe().identity.empty() ? "" : file_hash(path_)};
 }

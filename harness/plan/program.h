@@ -44,6 +44,8 @@ struct Probe {
   // all of them works as well. Unset: not known.
   std::optional<std::vector<std::string>> files;
   std::string home;  // a folder that it needs and that is not copied: the copy is told its path; "": none
+
+  nlohmann::json stamp() const;  ///< what start.json of its attempts has of it
 };
 
 class Program {

@@ -266,10 +266,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
            .submitted_at = utc_now(),
            .runs = runs_in_ranks(grid, views, plan),
            .program = program.path().string(),
-           .stamp = {{"program", probe.program},
-                     {"version", probe.version},
-                     {"runtime", probe.runtime},
-                     {"numerics", probe.numerics}},
+           .stamp = probe.stamp(),
            .policy = policy_of(options, grid.policy),
            .scores = scores,
            .windows = windows,
@@ -278,7 +275,6 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
            .engine = options.engine};
   submission.now = program.now();
   submission.priority = options.priority;
-  if (!probe.identity.empty()) sweep.stamp["identity"] = probe.identity;
   if (options.until_decided) sweep.policy.until_decided = until_decided(grid, options.max_hours);
   sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;

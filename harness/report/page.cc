@@ -10,7 +10,6 @@
 #include "base/base64.h"
 #include "base/build_stamp.h"
 #include "base/hash.h"
-#include "base/time.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/console/columns.h"
@@ -19,7 +18,7 @@
 #include "harness/report/page_css.h"
 #include "harness/report/page_js.h"
 #include "harness/report/report.h"
-#include "harness/runs/verdict.h"
+#include "harness/results/cost.h"
 #include "harness/table/html.h"
 
 namespace tearless::harness {
@@ -432,35 +431,19 @@ std::string Page::failures() const {
 }
 
 std::string Page::cost() const {
-  double core_seconds = 0, gpu_seconds = 0;
-  int64_t attempts = 0, unknown = 0;
-  std::string first, last;
-  for (const ReportRun& run : report_.runs) {
-    for (const AttemptRecord& attempt : run.row.result.attempts) {
-      ++attempts;
-      const auto began = seconds_of_utc(attempt.started_at), ended = seconds_of_utc(attempt.ended_at);
-      if (!began || !ended) {
-        ++unknown;
-        continue;
-      }
-      const auto seconds = static_cast<double>(std::max<int64_t>(*ended - *began, 0));
-      core_seconds += seconds * run.row.run.needs.threads;
-      if (run.row.run.needs.device != "cpu") gpu_seconds += seconds;
-      if (first.empty() || attempt.started_at < first) first = attempt.started_at;
-      last = std::max(last, attempt.ended_at);
-    }
-  }
-  if (attempts == 0) return section("cost", "Cost", "<p>Not known: no attempts are recorded here.</p>\n");
-  constexpr double kHour = 3600;
-  Facts facts = {{"core-hours", fmt::format("{:.2f}", core_seconds / kHour)}};
-  if (gpu_seconds > 0) facts.emplace_back("GPU-hours", fmt::format("{:.2f}", gpu_seconds / kHour));
-  facts.emplace_back("attempts", fmt::format("{} at {}", attempts, counted(std::ssize(report_.runs), "run")));
-  if (unknown > 0)
-    facts.emplace_back("without a time", fmt::format("{}, which are not in these hours", counted(unknown, "attempt")));
-  if (!first.empty()) facts.emplace_back("from, to", fmt::format("{}, {}", first, last));
-  return section(
-      "cost", "Cost",
-      facts_table(facts) + "<p>Each run once: from the start of an attempt to its end, times its threads.</p>\n");
+  TrainingCost cost;
+  for (const ReportRun& run : report_.runs) cost.add(run.row);
+  if (cost.attempts == 0) return section("cost", "Cost", "<p>Not known: no attempts are recorded here.</p>\n");
+  Facts facts;
+  if (cost.core_hours > 0 || cost.gpu_hours == 0)
+    facts.emplace_back("core-hours", fmt::format("{:.2f}", cost.core_hours));
+  if (cost.gpu_hours > 0) facts.emplace_back("GPU-hours", fmt::format("{:.2f}", cost.gpu_hours));
+  facts.emplace_back("attempts", fmt::format("{} at {}", cost.attempts, counted(std::ssize(report_.runs), "run")));
+  if (cost.of_unknown_length > 0)
+    facts.emplace_back("of unknown length",
+                       fmt::format("{}, which are not in these hours", counted(cost.of_unknown_length, "attempt")));
+  if (!cost.from.empty()) facts.emplace_back("from, to", fmt::format("{}, {}", cost.from, cost.to));
+  return section("cost", "Cost", facts_table(facts));
 }
 
 std::string Page::commands() const {

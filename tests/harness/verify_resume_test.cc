@@ -333,5 +333,93 @@ TEST_F(VerifyResumeTest, ARunWhoseDataHaveChangedIsNotVerifiedUntilTheyAreBack) 
   EXPECT_THAT(verified.output, HasSubstr("1 run: 1 equal"));
 }
 
+class VerifyTodayTest : public VerifyResumeTest {
+ protected:
+  test::Finished today(const std::map<std::string, std::string>& variables = {},
+                       std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"verify-resume", "last", "--today"});
+    test::Command one = command(std::move(more));
+    one.environment.insert(variables.begin(), variables.end());
+    return test::run(one);
+  }
+  // A training program that reads questions otherwise: of each, what `sed` makes of it.
+  std::string program_with(const std::string& sed) const {
+    const fs::path program = folder_ / "other-engine";
+    const std::string engine = test::program("fake-engine").string();
+    test::write_text(program, "#!/bin/sh\n[ $1 = check ] || exec " + engine + " \"$@\"\nsed '" + sed + "' | " + engine +
+                                  " \"$@\"\n");
+    fs::permissions(program, fs::perms::owner_all);
+    return program.string();
+  }
+  void expect_untouched(const std::map<std::string, std::string>& before) const {
+    EXPECT_EQ(results(), before);
+    EXPECT_TRUE(stamp().is_null());
+    for (const RunDirectory& run : runs()) EXPECT_FALSE(fs::exists(run.resume_check()));
+    ok({"verify"});
+  }
+};
+
+TEST_F(VerifyTodayTest, TheSameProgramLeavesTheSameBytesWithoutTheCopyThatTheSweepHas) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid + "[derived.wide]\nbeam = 8\n");
+  ok({"run", "grid.toml"});
+  const std::string table = ok({"table", "last"}).output;
+  fs::remove_all(folder_ / "results/programs");
+  const test::Finished same = today();
+  EXPECT_EQ(same.code, 0) << same.output << same.errors;
+  EXPECT_THAT(same.output, AllOf(HasSubstr("  trained by 1 on cpu"), HasSubstr("  the same bytes\n"),
+                                 HasSubstr("2 runs: 2 equal, 0 different, 0 not verified\n")));
+  EXPECT_FALSE(fs::exists(scratch()));
+  EXPECT_EQ(ok({"table", "last"}).output, table);
+  EXPECT_TRUE(stamp().is_null());
+}
+
+TEST_F(VerifyTodayTest, WhatAProgramThatComputesOtherwiseMovesIsListedAndNotRecorded) {
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  const double was = json::parse(test::read_text(runs().at(0).scores())).at("test.score");
+  const test::Finished moved = today({{"FAKE_EXTRA", "0.5"}});
+  EXPECT_EQ(moved.code, 1);
+  EXPECT_THAT(
+      moved.output,
+      AllOf(HasSubstr("  moved: metrics.jsonl from line 13, scores.json from line 2\n"),
+            testing::ContainsRegex("  score +was +is today +difference\n  test.score +2[0-9.]+ +2[0-9.]+ +\\+0.5\n"),
+            Not(HasSubstr("  updates")), HasSubstr("1 run: 0 equal, 1 different, 0 not verified\n")));
+  EXPECT_FALSE(trainings().empty()) << "to look at";
+  expect_untouched(before);
+  const json answer = json::parse(today({{"FAKE_EXTRA", "0.5"}}, {"--json"}).output).at(0);
+  EXPECT_EQ(answer.at("outcome"), "different");
+  EXPECT_EQ(answer.at("today").at("files"), json({"metrics.jsonl from line 13", "scores.json from line 2"}));
+  EXPECT_EQ(answer.at("today").at("scores"), json({{"test.score", {was, was + 0.5}}}));
+}
+
+TEST_F(VerifyTodayTest, AProgramThatTakesTheRunForAnotherOrRefusesItTrainsNothing) {
+  test::write_text(folder_ / "train.en", "the bytes");
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid.insert(grid.find("[axis]"), "\"data.train\" = \"train.en\"\n"));
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  const auto expect = [&](const test::Finished& refused, const std::string& sentence) {
+    EXPECT_EQ(refused.code, 1) << sentence;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("  not verified: " + sentence),
+                                      HasSubstr("1 run: 0 equal, 0 different, 1 not verified")));
+    EXPECT_FALSE(fs::exists(scratch())) << "nothing was trained";
+  };
+  expect(today({{"FAKE_PROGRAM", "another"}}), "it is a run of tearless-engine, and ");
+  expect(today({}, {"--engine", program_with("s/\"fake.updates\":12/\"fake.updates\":13/")}),
+         "the training program reads its settings otherwise today: they are run ");
+  expect(today({}, {"--engine", program_with("s/model.kind/shape.kind/g")}),
+         "the training program refuses its settings today: unknown setting \"shape.kind\"");
+  fs::rename(folder_ / "train.en", folder_ / "gone");
+  expect(today(), (folder_ / "train.en").string() + " is missing");
+  test::write_text(folder_ / "train.en", "other bytes");
+  expect(today(), "the training program reads its settings otherwise today");
+  fs::rename(folder_ / "gone", folder_ / "train.en");
+  EXPECT_EQ(today({}, {"--engine", program_with("s/x/x/")}).code, 0);
+  expect_untouched(before);
+  EXPECT_EQ(today({}, {"--stops", "2"}).code, 2);
+  EXPECT_EQ(today({}, {"--seed", "2"}).code, 2);
+}
+
 }  // namespace
 }  // namespace tearless::harness::verify_resume_test

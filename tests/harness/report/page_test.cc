@@ -72,24 +72,24 @@ TEST(Page, OfSettingsSaysWhichVaryAndWhatAllRunsHave) {
 TEST(Page, OfCostAddsAttemptsTimesThreads) {
   Report report = report_of(2, 0, 0);
   EXPECT_THAT(page_of(report), HasSubstr("Not known: no attempts are recorded here."));
-  const auto attempt = [](int64_t number, const char* from, const char* to) {
+  const auto attempt = [](int64_t number, const char* device, const char* from, const char* to) {
     AttemptRecord record{.number = number};
     record.outcome = number == 1 ? "crashed" : "done";
     record.reason = "exit code <1>";
     record.started_at = from;
     record.ended_at = to;
+    record.device = device;
     return record;
   };
   report.runs[0].row.run.needs.threads = 4;
-  report.runs[0].row.result.attempts = {attempt(1, "2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z"),
-                                        attempt(2, "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z")};
-  report.runs[1].row.run.needs.device = "cuda";
-  report.runs[1].row.result.attempts = {attempt(1, "2026-01-01T00:00:00Z", ""),
-                                        attempt(2, "2026-01-02T00:00:00Z", "2026-01-02T02:15:00Z")};
+  report.runs[0].row.result.attempts = {attempt(1, "cpu", "2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z"),
+                                        attempt(2, "cpu", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z")};
+  report.runs[1].row.result.attempts = {attempt(1, "NVIDIA H200", "2026-01-01T00:00:00Z", ""),
+                                        attempt(2, "NVIDIA H200", "2026-01-02T00:00:00Z", "2026-01-02T02:15:00Z")};
   const std::string page = page_of(report);
-  EXPECT_THAT(page, HasSubstr(">core-hours</th><td>8.25</td>"));  // 4 × 1.5 + 2.25
+  EXPECT_THAT(page, HasSubstr(">core-hours</th><td>6.00</td>"));  // 4 × 1.5
   EXPECT_THAT(page, HasSubstr(">GPU-hours</th><td>2.25</td>"));
-  EXPECT_THAT(page, HasSubstr(">without a time</th><td>1 attempt, "));
+  EXPECT_THAT(page, HasSubstr(">of unknown length</th><td>1 attempt, "));
   EXPECT_THAT(page, HasSubstr(">from, to</th><td>2026-01-01T00:00:00Z, 2026-01-02T02:15:00Z</td>"));
   EXPECT_THAT(page, HasSubstr("<td>1</td><td>crashed</td><td>exit code &lt;1&gt;</td>"));
 }
