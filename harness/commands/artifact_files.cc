@@ -89,7 +89,11 @@ Cost cost_of(const std::vector<Row>& rows) {
         continue;
       }
       const double hours = static_cast<double>(*end - *begin) / 3600;
-      attempt.device == "cpu" ? cost.core_hours += hours* row.run.needs.threads : cost.gpu_hours += hours;
+      if (attempt.device == "cpu") {
+        cost.core_hours += hours * row.run.needs.threads;
+      } else {
+        cost.gpu_hours += hours;
+      }
     }
   }
   return cost;
