@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import struct
 import subprocess
@@ -72,6 +73,9 @@ better = ["c", "b"]
 text = "e is better than b"
 better = ["e", "b"]
 """
+
+
+SMALL = 'title = "G"\nseeds = 1\n[set]\n"fake.metric.speed" = 2.5\n[axis]\n"model.kind" = ["a"]\n[table]\nscores = "test.score"\n'
 
 
 class Page(html.parser.HTMLParser):
@@ -144,9 +148,10 @@ def number_in(text):
 
 class Scratch(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
+        scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name).resolve()
+        self.addCleanup(lambda: subprocess.run([BIN / "tearless", "stop", "--now"], cwd=self.folder, env=self.environment, capture_output=True))
         self.environment = os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache"), "TEARLESS_ENGINE": str(BIN / "fake-engine"),
                                          "WANDB_API_KEY": "a-secret-value", "PLAIN_VALUE": "a-plain-value"}
 
@@ -251,8 +256,25 @@ class AReport(Scratch):
         self.assertEqual(points_of(curves[str(done)]["train.loss"]), [struct.unpack("<2f", struct.pack("<2f", *loss)) for loss in losses])
         self.assertEqual(self.report("grid.toml"), text, "the same results give the same bytes")
 
+    def test_HasWhatItIsAskedFor(self):
+        (self.folder / "grid.toml").write_text(SMALL)
+        if shutil.which("git"):
+            for words in (["init", "-q"], ["add", "grid.toml"], ["-c", "user.name=N", "-c", "user.email=e@x", "commit", "-qm", "c"]):
+                subprocess.run(["git", *words], cwd=self.folder, check=True)
+        self.tearless("run", "grid.toml")
+        page = Page(self.report(self.folder / "grid.toml", "--title", "Two & more", "--all-curves"))
+        self.assertEqual(text_of(page.one("h1")), "Two & more")
+        self.assertIn("tearless report grid.toml --title 'Two & more' --all-curves -o report.html\n",
+                      text_of(page.one("section", id="commands")))
+        more, usual = page.json("data")["metrics"], Page(self.report("grid.toml")).json("data")["metrics"]
+        self.assertLess(set(usual), set(more))
+        self.assertTrue(all(metric == "train.loss" or metric.startswith("dev.") for metric in usual), usual)
+        if shutil.which("git"):
+            commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
+            self.assertIn(["commit", f"{commit}, clean"], page.rows(page.one("section", id="provenance")))
+
     def test_ReplacesAReportAndNothingElse(self):
-        (self.folder / "grid.toml").write_text('title = "G"\nseeds = 1\n[axis]\n"model.kind" = ["a"]\n[table]\nscores = "test.score"\n')
+        (self.folder / "grid.toml").write_text(SMALL)
         self.assertIn("no run", self.tearless("report", "grid.toml", "-o", "r.html", code=2).stderr)
         self.tearless("run", "grid.toml")
         (self.folder / "r.html").write_text("<p>A page of my own")

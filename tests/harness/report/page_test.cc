@@ -43,6 +43,9 @@ TEST(Page, OfFewRunsHasWholeCurves) {
   const std::string page = page_of(report_of(3, 2, 400));
   EXPECT_EQ(first_curve(page).size(), base64(std::string(400 * 8, ' ')).size());
   EXPECT_THAT(page, Not(HasSubstr("the least and the greatest value of each stretch")));
+  Report thin = report_of(3, 2, 400);
+  thin.has_thin_curves = true;
+  EXPECT_THAT(page_of(thin), HasSubstr("Of a curve with more than 500 points the least"));
 }
 
 TEST(Page, OfAThousandRunsIsNoLargerThan15MBAndSaysThatCurvesAreThinner) {
