@@ -278,7 +278,7 @@ class AReport(Scratch):
         self.assertIn("no run", self.tearless("report", "grid.toml", "-o", "r.html", code=2).stderr)
         self.tearless("run", "grid.toml")
         (self.folder / "r.html").write_text("<p>A page of my own")
-        self.assertIn("r.html: the file is there and is no report", self.tearless("report", "-o", "r.html", code=2).stderr)
+        self.assertIn("r.html: it is there and is no report", self.tearless("report", "-o", "r.html", code=2).stderr)
         self.assertEqual((self.folder / "r.html").read_text(), "<p>A page of my own")
         self.tearless("report", "-o", "new.html")
         self.tearless("report", "-o", "new.html")

@@ -155,13 +155,17 @@ std::string without_folders(std::string_view text) {
   return shorter;
 }
 
+std::string published_reason(const RunDirectory& run, const std::string& reason) {
+  return reason.empty() ? "" : without_folders(with_substitutes(reason, substitutes_for(run)));
+}
+
 std::string published_file(const RunDirectory& run, const fs::path& name) {
   const fs::path file = run.root() / name;
   const std::string own = name.filename();
   if (own == "measured.json") return published_measured(file);
   if (own == "log.txt") {  // of which verdicts have the last line
     const std::string line = last_log_line(run, std::stoll(name.parent_path().filename()));
-    return without_folders(with_substitutes(line, substitutes_for(run))) + "\n";
+    return published_reason(run, line) + "\n";
   }
   if (!kPublished.contains(own)) return read_file(file);
   json record = published_part_of(whole_record(file), own);
@@ -169,8 +173,7 @@ std::string published_file(const RunDirectory& run, const fs::path& name) {
     if (record.contains("program")) record["program"] = last_part(record["program"]);
     if (record.contains("environment")) take_values_away(record["environment"]);
   } else if (own == kEndedFile) {
-    const std::string reason = record.value("reason", "");
-    record["reason"] = without_folders(with_substitutes(reason, substitutes_for(run)));
+    record["reason"] = published_reason(run, record.value("reason", ""));
   } else if (record.contains("files")) {
     for (auto& [of, checksum] : record["files"].items()) {
       const fs::path sealed_by_it = name.parent_path() / of;

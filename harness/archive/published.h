@@ -16,6 +16,10 @@ namespace tearless::harness {
 /// A text in which absolute paths of more than one part have only the last one: "no file c" of "no file /a/b/c".
 std::string without_folders(std::string_view text);
 
+/// Why a run or an attempt ended, without words that tell of who trained: its machines, the values of its environment,
+/// and folders.
+std::string published_reason(const RunDirectory& run, const std::string& reason);
+
 /// The text of a file of JSON, without the values of secrets (runs/environment.h), which older builds have kept.
 std::string without_secrets(const std::filesystem::path& file);
 

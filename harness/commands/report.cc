@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <memory>
 
 #include "base/error.h"
@@ -26,24 +27,27 @@ struct ReportOptions : ViewOptions {
   bool all_curves = false;
 };
 
-constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"tearless ";
-
 /// UserError for what is there and is no report: it would be lost.
 void require_report_or_nothing(const fs::path& file) {
-  constexpr size_t kHead = 4096;
-  const std::optional<std::string> there = read_if_there(file);
-  if (there && there->substr(0, kHead).find(kGenerator) == std::string::npos) {
-    fail("-o {}: the file is there and is no report; delete it, or name another file", file.string());
+  if (!fs::exists(file)) return;
+  if (fs::is_directory(file)) fail("-o {0}: it is a folder; name a file in it: {0}/report.html", file.string());
+  std::string head(4096, ' ');
+  if (fs::is_regular_file(file)) std::ifstream(file).read(head.data(), std::ssize(head));
+  if (head.find(kGenerator) == std::string::npos) {
+    fail("-o {}: it is there and is no report; delete it, or name another file", file.string());
   }
 }
 
 /// Of an archive without words all sweeps, in the order in which they were submitted.
 std::vector<GridState> states_of(const ReportOptions& options, const Globals& globals) {
-  if (!options.words.empty() || !options.layout.empty() || !archive_of(globals.workspace))
-    return options.states(globals);
+  const bool is_chosen = !options.words.empty() || !options.layout.empty() || !options.parts.empty();
+  const std::vector<Sweep> sweeps =
+      is_chosen || !archive_of(globals.workspace) ? std::vector<Sweep>() : require_store(globals)->sweeps();
+  if (sweeps.empty()) return options.states(globals);
   std::vector<GridState> states;
-  for (const Sweep& sweep : require_store(globals)->sweeps()) {
+  for (const Sweep& sweep : sweeps) {
     states.insert(states.begin(), look_up_sweep({sweep.id}, globals));
+    if (!states.front().errors.empty()) throw UserError(states.front().errors.front());
   }
   return states;
 }
@@ -51,11 +55,12 @@ std::vector<GridState> states_of(const ReportOptions& options, const Globals& gl
 /// The command line, without folders.
 std::string command_of(const ReportOptions& options, const fs::path& out, const Globals& globals) {
   std::string command = "tearless report";
-  for (const std::string& word : options.words) command += " " + shell_word(word);
-  if (!options.layout.empty()) command += " --layout " + shell_word(options.layout.string());
+  for (const std::string& word : options.words) command += " " + shell_word(without_folders(word));
+  command += option_words("--part", options.parts);
+  if (!options.layout.empty()) command += " --layout " + shell_word(options.layout.filename().string());
   if (!options.title.empty()) command += " --title " + shell_word(options.title);
   if (options.all_curves) command += " --all-curves";
-  return without_folders(command + options_again(globals) + " -o " + shell_word(out.filename().string()));
+  return command + without_folders(options_again(globals)) + " -o " + shell_word(out.filename().string());
 }
 
 int make_report(const ReportOptions& options, const Globals& globals) {
@@ -71,6 +76,7 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   });
   if (!has_result) fail("no run of {} has a result yet: there is nothing to report", report.grids.front().title);
   if (!options.title.empty()) report.title = options.title;
+  if (!options.layout.empty()) report.grids.front().layout = read_file(options.layout);
   report.command = command_of(options, out, globals);
   const std::string page = page_of(report);
   write_files({.files = {{.path = out, .bytes = page}}});

@@ -72,8 +72,9 @@ ReportSweep sweep_of(const Workspace& workspace, const std::string& id) {
   const Sweep sweep = read_sweep_head(workspace, id);
   const std::string file = fs::path(sweep.grid_file).filename();
   const std::vector<std::string> set = frozen_grid(workspace, id).set_options;
-  ReportSweep about{.id = id,
-                    .command = fmt::format("tearless run {}{}", shell_word(file), option_words("--set", set))};
+  ReportSweep about{
+      .id = id,
+      .command = without_folders(fmt::format("tearless run {}{}", shell_word(file), option_words("--set", set)))};
   about.facts = {{"sweep", id}, {"grid file", file}, {"submitted", sweep.submitted_at}};
   if (sweep.name != sweep.title) about.facts.emplace_back("name", sweep.name);
   if (!sweep.tags.empty()) about.facts.emplace_back("tags", fmt::format("{}", fmt::join(sweep.tags, ", ")));
@@ -121,7 +122,10 @@ std::set<std::string> metrics_of(const Grid& grid, const std::vector<View>& view
   return metrics;
 }
 
-void read_curves_of(const ResultSet& results, const std::vector<std::string>& metrics, ReportRun& run, bool& is_thin) {
+/// Of the metrics that the run has no curve of yet.
+void add_curves(const ResultSet& results, std::vector<std::string> metrics, ReportRun& run, bool& is_thin) {
+  std::erase_if(metrics, [&](const std::string& metric) { return run.curves.contains(metric); });
+  if (metrics.empty()) return;
   std::vector<ThinCurve> curves(metrics.size(), ThinCurve(kCurvePoints));
   read_curves(results, run.row, metrics, [&](size_t metric, int64_t update, double value) {
     curves[metric].add(static_cast<double>(update), value);
@@ -131,6 +135,15 @@ void read_curves_of(const ResultSet& results, const std::vector<std::string>& me
     is_thin |= curve.size() < curves[i].added();
     if (!curve.empty()) run.curves.emplace(metrics[i], std::move(curve));
   }
+}
+
+ReportRun run_of(const Row& row, size_t grid, const Workspace& workspace) {
+  ReportRun run{.row = row, .grid = grid, .settings = settings_of(row.run.settings)};
+  RunResult& result = run.row.result;
+  const RunDirectory folder = workspace.run(row.run.id);
+  result.reason = published_reason(folder, result.reason);
+  for (AttemptRecord& attempt : result.attempts) attempt.reason = published_reason(folder, attempt.reason);
+  return run;
 }
 
 }  // namespace
@@ -159,11 +172,10 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
   for (const ReportSweep& sweep : report.sweeps) sweeps.insert(sweep.id);
   const size_t first = report.runs.size();
   for (const Row& row : results.rows) {
-    if (!known.emplace(row.run.id, report.runs.size()).second) continue;
-    ReportRun& run =
-        report.runs.emplace_back(ReportRun{.row = row, .grid = number, .settings = settings_of(row.run.settings)});
+    const auto [place, is_new] = known.emplace(row.run.id, report.runs.size());
+    if (is_new) report.runs.push_back(run_of(row, number, workspace));
     if (!row.result.state) continue;
-    read_curves_of(results, metrics, run, report.has_thin_curves);
+    add_curves(results, metrics, report.runs[place->second], report.has_thin_curves);
     const std::vector<std::string> having = results.store->sweeps_of(row.run.id);
     const std::string sweep = row.sweep ? row.sweep->id : having.empty() ? "" : having.back();
     if (!sweep.empty() && sweeps.insert(sweep).second) report.sweeps.push_back(sweep_of(workspace, sweep));

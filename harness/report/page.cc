@@ -118,7 +118,7 @@ class Page {
 
   /// Of the trained runs.
   std::map<std::string, std::string> common_settings() const;
-  json data(size_t points) const;
+  json data() const;
 
   const Report& report_;
   std::vector<std::vector<size_t>> derived_;  // of each run: what derives from it
@@ -173,6 +173,7 @@ std::string Page::asked() const {
   for (const ReportGrid& grid : report_.grids) {
     html += heading(grid) + facts_table(grid.asked);
     if (!grid.text.empty()) html += details("The grid file", preformatted(grid.text));
+    if (!grid.layout.empty()) html += details("The grid file of its tables and claims", preformatted(grid.layout));
   }
   return section("asked", "What was asked", html);
 }
@@ -452,7 +453,7 @@ std::string Page::commands() const {
   return section("commands", "Commands", preformatted(text + report_.command + "\n"));
 }
 
-json Page::data(size_t points) const {
+json Page::data() const {
   const std::map<std::string, std::string> common = common_settings();
   json runs = json::array();
   std::set<std::string> metrics;
@@ -476,7 +477,7 @@ json Page::data(size_t points) const {
     json& added = runs.emplace_back(json{{"id", run.row.run.id},
                                          {"label", label_of(run.row.run.coordinates)},
                                          {"seed", run.row.run.seed},
-                                         {"sweep", report_.grids[run.grid].title},
+                                         {"grid", report_.grids[run.grid].title},
                                          {"state", name_of(result.state)},
                                          {"reason", result.reason},
                                          {"settings", std::move(own)},
@@ -487,7 +488,7 @@ json Page::data(size_t points) const {
     if (!run.row.is_trained()) added["derived"] = true;  // it has none of the settings that trained runs share
     if (run.trained) added["derived_from"] = *run.trained;
   }
-  return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", metrics}, {"points", points}};
+  return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", metrics}};
 }
 
 /// JSON inside <script>: no text of a user can end the element.
@@ -536,13 +537,13 @@ std::string Page::html() const {
   const std::string before = asked() + tables() + claims() + figures();
   const std::string after = runs() + settings() + provenance() + failures() + cost() + commands();
   size_t points = kCurvePoints;
-  std::string all_data = json_element("data", data(points)), of_curves = curve_data(report_, points);
+  const std::string all_data = json_element("data", data());
+  std::string of_curves = curve_data(report_, points);
   const size_t rest = style.size() + script.size() + before.size() + after.size() + all_data.size();
   while (rest + of_curves.size() > limit && points > kFewest) {
     points /= 2;
     of_curves = curve_data(report_, points);
   }
-  if (points < kCurvePoints) all_data = json_element("data", data(points));
 
   const std::string main = before + curves(points) + after;
   std::string navigation;
@@ -566,10 +567,10 @@ std::string Page::html() const {
              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
              "base-uri 'none'; form-action 'none'\">\n"
              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<meta name=\"generator\" content=\"tearless {}\">\n"
+             "{}{}\">\n"
              "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-             source_of(script), source_of(style), escape_html(std::string(build_stamp())), escape_html(report_.title),
-             style) +
+             source_of(script), source_of(style), kGenerator, escape_html(std::string(build_stamp())),
+             escape_html(report_.title), style) +
          fmt::format(
              "<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{}</h1>\n<p "
              "class=\"lead\">{}</p>\n"

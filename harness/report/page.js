@@ -58,7 +58,7 @@
     const seen = new Map();
     for (const run of read.runs) seen.set(key(run), (seen.get(key(run)) || 0) + 1);
     for (const run of read.runs) {
-      run.name = !run.label ? run.sweep : seen.get(key(run)) > 1 ? `${run.label} (${run.sweep})` : run.label;
+      run.name = !run.label ? run.grid : seen.get(key(run)) > 1 ? `${run.label} (${run.grid})` : run.label;
     }
     return read;
   });
@@ -378,7 +378,7 @@
   /** The content of the dialog for a run. */
   function runContent(index) {
     const { runs, settings } = data(), run = runs[index];
-    const facts = [["State", stateOf(run)], ["Sweep", run.sweep], ["Run", run.id], ["Resumed", run.resume]];
+    const facts = [["State", stateOf(run)], ["Grid", run.grid], ["Run", run.id], ["Resumed", run.resume]];
     const trained = runs[run.derived_from];
     if (trained) facts.push(["Derived from", runButton(run.derived_from, nameOf(trained))]);
     const derived = derivedFrom(index).map((i) => make("li", {}, runButton(i, nameOf(runs[i]))));

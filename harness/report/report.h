@@ -42,8 +42,9 @@ struct ReportRun {
 
 struct ReportGrid {
   std::string title;
-  Facts asked;            // axes with their labels, seeds, what is left out
-  std::string text = {};  // of the grid file as it was submitted
+  Facts asked;              // axes with their labels, seeds, what is left out
+  std::string text = {};    // of the grid file as it was submitted
+  std::string layout = {};  // of the grid file whose views are laid over it, if another one's are
   std::vector<Table> tables = {};
   std::vector<Figure> figures = {};
   GridChecks checks = {};
@@ -58,6 +59,9 @@ struct Report {
   bool has_thin_curves = false;          // a curve has fewer points than its run has reported
   bool has_all_curves = false;
 };
+
+/// How a page says what made it: a file with this text is a report.
+inline constexpr const char* kGenerator = "<meta name=\"generator\" content=\"tearless ";
 
 /// How many points a curve of a report has at most.
 inline constexpr size_t kCurvePoints = 500;

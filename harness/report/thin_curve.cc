@@ -1,5 +1,6 @@
 #include "harness/report/thin_curve.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -59,7 +60,8 @@ std::string base64_of(const Curve& curve) {
   bytes.reserve(8 * curve.size());
   for (const CurvePoint& point : curve) {
     for (const double value : {point.x, point.y}) {
-      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+      constexpr double kLargest = std::numeric_limits<float>::max();
+      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(std::clamp(value, -kLargest, kLargest)));
       for (const int shift : {0, 8, 16, 24}) bytes.push_back(static_cast<char>(bits >> shift & 0xff));
     }
   }

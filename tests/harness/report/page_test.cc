@@ -54,7 +54,6 @@ TEST(Page, OfAThousandRunsIsNoLargerThan15MBAndSaysThatCurvesAreThinner) {
   EXPECT_GT(page.size(), 6'000'000u) << "no thinner than it must be";
   EXPECT_THAT(page,
               HasSubstr("Of a curve with more than 125 points the least and the greatest value of each stretch."));
-  EXPECT_THAT(page, HasSubstr("\"points\":125"));
   EXPECT_LE(first_curve(page).size(), base64(std::string(125 * 8, ' ')).size());
   EXPECT_LE(page_of(report_of(105, 30, 400)).size(), 5'000'000u);
 }

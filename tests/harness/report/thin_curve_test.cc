@@ -62,6 +62,8 @@ TEST(ThinCurve, WithAnUpdateThatComesAgainHasItOnce) {
 TEST(Base64OfACurve, IsFp32WithTheLowByteFirst) {
   EXPECT_EQ(base64_of({{1, 2}}), "AACAPwAAAEA=");  // 00 00 80 3f, 00 00 00 40
   EXPECT_EQ(base64_of({}), "");
+  EXPECT_EQ(base64_of({{1, 1e40}}), base64_of({{1, std::numeric_limits<float>::max()}})) << "not infinite";
+  EXPECT_NE(base64_of({{1, kNaN}}), base64_of({{1, 0}}));
 }
 
 }  // namespace
