@@ -226,24 +226,26 @@ class AReport(Scratch):
                 self.assertEqual(len({run["state"] for run in own}), 1)
                 self.assertRegex(text_of(cell), "^(div|fail)")
         # Each verdict, with its look, the seeds and the interval.
-        claims = {row[0]: row for row in page.rows(page.one("section", id="claims")) if len(row) == 9}
-        self.assertEqual(claims["a is better <u>than</u> b"][2:5], ["held", "1 of 3", "2"])
-        self.assertEqual(claims["c is better than b"][2:5], ["cannot tell", "3 of 3", "5"])
-        self.assertEqual(claims["e is better than b"][2:4], ["not tested", "1 of 3"])
-        self.assertEqual(claims["e is better than b"][7], "2/2 of e missing")
-        low, high = (float(n.replace("−", "-").replace("+", "")) for n in re.findall(r"\((\S+) … (\S+)\)", claims["c is better than b"][5])[0])
+        header, *rows = page.rows(page.one("details", page.one("section", id="claims")))
+        claims = {row[0]: dict(zip(header, row)) for row in rows}
+        for claim, facts in {"a is better <u>than</u> b": {"Verdict": "held", "Look": "1 of 3", "Seeds": "2", "Why": ""},
+                            "c is better than b": {"Verdict": "cannot tell", "Look": "3 of 3", "Seeds": "5", "Why": ""},
+                            "e is better than b": {"Verdict": "not tested", "Look": "1 of 3", "Seeds": "", "Why": "2/2 of e missing"}}.items():
+            self.assertEqual(claims[claim], claims[claim] | facts)
+        self.assertNotIn("Source", header, "no claim has one")
+        low, high = (float(n.replace("−", "-").replace("+", "")) for n in re.findall(r"\((\S+) … (\S+)\)", claims["c is better than b"]["Estimate (interval)"])[0])
         differences = [0.31 + 0.3 * (seed - 3) for seed in range(1, 6)]
         self.assertLess(low, 0)
         self.assertAlmostEqual((low + high) / 2, statistics.mean(differences), delta=0.02)
         answer = json.loads(self.tearless("check-table", "grid.toml", "--json").stdout)
-        self.assertEqual([claim["verdict"] for claim in answer["claims"]], [row[2] for row in claims.values() if row[2] != "Verdict"])
+        self.assertEqual([claim["verdict"] for claim in answer["claims"]], [claim["Verdict"] for claim in claims.values()])
         # Failures, and what is no result's business.
         failures = page.rows(page.one("section", id="failures"))
         self.assertIn("crashed", [row[2] for row in failures])
         provenance = page.rows(page.one("section", id="provenance"))
         self.assertIn(["variables", "PLAIN_VALUE, WANDB_API_KEY, WANDB_API_KEY (secret)"], provenance)
         self.assertIn(["note", "a <b>note</b>"], provenance)
-        visible = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.S)
+        visible = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S)  # with the data of the script
         for secret in ("a-secret-value", "a-plain-value", str(self.folder), rf"\b{os.uname().nodename}\b"):
             self.assertIsNone(re.search(secret, visible), secret)
         self.assertEqual(text_of(page.one("pre", page.one("section", id="commands"))),
@@ -255,6 +257,21 @@ class AReport(Scratch):
         losses = [(line["step"], line["value"]) for line in lines if line["name"] == "train.loss"]
         self.assertEqual(points_of(curves[str(done)]["train.loss"]), [struct.unpack("<2f", struct.pack("<2f", *loss)) for loss in losses])
         self.assertEqual(self.report("grid.toml"), text, "the same results give the same bytes")
+
+    def test_OfAFailureSaysNotWhoTrained(self):
+        engine = self.folder / "engine.sh"
+        engine.write_text(f"""#!/bin/sh
+for folder; do :; done
+if [ "$1" = train ] && grep -q '"b"' "$folder/run.toml"; then echo "/home/alice/train.py: no $folder"; exit 1; fi
+exec {BIN / "fake-engine"} "$@"
+""")
+        engine.chmod(0o755)
+        (self.folder / "grid.toml").write_text(SMALL.replace('["a"]', '["a", "b"]') + "[policy.tries]\ncrashed = 1\n")
+        self.tearless("run", "grid.toml", "--engine", engine, code=1)
+        text = self.report("last")
+        self.assertIn("exit code 1: train.py: no ", text)
+        for who in ("alice", str(self.folder)):
+            self.assertNotIn(who, re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S))
 
     def test_HasWhatItIsAskedFor(self):
         (self.folder / "grid.toml").write_text(SMALL)

@@ -29,8 +29,11 @@ struct ReportOptions : ViewOptions {
 
 /// UserError for what is there and is no report: it would be lost.
 void require_report_or_nothing(const fs::path& file) {
+  if (fs::is_directory(file))
+    fail("-o {}: it is a folder; name a file in it: {}", file.string(), (file / "report.html").string());
+  if (const std::string ending = lowered(file.extension()); ending != ".html" && ending != ".htm")
+    fail("-o {}: a report is HTML; name it {}", file.string(), fs::path(file).replace_extension(".html").string());
   if (!fs::exists(file)) return;
-  if (fs::is_directory(file)) fail("-o {0}: it is a folder; name a file in it: {0}/report.html", file.string());
   std::string head(4096, ' ');
   if (fs::is_regular_file(file)) std::ifstream(file).read(head.data(), std::ssize(head));
   if (head.find(kGenerator) == std::string::npos) {

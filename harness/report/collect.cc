@@ -14,7 +14,9 @@
 #include "harness/folders/sweep_directory.h"
 #include "harness/grid/expand.h"
 #include "harness/results/curves.h"
+#include "harness/results/states_text.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/table/latex.h"
 
 namespace tearless::harness {
 namespace {
@@ -41,15 +43,18 @@ Facts asked_of(const Grid& grid, const std::vector<Row>& rows) {
   facts.emplace_back("seeds", fmt::format("{}", fmt::join(grid.seeds, ", ")));
   if (!grid.claims.looks.empty())
     facts.emplace_back("looks at claims", fmt::format("with {} seeds", fmt::join(grid.claims.looks, ", ")));
-  for (const Exclusion& exclusion : grid.excludes) facts.emplace_back("left out", exclusion.why);
+  std::map<std::string, int64_t> excluded;  // why → combinations
+  for_each_cell(grid, [&](const Combination&, const Exclusion* exclusion) {
+    if (exclusion) ++excluded[exclusion->why];
+  });
+  for (const auto& [why, cells] : excluded)
+    facts.emplace_back("left out", fmt::format("{}: {}", counted(cells, "combination"), why));
   std::vector<std::string> derivations;
   for (const Derivation& derivation : grid.derivations) derivations.push_back(derivation.name);
   if (!derivations.empty()) facts.emplace_back("derived runs", fmt::format("{}", fmt::join(derivations, ", ")));
-  std::map<std::string, int> states;
-  for (const Row& row : rows) ++states[std::string(name_of(row.result.state))];
-  std::vector<std::string> counts;
-  for (const auto& [state, count] : states) counts.push_back(fmt::format("{} {}", count, state));
-  facts.emplace_back("runs", fmt::format("{}: {}", rows.size(), fmt::join(counts, ", ")));
+  RunCounts counts;
+  for (const Row& row : rows) ++counts[row.result.state];
+  facts.emplace_back("runs", fmt::format("{}: {}", rows.size(), text_of(counts)));
   return facts;
 }
 
@@ -75,15 +80,14 @@ ReportSweep sweep_of(const Workspace& workspace, const std::string& id) {
   ReportSweep about{
       .id = id,
       .command = without_folders(fmt::format("tearless run {}{}", shell_word(file), option_words("--set", set)))};
-  about.facts = {{"sweep", id}, {"grid file", file}, {"submitted", sweep.submitted_at}};
+  about.facts = {{"sweep", id}, {"grid file", file}, {"last submitted", sweep.submitted_at}};
   if (sweep.name != sweep.title) about.facts.emplace_back("name", sweep.name);
   if (!sweep.tags.empty()) about.facts.emplace_back("tags", fmt::format("{}", fmt::join(sweep.tags, ", ")));
   if (!sweep.note.empty()) about.facts.emplace_back("note", without_folders(sweep.note));
   about.facts.emplace_back("commit", commit_text(commit_of(workspace, id)));
   std::string program = sweep.stamp.value("program", "");
-  for (const char* part : {"version", "runtime"}) {
-    if (const std::string text = sweep.stamp.value(part, ""); !text.empty()) program += ", " + text;
-  }
+  if (const std::string version = sweep.stamp.value("version", ""); !version.empty()) program += ", version " + version;
+  if (const std::string runtime = sweep.stamp.value("runtime", ""); !runtime.empty()) program += ", " + runtime;
   if (sweep.stamp.contains("numerics")) program += fmt::format(", numerics {}", sweep.stamp["numerics"].dump());
   about.facts.emplace_back("program", without_folders(program));
   if (const auto& environment = sweep.policy.environment) {
@@ -105,20 +109,21 @@ std::map<std::string, std::string> settings_of(const std::string& text) {
   return settings;
 }
 
-/// The metrics that the views of a grid are made of, as names and patterns.
-std::set<std::string> metrics_of(const Grid& grid, const std::vector<View>& views) {
-  std::set<std::string> metrics = {"train.loss", "dev.*"};
+/// The metrics that the views of a grid are made of, as names and patterns; those that readers look for come first.
+std::vector<std::string> metrics_of(const Grid& grid, const std::vector<View>& views) {
+  std::vector<std::string> metrics;
   for (const View& view : views) {
     if (const auto* figure = std::get_if<FigureSpec>(&view.spec); figure && is_of_metrics(figure->x)) {
-      metrics.insert(figure->y.begin(), figure->y.end());
-      metrics.insert(figure->metric);
+      metrics.insert(metrics.end(), figure->y.begin(), figure->y.end());
+      metrics.push_back(figure->metric);
     } else if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
-      metrics.insert(claim->curve);
+      metrics.push_back(claim->curve);
     }
   }
   for (const DefinedScore& score : grid.defined_scores) {
-    if (score.is_over_updates()) metrics.insert(score.of);
+    if (score.is_over_updates()) metrics.push_back(score.of);
   }
+  metrics.insert(metrics.end(), {"train.loss", "dev.*"});
   return metrics;
 }
 
@@ -137,8 +142,19 @@ void add_curves(const ResultSet& results, std::vector<std::string> metrics, Repo
   }
 }
 
-ReportRun run_of(const Row& row, size_t grid, const Workspace& workspace) {
-  ReportRun run{.row = row, .grid = grid, .settings = settings_of(row.run.settings)};
+/// "LayerNorm, layers = 4".
+std::string in_print(const Names& names, const Row& row) {
+  std::vector<std::string> axes, labels;
+  for (const auto& [axis, label] : row.run.coordinates) {
+    axes.push_back(axis);
+    labels.push_back(label);
+  }
+  return labels_in_print(names, axes, labels).text;
+}
+
+ReportRun run_of(const Row& row, const Grid& grid, size_t number, const Workspace& workspace) {
+  ReportRun run{
+      .row = row, .grid = number, .label = in_print(grid.names, row), .settings = settings_of(row.run.settings)};
   RunResult& result = run.row.result;
   const RunDirectory folder = workspace.run(row.run.id);
   result.reason = published_reason(folder, result.reason);
@@ -152,20 +168,28 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
   const auto& [grid, views, results, tables, figures, checks] = printed;
   const size_t number = report.grids.size();
   report.grids.push_back({.title = grid.title,
+                          .names = grid.names,
                           .asked = asked_of(grid, results.rows),
                           .tables = std::move(printed.tables),
                           .figures = std::move(printed.figures),
                           .checks = std::move(printed.checks)});
   std::vector<std::string> metrics;
   if (results.store) {
-    const std::set<std::string> used = metrics_of(grid, views);
-    std::vector<std::string> names = results.store->metric_names();
+    std::vector<std::string> used = metrics_of(grid, views), names = results.store->metric_names();
+    if (all_curves) used.emplace_back("*");
     names.emplace_back(kGradientNorms);
-    std::ranges::copy_if(names, std::back_inserter(metrics), [&](const std::string& name) {
-      const auto matches = [&](const std::string& pattern) { return matches_pattern(pattern, name); };
-      return (all_curves && name != kGradientNorms) || std::ranges::any_of(used, matches);
-    });
+    const auto add = [](const std::string& name, std::vector<std::string>& all) {
+      if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+    };
+    for (const std::string& pattern : used) {
+      for (const std::string& name : names) {
+        if (!matches_pattern(pattern, name) || (pattern == "*" && name == kGradientNorms)) continue;
+        add(name, metrics);
+        add(name, report.metrics);
+      }
+    }
   }
+  if (!grid.note.empty()) report.notes.push_back(without_folders(grid.note));
   std::map<std::string, size_t> known;  // id → run of the report
   for (size_t i = 0; i < report.runs.size(); ++i) known.emplace(report.runs[i].row.run.id, i);
   std::set<std::string> sweeps;
@@ -173,7 +197,7 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
   const size_t first = report.runs.size();
   for (const Row& row : results.rows) {
     const auto [place, is_new] = known.emplace(row.run.id, report.runs.size());
-    if (is_new) report.runs.push_back(run_of(row, number, workspace));
+    if (is_new) report.runs.push_back(run_of(row, grid, number, workspace));
     if (!row.result.state) continue;
     add_curves(results, metrics, report.runs[place->second], report.has_thin_curves);
     const std::vector<std::string> having = results.store->sweeps_of(row.run.id);

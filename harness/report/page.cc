@@ -19,6 +19,7 @@
 #include "harness/report/page_js.h"
 #include "harness/report/report.h"
 #include "harness/results/cost.h"
+#include "harness/results/states_text.h"
 #include "harness/table/html.h"
 
 namespace tearless::harness {
@@ -52,17 +53,24 @@ struct HtmlTable {
   std::vector<std::string> header = {};
   std::vector<std::vector<std::string>> rows = {};  // HTML; the first cell is a heading
 
+  /// A column without a text is left out.
   std::string html() const {
+    const size_t columns = rows.empty() ? header.size() : rows.front().size();
+    std::vector<size_t> shown;
+    for (size_t i = 0; i < columns; ++i) {
+      if (i == 0 || std::ranges::any_of(rows, [&](const auto& row) { return !row[i].empty(); })) shown.push_back(i);
+    }
     std::string text = fmt::format("<table{}>", id.empty() ? "" : fmt::format(" id=\"{}\"", id));
     if (!header.empty()) {
       text += "<thead><tr>";
-      for (const std::string& cell : header) text += fmt::format("<th scope=\"col\">{}</th>", escape_html(cell));
+      for (const size_t i : shown) text += fmt::format("<th scope=\"col\">{}</th>", escape_html(header[i]));
       text += "</tr></thead>\n";
     }
     text += "<tbody>\n";
     for (const std::vector<std::string>& row : rows) {
-      text += fmt::format("<tr><th scope=\"row\">{}</th>", row.front());
-      for (size_t i = 1; i < row.size(); ++i) text += element("td", row[i]);
+      text += "<tr>";
+      for (const size_t i : shown)
+        text += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", row[i]) : element("td", row[i]);
       text += "</tr>\n";
     }
     return wide(text + "</tbody></table>");
@@ -108,6 +116,8 @@ class Page {
   std::string curves(size_t points) const;
   /// A score of a run, or of what derives from it.
   std::optional<double> number(size_t run, const std::string& score) const;
+  /// A score by its name in print.
+  std::string in_print(const std::string& score) const;
   std::string table_of_runs(const char* id, const std::vector<size_t>& runs) const;
   std::string runs() const;
   std::string settings() const;
@@ -125,7 +135,9 @@ class Page {
   std::map<std::string, size_t> places_;      // id → index into Report::runs
 };
 
-std::string label_with_seed(const ReportRun& run) { return label_of(run.row.run); }
+std::string label_with_seed(const ReportRun& run) {
+  return fmt::format("{}{}seed {}", run.label, run.label.empty() ? "" : ", ", run.row.run.seed);
+}
 
 std::string Page::cell_button(const std::vector<std::string>& ids, const std::string& score,
                               const std::string& html) const {
@@ -149,15 +161,13 @@ std::string Page::heading(const ReportGrid& grid) const {
 }
 
 std::string Page::lead() const {
-  std::map<std::string, int64_t> states;
-  for (const ReportRun& run : report_.runs) ++states[std::string(name_of(run.row.result.state))];
-  std::vector<std::string> parts;
-  for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
-  std::string text = fmt::format("{}: {}.", counted(std::ssize(report_.runs), "run"), fmt::join(parts, ", "));
+  RunCounts states;
+  for (const ReportRun& run : report_.runs) ++states[run.row.result.state];
+  std::string text = fmt::format("{}: {}.", counted(std::ssize(report_.runs), "run"), text_of(states));
   std::vector<GridChecks> all;
   for (const ReportGrid& grid : report_.grids) all.push_back(grid.checks);
   const VerdictCounts counts = counts_of(all).claims;
-  parts.clear();
+  std::vector<std::string> parts;
   int64_t claims = 0;
   for (int i = 0; i < kVerdicts; ++i) {
     if (counts[i] == 0) continue;
@@ -241,6 +251,10 @@ std::string Page::claims() const {
       }));
       html += notes_list(sheet.notes);
     }
+    if (!grid.checks.tests.looks.empty())
+      html +=
+          "<p>A look is a test that was planned after so many seeds. A claim that is decided is not tested again: "
+          "its numbers may be of fewer seeds than those of the tables.</p>\n";
     html += each_claim(grid.checks);
   }
   return html.empty() ? "" : section("claims", "Claims", html);
@@ -301,6 +315,13 @@ std::optional<double> Page::number(size_t run, const std::string& score) const {
   return value;
 }
 
+std::string Page::in_print(const std::string& score) const {
+  for (const ReportGrid& grid : report_.grids) {
+    if (const auto found = grid.names.find(score); found != grid.names.end()) return found->second.text;
+  }
+  return score;
+}
+
 std::string Page::table_of_runs(const char* id, const std::vector<size_t>& runs) const {
   std::vector<std::string> scores = scores_of(report_);
   std::erase_if(scores, [&](const std::string& score) {
@@ -309,7 +330,7 @@ std::string Page::table_of_runs(const char* id, const std::vector<size_t>& runs)
   const bool has_grids = report_.grids.size() > 1;
   HtmlTable table{.id = id, .header = {"Run", "State", "Attempts"}};
   if (has_grids) table.header.emplace_back("Grid");
-  table.header.insert(table.header.end(), scores.begin(), scores.end());
+  for (const std::string& score : scores) table.header.push_back(in_print(score));
   table.header.emplace_back("Id");
   for (const size_t run : runs) {
     const RunResult& result = report_.runs[run].row.result;
@@ -392,7 +413,7 @@ std::string Page::provenance() const {
   for (const ReportRun& run : report_.runs) {
     for (const AttemptRecord& attempt : run.row.result.attempts) {
       ++machines[machine_of(attempt)];
-      if (!attempt.version.empty()) ++programs[attempt.version];
+      if (!attempt.version.empty()) ++programs["version " + attempt.version];
     }
     constexpr std::string_view kChecksum = "_sha256";
     for (const auto& [key, value] : run.settings) {
@@ -456,7 +477,8 @@ std::string Page::commands() const {
 json Page::data() const {
   const std::map<std::string, std::string> common = common_settings();
   json runs = json::array();
-  std::set<std::string> metrics;
+  json names = json::object();
+  for (const std::string& score : scores_of(report_)) names[score] = in_print(score);
   for (const ReportRun& run : report_.runs) {
     const RunResult& result = run.row.result;
     json own = json::object(), attempts = json::array();
@@ -473,9 +495,8 @@ json Page::data() const {
                           {"processor", a.processor},
                           {"version", a.version}});
     }
-    for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
     json& added = runs.emplace_back(json{{"id", run.row.run.id},
-                                         {"label", label_of(run.row.run.coordinates)},
+                                         {"label", run.label},
                                          {"seed", run.row.run.seed},
                                          {"grid", report_.grids[run.grid].title},
                                          {"state", name_of(result.state)},
@@ -488,7 +509,7 @@ json Page::data() const {
     if (!run.row.is_trained()) added["derived"] = true;  // it has none of the settings that trained runs share
     if (run.trained) added["derived_from"] = *run.trained;
   }
-  return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", metrics}};
+  return {{"settings", common}, {"runs", std::move(runs)}, {"metrics", report_.metrics}, {"names", std::move(names)}};
 }
 
 /// JSON inside <script>: no text of a user can end the element.
@@ -562,6 +583,8 @@ std::string Page::html() const {
     if (main.find(fmt::format("<section id=\"{}\">", id)) != std::string::npos)
       navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
   }
+  std::string notes;
+  for (const std::string& note : report_.notes) notes += text_in("p", note) + "\n";
   return fmt::format(
              "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
@@ -573,9 +596,9 @@ std::string Page::html() const {
              escape_html(report_.title), style) +
          fmt::format(
              "<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{}</h1>\n<p "
-             "class=\"lead\">{}</p>\n"
+             "class=\"lead\">{}</p>\n{}"
              "<nav aria-label=\"Sections\"><ul>{}</ul></nav>\n</header>\n<main id=\"main\">\n",
-             escape_html(report_.title), escape_html(lead()), navigation) +
+             escape_html(report_.title), escape_html(lead()), notes, navigation) +
          main + "</main>\n" +
          fmt::format("<footer><p>Made by tearless {}.</p></footer>\n", escape_html(std::string(build_stamp()))) +
          "<dialog id=\"detail\" aria-labelledby=\"detail-title\"></dialog>\n" + all_data + of_curves +

@@ -360,7 +360,7 @@
         ...(isLabel ? [factList(said.slice(1))] : [
           make("p", { className: "note" }, textOf(cell.closest("table").caption)),
           make("p", { className: "lead" }, textOf(button))]),
-        makeTable(["Run", "Seed", "State", ...(score ? [score] : [])], rows)],
+        makeTable(["Run", "Seed", "State", ...(score ? [data().names[score] || score] : [])], rows)],
       runs: indices,
     };
   }

@@ -35,6 +35,7 @@ struct ReportSweep {
 struct ReportRun {
   Row row;
   size_t grid = 0;                              // the first that has it
+  std::string label = {};                       // in print, without the seed
   std::optional<size_t> trained = {};           // of a derived run: the run that it derives from, if it is here
   std::map<std::string, std::string> settings;  // as run.toml has them
   std::map<std::string, Curve> curves = {};     // by metric
@@ -42,6 +43,7 @@ struct ReportRun {
 
 struct ReportGrid {
   std::string title;
+  Names names = {};         // in print
   Facts asked;              // axes with their labels, seeds, what is left out
   std::string text = {};    // of the grid file as it was submitted
   std::string layout = {};  // of the grid file whose views are laid over it, if another one's are
@@ -52,11 +54,13 @@ struct ReportGrid {
 
 struct Report {
   std::string title;
-  std::string command;  // that makes it
+  std::string command;                  // that makes it
+  std::vector<std::string> notes = {};  // of the users of the grids
   std::vector<ReportGrid> grids = {};
-  std::vector<ReportRun> runs = {};      // each once
-  std::vector<ReportSweep> sweeps = {};  // each once
-  bool has_thin_curves = false;          // a curve has fewer points than its run has reported
+  std::vector<ReportRun> runs = {};       // each once
+  std::vector<ReportSweep> sweeps = {};   // each once
+  std::vector<std::string> metrics = {};  // of curves; those that the grids' views use come first
+  bool has_thin_curves = false;           // a curve has fewer points than its run has reported
   bool has_all_curves = false;
 };
 
