@@ -213,6 +213,9 @@ class AReport(Scratch):
             self.assertEqual(run["state"], {"d": "diverged", "e": "failed"}.get(run["label"].split()[-1], "done"), run)
             if run["state"] != "done":
                 self.assertTrue(run["reason"] or run["state"] == "diverged", run)
+        listed = page.rows(page.one("table", id="run-table"))[1:]
+        self.assertEqual([row[0] for row in listed], [f"{run['label']}, seed {run['seed']}" for run in runs])
+        self.assertEqual([row[1] for row in listed], [run["state"] for run in runs])
         # Each cell is the mean of its runs, or has none, and they say why.
         table = page.one("section", id="tables")
         cells = list(page.all("button", table, class_="cell"))
@@ -244,7 +247,7 @@ class AReport(Scratch):
         self.assertIn("crashed", [row[2] for row in failures])
         provenance = page.rows(page.one("section", id="provenance"))
         self.assertIn(["variables", "PLAIN_VALUE, WANDB_API_KEY, WANDB_API_KEY (secret)"], provenance)
-        self.assertIn(["note", "a <b>note</b>"], provenance)
+        self.assertIn("a <b>note</b>", [text_of(line) for line in page.all("p", page.one("header"))])
         visible = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S)  # with the data of the script
         for secret in ("a-secret-value", "a-plain-value", str(self.folder), rf"\b{os.uname().nodename}\b"):
             self.assertIsNone(re.search(secret, visible), secret)

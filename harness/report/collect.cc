@@ -83,7 +83,7 @@ ReportSweep sweep_of(const Workspace& workspace, const std::string& id) {
   about.facts = {{"sweep", id}, {"grid file", file}, {"last submitted", sweep.submitted_at}};
   if (sweep.name != sweep.title) about.facts.emplace_back("name", sweep.name);
   if (!sweep.tags.empty()) about.facts.emplace_back("tags", fmt::format("{}", fmt::join(sweep.tags, ", ")));
-  if (!sweep.note.empty()) about.facts.emplace_back("note", without_folders(sweep.note));
+  about.note = without_folders(sweep.note);
   about.facts.emplace_back("commit", commit_text(commit_of(workspace, id)));
   std::string program = sweep.stamp.value("program", "");
   if (const std::string version = sweep.stamp.value("version", ""); !version.empty()) program += ", version " + version;
@@ -189,7 +189,6 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
       }
     }
   }
-  if (!grid.note.empty()) report.notes.push_back(without_folders(grid.note));
   std::map<std::string, size_t> known;  // id → run of the report
   for (size_t i = 0; i < report.runs.size(); ++i) known.emplace(report.runs[i].row.run.id, i);
   std::set<std::string> sweeps;

@@ -584,7 +584,10 @@ std::string Page::html() const {
       navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
   }
   std::string notes;
-  for (const std::string& note : report_.notes) notes += text_in("p", note) + "\n";
+  for (const ReportSweep& sweep : report_.sweeps) {
+    const std::string note = text_in("p", sweep.note) + "\n";
+    if (!sweep.note.empty() && notes.find(note) == std::string::npos) notes += note;
+  }
   return fmt::format(
              "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "

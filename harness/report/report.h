@@ -28,8 +28,9 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// A sweep that has runs of the report.
 struct ReportSweep {
   std::string id;
-  std::string command;  // that submits it again
-  Facts facts = {};     // of its submission: when, from which commit, with which program
+  std::string command;    // that submits it again
+  std::string note = {};  // of its user
+  Facts facts = {};       // of its submission: when, from which commit, with which program
 };
 
 struct ReportRun {
@@ -54,8 +55,7 @@ struct ReportGrid {
 
 struct Report {
   std::string title;
-  std::string command;                  // that makes it
-  std::vector<std::string> notes = {};  // of the users of the grids
+  std::string command;  // that makes it
   std::vector<ReportGrid> grids = {};
   std::vector<ReportRun> runs = {};       // each once
   std::vector<ReportSweep> sweeps = {};   // each once
