@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -78,8 +79,19 @@ std::string images_of(const std::vector<ViewOutput::File>& files) {
   return lines;
 }
 
-/// `globals`: of the place; `--workspace` alone changes its workspace.
-Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
+/// UserError for a table of dashes alone, which says nothing and would replace what the place has.
+void require_result(const ViewOutput& output, const fs::path& workspace) {
+  const auto has_result = [](const TableCell& one) { return one.cell.n() > 0 || !one.cell.ends.empty(); };
+  const auto row_has_one = [&](const Table::Row& row) { return std::ranges::any_of(row.cells, has_result); };
+  const auto table_has_one = [&](const Table& table) { return std::ranges::any_of(table.rows, row_has_one); };
+  if (output.tables.empty() || std::ranges::any_of(output.tables, table_has_one)) return;
+  fail("no run of the table \"{}\" has a result here, in {}; train them first, or add --workspace FOLDER",
+       output.tables.front().title.text, archive_of(workspace).value_or(workspace).string());
+}
+
+/// `globals`: of the place; `--workspace` alone changes its workspace. Without one it is empty. `folder`: of the page,
+/// for messages.
+Filled carry_out(const std::vector<std::string>& words, Globals& globals, const fs::path& folder) {
   const auto command = std::ranges::find(kCommands, words.front(), &PlaceCommand::name);
   if (command == std::end(kCommands) && !words.front().starts_with('-')) {
     std::vector<std::string> names(1, kCell);
@@ -113,7 +125,9 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
     globals = there;
     return {};
   }
+  if (there.workspace.empty()) fail("there is no workspace at or above {}; add --workspace FOLDER", folder.string());
   Filled filled{.output = make(there)};
+  require_result(filled.output, there.workspace);
   if (command->draws) {
     filled.text = images_of(filled.output.files);
   } else {
@@ -178,7 +192,8 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
     }
   };
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].words.front() != kCell) fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals); });
+    if (places[i].words.front() == kCell) continue;
+    fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals, folder_of(name)); });
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].words.front() != kCell) continue;
@@ -188,10 +203,24 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
   return filled;
 }
 
-/// The same workspace and program, for commands in another folder.
+/// Makes a path of the environment one that is the same in every folder.
+void make_absolute(const char* name) {
+  const char* const path = std::getenv(name);
+  if (path && *path) ::setenv(name, fs::absolute(path).c_str(), /*overwrite=*/1);
+}
+
+/// The same program and workspace, for commands in the folder of a page. A workspace that nobody named is the one that
+/// is found from there upwards; none: it is empty.
 Globals seen_from(const fs::path& folder, Globals globals) {
-  globals.workspace = fs::relative(globals.workspace, folder);
   if (!globals.engine.empty()) globals.engine = fs::absolute(globals.engine);
+  if (globals.is_workspace_named) {
+    globals.workspace = fs::relative(fs::absolute(globals.workspace), folder);
+    return globals;
+  }
+  const InFolder there(folder);
+  globals.workspace = default_workspace();
+  if (!is_workspace(globals.workspace)) globals.workspace.clear();
+  if (!globals.workspace.empty()) rebuild_if_earlier(Workspace(globals.workspace));
   return globals;
 }
 
@@ -245,6 +274,13 @@ std::string places_for(const GridState& state, const std::vector<std::string>& w
   return text + (has_claims(state) ? "## Claims\n\n" + place("check-table", {}) : "");
 }
 
+/// Its path from the folder of a page; "" if commands find it there by themselves.
+std::string workspace_to_name(const fs::path& folder, const fs::path& workspace) {
+  const fs::path named = fs::absolute(archive_of(workspace).value_or(workspace)), root = fs::absolute(workspace);
+  const InFolder there(folder);
+  return workspace_option(root).empty() ? "" : fs::relative(named).generic_string();
+}
+
 std::string first_page(const fs::path& page, const ViewOptions& options, const Globals& globals) {
   const fs::path folder = folder_of(page);
   std::string text;
@@ -255,9 +291,8 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
           "`tearless report --text {}` makes the tables, claims and figures of this page again, and leaves all other "
           "text.\n\n",
           shell_word(page.filename().string()));
-      const fs::path workspace = archive_of(globals.workspace).value_or(globals.workspace);
-      if (!workspace_option(globals.workspace).empty())
-        text += comment_of({"--workspace", fs::relative(workspace, folder).generic_string()}) + "\n\n";
+      if (const std::string workspace = workspace_to_name(folder, globals.workspace); !workspace.empty())
+        text += comment_of({"--workspace", workspace}) + "\n\n";
     }
     text += places_for(state, words_of(state, options, globals, folder), page);
   }
@@ -269,6 +304,7 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
 
 int text_report(const fs::path& page, const ViewOptions& options, const Globals& globals) {
   constexpr uint64_t kMaxBytes = 64 << 20;
+  for (const char* name : {"TEARLESS_ENGINE", "TEARLESS_WORKSPACE"}) make_absolute(name);
   const bool is_there = fs::exists(page), is_named = !options.words.empty() || !options.layout.empty();
   if (is_there && is_named) {
     fail("{} is there, and its places say what it shows; omit \"{}\", or name a page that is not there", page.string(),

@@ -128,7 +128,8 @@ TEST_F(TextReport, ReadsEachPlaceInTheWorkspaceThatIsSaidBeforeIt) {
   const std::string markdown = ok({"--workspace", "there", "table", "s", "--format", "markdown"}).output;
   const std::string place = "<!-- tearless table s -->\n<!-- end -->\n";
   write(place);
-  EXPECT_THAT(report().errors, HasSubstr("pages/p.md:1: there is no database in "));
+  EXPECT_EQ(refusal_of(place),
+            "tearless: pages/p.md:1: there is no workspace at or above pages; add --workspace FOLDER\n");
   write("<!-- tearless --workspace ../there -->\n" + place + "<!-- tearless --workspace a.tar.gz -->\n" + place);
   EXPECT_EQ(report().errors, "");
   const std::string filled = "<!-- tearless table s -->\n" + markdown + "<!-- end -->\n";
@@ -173,6 +174,65 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
       "b_c\n");
   EXPECT_THAT(refusal_of(figure + "<!-- tearless table s -->"), HasSubstr("p.md:3: the place has no end"));
   EXPECT_EQ(after_figure("<!-- tearless figure grid.toml --out drawn/ -->").substr(0, 24), "tearless: pages/p.md:3: ");
+}
+
+TEST_F(TextReport, FindsTheWorkspaceFromTheFolderOfThePageUpwards) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string markdown = ok({"table", "s", "--format", "markdown"}).output;
+  fs::create_directories(folder_ / "elsewhere/empty");
+  const auto from = [&](const fs::path& folder, const std::vector<std::string>& words,
+                        const std::string& workspace = "") {
+    test::Command report = command(words);
+    report.folder = folder_.path() / folder;
+    report.environment["TEARLESS_WORKSPACE"] = workspace;
+    return test::run(report).errors;
+  };
+  const std::vector<std::string> page_elsewhere = {"report", "--text", "../pages/p.md"};
+  const std::string places = "<!-- tearless table s -->\n<!-- end -->\n";
+  write(places);
+  fs::create_directory(folder_ / "elsewhere/results");
+  fs::create_directory(folder_ / "elsewhere/results/sweeps");
+  EXPECT_EQ(from("elsewhere", page_elsewhere), "") << "not the workspace of the current folder";
+  EXPECT_EQ(page(), "<!-- tearless table s -->\n" + markdown + "<!-- end -->\n");
+  const std::string filled = page();
+  EXPECT_THAT(from("elsewhere", page_elsewhere, "results"), HasSubstr("there is no database in ../elsewhere/results"))
+      << "but one that is named";
+  EXPECT_EQ(page(), filled);
+  EXPECT_EQ(from("", {"report", "--text", "pages/p.md"}, "results"), "");
+
+  // A first page names the workspace if it would not be found from there.
+  fs::rename(folder_ / "pages", folder_ / "elsewhere/pages");
+  EXPECT_EQ(from("", {"report", "s", "--text", "elsewhere/pages/first.md"}), "");
+  EXPECT_THAT(test::read_text(folder_ / "elsewhere/pages/first.md"),
+              HasSubstr("<!-- tearless --workspace ../../results -->\n"));
+  EXPECT_EQ(from("elsewhere/empty", {"report", "--text", "../pages/first.md"}), "");
+}
+
+TEST_F(TextReport, DoesNotReplaceATableByOneWithoutAnyResult) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string place = "<!-- tearless table ../grid.toml -->\nold\n<!-- end -->\n";
+  const auto grid_with = [&](const std::string& from, const std::string& to) {
+    std::string grid = kGrid;
+    test::write_text(folder_ / "grid.toml", grid.replace(grid.find(from), from.size(), to));
+  };
+  grid_with("updates\" = 4", "updates\" = 5");
+  EXPECT_THAT(refusal_of(place), HasSubstr("tearless: pages/p.md:1: no run of the table \"Scores --> here\" has a "
+                                           "result here, in "));
+  grid_with("\"a\", \"b_c\"]", "\"a\", \"b_c\", \"new\"]");
+  report();
+  EXPECT_THAT(page(), HasSubstr("(0/2)")) << "one row has results";
+}
+
+TEST_F(TextReport, FindsAProgramThatIsNamedFromTheCurrentFolder) {
+  ok({"run", "grid.toml", "--name", "s"});
+  write("<!-- tearless table ../grid.toml --only Updates -->\n<!-- end -->\n");
+  fs::create_symlink(test::program("fake-engine"), folder_ / "engine");
+  test::Command named = command({"report", "--text", "pages/p.md"});
+  named.environment["TEARLESS_ENGINE"] = "./engine";
+  EXPECT_EQ(test::run(named).errors, "");
+  EXPECT_EQ(page(), "<!-- tearless table ../grid.toml --only Updates -->\n" +
+                        ok({"table", "grid.toml", "--only", "Updates", "--format", "markdown"}).output +
+                        "<!-- end -->\n");
 }
 
 TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
