@@ -44,6 +44,18 @@ class InFolder {
   fs::path before_;
 };
 
+std::string text_of(const fs::path& page) {
+  constexpr uint64_t kMaxBytes = 64 << 20;
+  return read_regular_file(page, kMaxBytes);
+}
+
+bool has_places(const fs::path& page) {
+  return std::ranges::any_of(TextPage(text_of(page), page.string()).places(), &TextPage::Place::has_text);
+}
+
+/// What is to be typed where a page lacks one, beside kEndOfPlace.
+constexpr const char* kAPlace = "<!-- tearless table SWEEP -->";
+
 fs::path folder_of(const fs::path& page) { return page.has_parent_path() ? page.parent_path() : "."; }
 
 std::string markdown(const std::string& text) { return text_in(TableFormat::kMarkdown, text, ""); }
@@ -89,6 +101,16 @@ void require_result(const ViewOutput& output, const fs::path& workspace) {
        output.tables.front().title.text, archive_of(workspace).value_or(workspace).string());
 }
 
+/// UserError for files that a place may not write: elsewhere than beside the page, or made by another program, which
+/// can fail when others are written.
+void require_files_of_page(const ViewOutput& output) {
+  for (const ViewOutput::File& file : output.files) {
+    if (file.made_of_svg) fail("a page has figures as svg, csv or pgfplots; for PDF and PNG: tearless figure");
+    if (file.path.is_absolute() || *file.path.lexically_normal().begin() == "..")
+      fail("--out {}: a page has its figures in its own folder, or below it; name a folder there", file.path.string());
+  }
+}
+
 /// `globals`: of the place; `--workspace` alone changes its workspace. Without one it is empty. `folder`: of the page,
 /// for messages.
 Filled carry_out(const std::vector<std::string>& words, Globals& globals, const fs::path& folder) {
@@ -128,6 +150,7 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
   if (there.workspace.empty()) fail("there is no workspace at or above {}; add --workspace FOLDER", folder.string());
   Filled filled{.output = make(there)};
   require_result(filled.output, there.workspace);
+  require_files_of_page(filled.output);
   if (command->draws) {
     filled.text = images_of(filled.output.files);
   } else {
@@ -303,19 +326,30 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
 }  // namespace
 
 int text_report(const fs::path& page, const ViewOptions& options, const Globals& globals) {
-  constexpr uint64_t kMaxBytes = 64 << 20;
   for (const char* name : {"TEARLESS_ENGINE", "TEARLESS_WORKSPACE"}) make_absolute(name);
-  const bool is_there = fs::exists(page), is_named = !options.words.empty() || !options.layout.empty();
+  const std::string named = !options.words.empty()    ? options.words.front()
+                            : !options.layout.empty() ? "--layout"
+                            : !options.parts.empty()  ? "--part"
+                                                      : "";
+  const bool is_there = fs::exists(page), is_named = !named.empty();
+  if (is_there && !has_places(page)) {
+    fail("{} has no places; put {} and {} where a table is to stand", page.string(), kAPlace, kEndOfPlace);
+  }
   if (is_there && is_named) {
     fail("{} is there, and its places say what it shows; omit \"{}\", or name a page that is not there", page.string(),
-         options.words.empty() ? "--layout" : options.words.front());
+         named);
   }
+  if (!is_there && !options.out.empty())
+    fail("-o {}: there is no page {} to fill; a first one is written by --text alone", options.out, page.string());
   if (!is_there && !is_named) {
     fail("there is no page {}; to write a first one, name a grid or a sweep, too: tearless report last --text {}",
          page.string(), shell_word(page.string()));
   }
   if (!fs::is_directory(folder_of(page))) fail("there is no folder {} for the page", folder_of(page).string());
-  const std::string before = is_there ? read_regular_file(page, kMaxBytes) : first_page(page, options, globals);
+  const fs::path target = options.out.empty() ? page : fs::path(options.out);
+  if (fs::exists(target) && !has_places(target))
+    fail("-o {}: it is there and has no places; delete it, or name another file", target.string());
+  const std::string before = is_there ? text_of(page) : first_page(page, options, globals);
   const TextPage text(before, page.string());
   const Globals globals_there = seen_from(folder_of(page), globals);
   std::vector<Filled> filled;
@@ -325,11 +359,12 @@ int text_report(const fs::path& page, const ViewOptions& options, const Globals&
   }
   std::vector<std::string> texts;
   for (const Filled& one : filled) texts.push_back(one.text);
-  const fs::path target = options.out.empty() ? page : fs::path(options.out);
-  for (const Filled& one : filled) write_files(one.output, folder_of(target));
   const std::string after = text.with(texts);
   const bool is_changed = read_if_there(target) != after;
-  if (is_changed) write_files({.files = {{.path = target, .bytes = after}}});
+  std::vector<ViewOutput> written;
+  for (Filled& one : filled) written.push_back(std::move(one.output));
+  if (is_changed) written.push_back({.files = {{.path = target.filename(), .bytes = after}}});
+  write_files(written, folder_of(target));
   print("{}: {}, {}\n", target.string(),
         counted(std::ranges::count_if(text.places(), &TextPage::Place::has_text), "place"),
         is_changed ? "written" : "unchanged");

@@ -172,6 +172,12 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
       refusal_of(figure + table + "a <!-- tearless cell Kind=A s test.score -->" + end),
       "tearless: pages/p.md:5: cell: no cell that is meant has the Kind \"A\" (did you mean \"a\"?); they have: a, "
       "b_c\n");
+  for (const std::string format : {"pdf", "svg,png"})
+    EXPECT_EQ(after_figure("<!-- tearless figure s --format " + format + " --out drawn/ -->"),
+              "tearless: pages/p.md:3: a page has figures as svg, csv or pgfplots; for PDF and PNG: tearless figure\n");
+  for (const std::string elsewhere : {"/tmp/", "../drawn/", "drawn/../../", "../a.svg"})
+    EXPECT_THAT(after_figure("<!-- tearless figure s --out " + elsewhere + " -->"),
+                HasSubstr(": a page has its figures in its own folder, or below it; name a folder there"));
   EXPECT_THAT(refusal_of(figure + "<!-- tearless table s -->"), HasSubstr("p.md:3: the place has no end"));
   EXPECT_EQ(after_figure("<!-- tearless figure grid.toml --out drawn/ -->").substr(0, 24), "tearless: pages/p.md:3: ");
 }
@@ -233,6 +239,49 @@ TEST_F(TextReport, FindsAProgramThatIsNamedFromTheCurrentFolder) {
   EXPECT_EQ(page(), "<!-- tearless table ../grid.toml --only Updates -->\n" +
                         ok({"table", "grid.toml", "--only", "Updates", "--format", "markdown"}).output +
                         "<!-- end -->\n");
+}
+
+TEST_F(TextReport, RefusesAPageWithoutPlacesAndWordsForOneThatIsThere) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"s"}, {"--part", "x"}}) {
+    write("Prose.\n<!-- tearless --workspace there -->\n");
+    std::vector<std::string> report = {"report", "--text", "pages/p.md"};
+    report.insert(report.end(), words.begin(), words.end());
+    EXPECT_EQ(tearless(report).errors,
+              "tearless: pages/p.md has no places; put <!-- tearless table SWEEP --> and <!-- end --> where a table is "
+              "to stand\n");
+    EXPECT_EQ(page(), "Prose.\n<!-- tearless --workspace there -->\n");
+  }
+  write("<!-- tearless table s -->\n<!-- end -->\n");
+  EXPECT_THAT(tearless({"report", "--part", "x", "--text", "pages/p.md"}).errors, HasSubstr("omit \"--part\""));
+}
+
+TEST_F(TextReport, ReplacesNoOtherFileThanAPageWithPlaces) {
+  ok({"run", "grid.toml", "--name", "s"});
+  write("<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n");
+  const auto report_to = [&](const std::string& page, const std::string& other) {
+    return tearless({"report", "--text", page, "-o", other}).errors;
+  };
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  EXPECT_EQ(report_to("pages/p.md", "grid.toml"),
+            "tearless: -o grid.toml: it is there and has no places; delete it, or name another file\n");
+  EXPECT_EQ(test::read_text(folder_ / "grid.toml"), grid);
+  EXPECT_FALSE(fs::exists(folder_ / "drawn"));
+  EXPECT_EQ(report_to("pages/p.md", "q.md"), "");
+  EXPECT_EQ(report_to("pages/p.md", "q.md"), "") << "a page that it wrote";
+  EXPECT_EQ(tearless({"report", "s", "--text", "pages/new.md", "-o", "r.md"}).errors,
+            "tearless: -o r.md: there is no page pages/new.md to fill; a first one is written by --text alone\n");
+  EXPECT_FALSE(fs::exists(folder_ / "r.md") || fs::exists(folder_ / "pages/new.md"));
+}
+
+TEST_F(TextReport, WritesNothingWhereOneOfItsFilesCannotBe) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string places =
+      "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n<!-- tearless figure s --out other/ -->\n<!-- end -->\n";
+  fs::create_directories(folder_ / "pages/other/losses.svg");
+  EXPECT_THAT(refusal_of("<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n<!-- tearless figure s --out "
+                         "none/a.svg -->\n<!-- end -->\n"),
+              HasSubstr("--out none/a.svg: there is no folder pages/none"));
+  EXPECT_THAT(refusal_of(places), HasSubstr("other/losses.svg: it is there and is no file"));
 }
 
 TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
