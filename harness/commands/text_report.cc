@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -97,7 +98,7 @@ void require_result(const ViewOutput& output, const fs::path& workspace) {
   const auto row_has_one = [&](const Table::Row& row) { return std::ranges::any_of(row.cells, has_result); };
   const auto table_has_one = [&](const Table& table) { return std::ranges::any_of(table.rows, row_has_one); };
   if (output.tables.empty() || std::ranges::any_of(output.tables, table_has_one)) return;
-  fail("no run of the table \"{}\" has a result here, in {}; train them first, or add --workspace FOLDER",
+  fail("no run of the table \"{}\" has a result here, in {}; train its runs first, or add --workspace FOLDER",
        output.tables.front().title.text, archive_of(workspace).value_or(workspace).string());
 }
 
@@ -126,12 +127,14 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
   fs::path workspace;
   app.add_option("--workspace", workspace);
   ViewMaker make;
+  const CLI::Option *format = nullptr, *out = nullptr;
   if (command != std::end(kCommands)) {
     CLI::App& own = *app.add_subcommand(command->name);
     own.fallthrough();
     own.set_help_flag();
     make = command->define(own);
-    own.get_option("--format")->default_val(command->format);
+    format = own.get_option("--format")->default_val(command->format);
+    out = own.get_option("--out");
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -148,6 +151,11 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
     return {};
   }
   if (there.workspace.empty()) fail("there is no workspace at or above {}; add --workspace FOLDER", folder.string());
+  if (command->draws) {
+    if (out->count() == 0) fail("figure: add --out FOLDER/");
+  } else if (format->count() > 0 && format->as<std::string>() != command->format) {
+    fail("a page has tables as Markdown; omit --format {}", format->as<std::string>());
+  }
   Filled filled{.output = make(there)};
   require_result(filled.output, there.workspace);
   require_files_of_page(filled.output);
@@ -162,9 +170,25 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
   return filled;
 }
 
+/// UserError for a word of a cell that is no AXIS=LABEL, shows nothing, and is no score: a sweep may be meant.
+void require_scores(const std::vector<Table>& tables, const std::vector<std::string>& words) {
+  std::set<std::string> scores, in_print;
+  for (const Table& table : tables) {
+    for (const Table::Column& column : table.columns) {
+      scores.insert(column.score);
+      in_print.insert(name_of(table.names, column.score).text);
+    }
+  }
+  for (const std::string& word : words) {
+    if (word.find_first_of("={") != std::string::npos || scores.contains(word) || in_print.contains(word)) continue;
+    fail("{}: no table of the page is of \"{}\", and none has such a score{}; they have: {}", kCell, word,
+         did_you_mean(word, std::vector<std::string>(scores.begin(), scores.end())), fmt::join(scores, ", "));
+  }
+}
+
 /// `words`: behind `cell`. `filled`: the places before and after it.
-std::string cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
-                         const std::vector<Filled>& filled) {
+OneCell cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
+                     const std::vector<Filled>& filled) {
   const auto has = [&](size_t place, const std::string& word) {
     return std::ranges::find(places[place].words, word) != places[place].words.end();
   };
@@ -181,9 +205,11 @@ std::string cell_of_page(const std::vector<std::string>& words, const std::vecto
       std::erase_if(with_tables, std::not_fn(is_of));
     }
   }
-  if (with_tables.empty()) fail("a cell is one of the tables of the page, and it has none");
+  if (with_tables.empty())
+    fail("a cell is one of the tables of the page, and it has none; add {} to the page", kAPlace);
   std::vector<Table> tables;
   for (const size_t i : with_tables) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
+  require_scores(tables, of_cell);
   return one_cell(tables, of_cell, TableFormat::kMarkdown, kCell);
 }
 
@@ -204,6 +230,9 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
     try {
       act(filled[i]);
       if (place.has_text) require_line(place, filled[i].is_in_sentence);
+      if (filled[i].output.lacks_value)
+        notice(
+            fmt::format("{}:{}: the cell has no value, and is \"{}\" in the page", name, place.line, filled[i].text));
       for (const ViewOutput::File& file : filled[i].output.files) {
         const auto [other, is_new] = files.emplace(file.path.lexically_normal(), std::pair(place.line, file.bytes));
         if (!is_new && other->second.second != file.bytes)
@@ -221,7 +250,10 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].words.front() != kCell) continue;
     const std::vector<std::string> words(places[i].words.begin() + 1, places[i].words.end());
-    fill(i, [&](Filled& one) { one = {.text = cell_of_page(words, places, filled), .is_in_sentence = true}; });
+    fill(i, [&](Filled& one) {
+      OneCell cell = cell_of_page(words, places, filled);
+      one = {.text = std::move(cell.text), .is_in_sentence = true, .output = {.lacks_value = !cell.has_value}};
+    });
   }
   return filled;
 }
@@ -276,8 +308,8 @@ std::vector<std::string> words_of(const GridState& state, const ViewOptions& opt
   return words;
 }
 
-/// A title, and an empty place for each table and figure, and for the claims.
-std::string places_for(const GridState& state, const std::vector<std::string>& words, const fs::path& page) {
+/// An empty place for each table and figure, and for the claims. `figures`: the folder.
+std::string places_for(const GridState& state, const std::vector<std::string>& words, const std::string& figures) {
   const auto place = [&](std::string command, const std::vector<std::string>& more) {
     std::vector<std::string> all = {std::move(command)};
     all.insert(all.end(), words.begin(), words.end());
@@ -289,11 +321,12 @@ std::string places_for(const GridState& state, const std::vector<std::string>& w
     if (std::holds_alternative<TableSpec>(view.spec)) captions.push_back(view.title.text);
   }
   std::string text;
-  for (const std::string& caption : captions)
-    text +=
-        place("table", captions.size() > 1 ? std::vector<std::string>{"--only", caption} : std::vector<std::string>());
-  for (const std::string& name : names_of_figures(state))
-    text += place("figure", {"--only", name, "--out", page.stem().string() + "/"});
+  for (const std::string& caption : captions) {
+    std::vector<std::string> more = {"--final"};
+    if (captions.size() > 1) more.insert(more.end(), {"--only", caption});
+    text += place("table", more);
+  }
+  for (const std::string& name : names_of_figures(state)) text += place("figure", {"--only", name, "--out", figures});
   return text + (has_claims(state) ? "## Claims\n\n" + place("check-table", {}) : "");
 }
 
@@ -307,7 +340,8 @@ std::string workspace_to_name(const fs::path& folder, const fs::path& workspace)
 std::string first_page(const fs::path& page, const ViewOptions& options, const Globals& globals) {
   const fs::path folder = folder_of(page);
   std::string text;
-  for (const GridState& state : options.states(globals)) {
+  const std::vector<GridState> states = options.states(globals);
+  for (const GridState& state : states) {
     text += fmt::format("# {}\n\n", markdown(state.grid.title));
     if (text.find('\n') == text.size() - 2) {
       text += fmt::format(
@@ -317,7 +351,8 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
       if (const std::string workspace = workspace_to_name(folder, globals.workspace); !workspace.empty())
         text += comment_of({"--workspace", workspace}) + "\n\n";
     }
-    text += places_for(state, words_of(state, options, globals, folder), page);
+    const fs::path figures = states.size() > 1 ? page.stem() / state.grid.file.stem() : page.stem();
+    text += places_for(state, words_of(state, options, globals, folder), figures.string() + "/");
   }
   text.pop_back();
   return text;
