@@ -7,6 +7,7 @@
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -282,6 +283,8 @@ int run(int argc, char** argv) {
     fail("{}", sentence_of(error, app));
   }
   if (workspace->count() > 0 && globals.workspace.empty()) fail("--workspace is empty; name a folder, or leave it out");
+  const char* const in_environment = std::getenv("TEARLESS_WORKSPACE");
+  globals.is_workspace_named = workspace->count() > 0 || (in_environment && *in_environment);
   if (globals.workspace.empty()) globals.workspace = default_workspace();
   if (workspace->count() == 0 && globals.workspace.string().starts_with("-")) {
     fail("TEARLESS_WORKSPACE={} looks like an option; name a folder, such as ./{}", globals.workspace.string(),

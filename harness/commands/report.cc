@@ -82,7 +82,7 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   if (!options.layout.empty()) report.grids.front().layout = read_file(options.layout);
   report.command = command_of(options, out, globals);
   const std::string page = page_of(report);
-  write_files({.files = {{.path = out, .bytes = page}}});
+  write_files({{.files = {{.path = out, .bytes = page}}}});
   print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
   return kOk;
 }

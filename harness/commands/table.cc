@@ -61,8 +61,10 @@ ViewOutput print_table(const PrintOptions& options, const Globals& globals) {
                       std::back_inserter(tables));
   }
   tables = with_captions(std::move(tables), options.captions);
+  const OneCell cell = options.cell.empty() ? OneCell() : one_cell(tables, options.cell, format, "--cell");
   ViewOutput output = options.output(options.cell.empty() ? render(tables, format, options.formulas, options.width())
-                                                          : one_cell(tables, options.cell, format, "--cell") + "\n");
+                                                          : cell.text + "\n");
+  output.lacks_value = !cell.has_value;
   output.tables = std::move(tables);
   return output;
 }

@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -43,6 +45,18 @@ class InFolder {
   fs::path before_;
 };
 
+std::string text_of(const fs::path& page) {
+  constexpr uint64_t kMaxBytes = 64 << 20;
+  return read_regular_file(page, kMaxBytes);
+}
+
+bool has_places(const fs::path& page) {
+  return std::ranges::any_of(TextPage(text_of(page), page.string()).places(), &TextPage::Place::has_text);
+}
+
+/// What is to be typed where a page lacks one, beside kEndOfPlace.
+constexpr const char* kAPlace = "<!-- tearless table SWEEP -->";
+
 fs::path folder_of(const fs::path& page) { return page.has_parent_path() ? page.parent_path() : "."; }
 
 std::string markdown(const std::string& text) { return text_in(TableFormat::kMarkdown, text, ""); }
@@ -78,8 +92,29 @@ std::string images_of(const std::vector<ViewOutput::File>& files) {
   return lines;
 }
 
-/// `globals`: of the place; `--workspace` alone changes its workspace.
-Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
+/// UserError for a table of dashes alone, which says nothing and would replace what the place has.
+void require_result(const ViewOutput& output, const fs::path& workspace) {
+  const auto has_result = [](const TableCell& one) { return one.cell.n() > 0 || !one.cell.ends.empty(); };
+  const auto row_has_one = [&](const Table::Row& row) { return std::ranges::any_of(row.cells, has_result); };
+  const auto table_has_one = [&](const Table& table) { return std::ranges::any_of(table.rows, row_has_one); };
+  if (output.tables.empty() || std::ranges::any_of(output.tables, table_has_one)) return;
+  fail("no run of the table \"{}\" has a result here, in {}; train its runs first, or add --workspace FOLDER",
+       output.tables.front().title.text, archive_of(workspace).value_or(workspace).string());
+}
+
+/// UserError for files that a place may not write: elsewhere than beside the page, or made by another program, which
+/// can fail when others are written.
+void require_files_of_page(const ViewOutput& output) {
+  for (const ViewOutput::File& file : output.files) {
+    if (file.made_of_svg) fail("a page has figures as svg, csv or pgfplots; for PDF and PNG: tearless figure");
+    if (file.path.is_absolute() || *file.path.lexically_normal().begin() == "..")
+      fail("--out {}: a page has its figures in its own folder, or below it; name a folder there", file.path.string());
+  }
+}
+
+/// `globals`: of the place; `--workspace` alone changes its workspace. Without one it is empty. `folder`: of the page,
+/// for messages.
+Filled carry_out(const std::vector<std::string>& words, Globals& globals, const fs::path& folder) {
   const auto command = std::ranges::find(kCommands, words.front(), &PlaceCommand::name);
   if (command == std::end(kCommands) && !words.front().starts_with('-')) {
     std::vector<std::string> names(1, kCell);
@@ -92,12 +127,14 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
   fs::path workspace;
   app.add_option("--workspace", workspace);
   ViewMaker make;
+  const CLI::Option *format = nullptr, *out = nullptr;
   if (command != std::end(kCommands)) {
     CLI::App& own = *app.add_subcommand(command->name);
     own.fallthrough();
     own.set_help_flag();
     make = command->define(own);
-    own.get_option("--format")->default_val(command->format);
+    format = own.get_option("--format")->default_val(command->format);
+    out = own.get_option("--out");
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -113,7 +150,15 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
     globals = there;
     return {};
   }
+  if (there.workspace.empty()) fail("there is no workspace at or above {}; add --workspace FOLDER", folder.string());
+  if (command->draws) {
+    if (out->count() == 0) fail("figure: add --out FOLDER/");
+  } else if (format->count() > 0 && format->as<std::string>() != command->format) {
+    fail("a page has tables as Markdown; omit --format {}", format->as<std::string>());
+  }
   Filled filled{.output = make(there)};
+  require_result(filled.output, there.workspace);
+  require_files_of_page(filled.output);
   if (command->draws) {
     filled.text = images_of(filled.output.files);
   } else {
@@ -125,9 +170,25 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals) {
   return filled;
 }
 
+/// UserError for a word of a cell that is no AXIS=LABEL, shows nothing, and is no score: a sweep may be meant.
+void require_scores(const std::vector<Table>& tables, const std::vector<std::string>& words) {
+  std::set<std::string> scores, in_print;
+  for (const Table& table : tables) {
+    for (const Table::Column& column : table.columns) {
+      scores.insert(column.score);
+      in_print.insert(name_of(table.names, column.score).text);
+    }
+  }
+  for (const std::string& word : words) {
+    if (word.find_first_of("={") != std::string::npos || scores.contains(word) || in_print.contains(word)) continue;
+    fail("{}: no table of the page is of \"{}\", and none has such a score{}; they have: {}", kCell, word,
+         did_you_mean(word, std::vector<std::string>(scores.begin(), scores.end())), fmt::join(scores, ", "));
+  }
+}
+
 /// `words`: behind `cell`. `filled`: the places before and after it.
-std::string cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
-                         const std::vector<Filled>& filled) {
+OneCell cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
+                     const std::vector<Filled>& filled) {
   const auto has = [&](size_t place, const std::string& word) {
     return std::ranges::find(places[place].words, word) != places[place].words.end();
   };
@@ -144,9 +205,11 @@ std::string cell_of_page(const std::vector<std::string>& words, const std::vecto
       std::erase_if(with_tables, std::not_fn(is_of));
     }
   }
-  if (with_tables.empty()) fail("a cell is one of the tables of the page, and it has none");
+  if (with_tables.empty())
+    fail("a cell is one of the tables of the page, and it has none; add {} to the page", kAPlace);
   std::vector<Table> tables;
   for (const size_t i : with_tables) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
+  require_scores(tables, of_cell);
   return one_cell(tables, of_cell, TableFormat::kMarkdown, kCell);
 }
 
@@ -167,6 +230,9 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
     try {
       act(filled[i]);
       if (place.has_text) require_line(place, filled[i].is_in_sentence);
+      if (filled[i].output.lacks_value)
+        notice(
+            fmt::format("{}:{}: the cell has no value, and is \"{}\" in the page", name, place.line, filled[i].text));
       for (const ViewOutput::File& file : filled[i].output.files) {
         const auto [other, is_new] = files.emplace(file.path.lexically_normal(), std::pair(place.line, file.bytes));
         if (!is_new && other->second.second != file.bytes)
@@ -178,20 +244,38 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
     }
   };
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].words.front() != kCell) fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals); });
+    if (places[i].words.front() == kCell) continue;
+    fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals, folder_of(name)); });
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].words.front() != kCell) continue;
     const std::vector<std::string> words(places[i].words.begin() + 1, places[i].words.end());
-    fill(i, [&](Filled& one) { one = {.text = cell_of_page(words, places, filled), .is_in_sentence = true}; });
+    fill(i, [&](Filled& one) {
+      OneCell cell = cell_of_page(words, places, filled);
+      one = {.text = std::move(cell.text), .is_in_sentence = true, .output = {.lacks_value = !cell.has_value}};
+    });
   }
   return filled;
 }
 
-/// The same workspace and program, for commands in another folder.
+/// Makes a path of the environment one that is the same in every folder.
+void make_absolute(const char* name) {
+  const char* const path = std::getenv(name);
+  if (path && *path) ::setenv(name, fs::absolute(path).c_str(), /*overwrite=*/1);
+}
+
+/// The same program and workspace, for commands in the folder of a page. A workspace that nobody named is the one that
+/// is found from there upwards; none: it is empty.
 Globals seen_from(const fs::path& folder, Globals globals) {
-  globals.workspace = fs::relative(globals.workspace, folder);
   if (!globals.engine.empty()) globals.engine = fs::absolute(globals.engine);
+  if (globals.is_workspace_named) {
+    globals.workspace = fs::relative(fs::absolute(globals.workspace), folder);
+    return globals;
+  }
+  const InFolder there(folder);
+  globals.workspace = default_workspace();
+  if (!is_workspace(globals.workspace)) globals.workspace.clear();
+  if (!globals.workspace.empty()) rebuild_if_earlier(Workspace(globals.workspace));
   return globals;
 }
 
@@ -224,8 +308,8 @@ std::vector<std::string> words_of(const GridState& state, const ViewOptions& opt
   return words;
 }
 
-/// A title, and an empty place for each table and figure, and for the claims.
-std::string places_for(const GridState& state, const std::vector<std::string>& words, const fs::path& page) {
+/// An empty place for each table and figure, and for the claims. `figures`: the folder.
+std::string places_for(const GridState& state, const std::vector<std::string>& words, const std::string& figures) {
   const auto place = [&](std::string command, const std::vector<std::string>& more) {
     std::vector<std::string> all = {std::move(command)};
     all.insert(all.end(), words.begin(), words.end());
@@ -237,29 +321,38 @@ std::string places_for(const GridState& state, const std::vector<std::string>& w
     if (std::holds_alternative<TableSpec>(view.spec)) captions.push_back(view.title.text);
   }
   std::string text;
-  for (const std::string& caption : captions)
-    text +=
-        place("table", captions.size() > 1 ? std::vector<std::string>{"--only", caption} : std::vector<std::string>());
-  for (const std::string& name : names_of_figures(state))
-    text += place("figure", {"--only", name, "--out", page.stem().string() + "/"});
+  for (const std::string& caption : captions) {
+    std::vector<std::string> more = {"--final"};
+    if (captions.size() > 1) more.insert(more.end(), {"--only", caption});
+    text += place("table", more);
+  }
+  for (const std::string& name : names_of_figures(state)) text += place("figure", {"--only", name, "--out", figures});
   return text + (has_claims(state) ? "## Claims\n\n" + place("check-table", {}) : "");
+}
+
+/// Its path from the folder of a page; "" if commands find it there by themselves.
+std::string workspace_to_name(const fs::path& folder, const fs::path& workspace) {
+  const fs::path named = fs::absolute(archive_of(workspace).value_or(workspace)), root = fs::absolute(workspace);
+  const InFolder there(folder);
+  return workspace_option(root).empty() ? "" : fs::relative(named).generic_string();
 }
 
 std::string first_page(const fs::path& page, const ViewOptions& options, const Globals& globals) {
   const fs::path folder = folder_of(page);
   std::string text;
-  for (const GridState& state : options.states(globals)) {
+  const std::vector<GridState> states = options.states(globals);
+  for (const GridState& state : states) {
     text += fmt::format("# {}\n\n", markdown(state.grid.title));
     if (text.find('\n') == text.size() - 2) {
       text += fmt::format(
           "`tearless report --text {}` makes the tables, claims and figures of this page again, and leaves all other "
           "text.\n\n",
           shell_word(page.filename().string()));
-      const fs::path workspace = archive_of(globals.workspace).value_or(globals.workspace);
-      if (!workspace_option(globals.workspace).empty())
-        text += comment_of({"--workspace", fs::relative(workspace, folder).generic_string()}) + "\n\n";
+      if (const std::string workspace = workspace_to_name(folder, globals.workspace); !workspace.empty())
+        text += comment_of({"--workspace", workspace}) + "\n\n";
     }
-    text += places_for(state, words_of(state, options, globals, folder), page);
+    const fs::path figures = states.size() > 1 ? page.stem() / state.grid.file.stem() : page.stem();
+    text += places_for(state, words_of(state, options, globals, folder), figures.string() + "/");
   }
   text.pop_back();
   return text;
@@ -268,18 +361,30 @@ std::string first_page(const fs::path& page, const ViewOptions& options, const G
 }  // namespace
 
 int text_report(const fs::path& page, const ViewOptions& options, const Globals& globals) {
-  constexpr uint64_t kMaxBytes = 64 << 20;
-  const bool is_there = fs::exists(page), is_named = !options.words.empty() || !options.layout.empty();
+  for (const char* name : {"TEARLESS_ENGINE", "TEARLESS_WORKSPACE"}) make_absolute(name);
+  const std::string named = !options.words.empty()    ? options.words.front()
+                            : !options.layout.empty() ? "--layout"
+                            : !options.parts.empty()  ? "--part"
+                                                      : "";
+  const bool is_there = fs::exists(page), is_named = !named.empty();
+  if (is_there && !has_places(page)) {
+    fail("{} has no places; put {} and {} where a table is to stand", page.string(), kAPlace, kEndOfPlace);
+  }
   if (is_there && is_named) {
     fail("{} is there, and its places say what it shows; omit \"{}\", or name a page that is not there", page.string(),
-         options.words.empty() ? "--layout" : options.words.front());
+         named);
   }
+  if (!is_there && !options.out.empty())
+    fail("-o {}: there is no page {} to fill; a first one is written by --text alone", options.out, page.string());
   if (!is_there && !is_named) {
     fail("there is no page {}; to write a first one, name a grid or a sweep, too: tearless report last --text {}",
          page.string(), shell_word(page.string()));
   }
   if (!fs::is_directory(folder_of(page))) fail("there is no folder {} for the page", folder_of(page).string());
-  const std::string before = is_there ? read_regular_file(page, kMaxBytes) : first_page(page, options, globals);
+  const fs::path target = options.out.empty() ? page : fs::path(options.out);
+  if (fs::exists(target) && !has_places(target))
+    fail("-o {}: it is there and has no places; delete it, or name another file", target.string());
+  const std::string before = is_there ? text_of(page) : first_page(page, options, globals);
   const TextPage text(before, page.string());
   const Globals globals_there = seen_from(folder_of(page), globals);
   std::vector<Filled> filled;
@@ -289,11 +394,12 @@ int text_report(const fs::path& page, const ViewOptions& options, const Globals&
   }
   std::vector<std::string> texts;
   for (const Filled& one : filled) texts.push_back(one.text);
-  const fs::path target = options.out.empty() ? page : fs::path(options.out);
-  for (const Filled& one : filled) write_files(one.output, folder_of(target));
   const std::string after = text.with(texts);
   const bool is_changed = read_if_there(target) != after;
-  if (is_changed) write_files({.files = {{.path = target, .bytes = after}}});
+  std::vector<ViewOutput> written;
+  for (Filled& one : filled) written.push_back(std::move(one.output));
+  if (is_changed) written.push_back({.files = {{.path = target.filename(), .bytes = after}}});
+  write_files(written, folder_of(target));
   print("{}: {}, {}\n", target.string(),
         counted(std::ranges::count_if(text.places(), &TextPage::Place::has_text), "place"),
         is_changed ? "written" : "unchanged");

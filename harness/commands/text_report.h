@@ -5,7 +5,8 @@
 // - `cell` and words of `table --cell`: one cell of the tables of the page. A word of their places, such as the sweep,
 //   leaves those of other places out;
 // - `--workspace W` alone: where the places after it find their sweeps.
-// Paths in places are from the folder of the page. Nothing is written before all places are carried out.
+// Paths in places are from the folder of the page. A workspace that is not named is looked for from there upwards, too;
+// a table of which no run has a result is refused. Nothing is written before all places are carried out.
 #pragma once
 
 #include <filesystem>

@@ -21,14 +21,25 @@ fs::path output_file(const fs::path& out) {
 
 }  // namespace
 
-void write_files(const ViewOutput& output, const fs::path& from) {
-  if (!output.folder.empty()) make_folders(from / output.folder);
-  for (const ViewOutput::File& file : output.files) {
-    const fs::path path = output_file(from / file.path);
-    if (file.made_of_svg) {
-      convert_svg(file.bytes, file.made_of_svg, path);
-    } else {
-      write_atomically(path, file.bytes);
+void write_files(const std::vector<ViewOutput>& outputs, const fs::path& from) {
+  for (const ViewOutput& output : outputs) {
+    for (const ViewOutput::File& file : output.files) {
+      const fs::path folder = output_file(from / file.path).parent_path();
+      if (output.folder.empty() && !folder.empty() && !fs::is_directory(folder))
+        fail("--out {}: there is no folder {}", file.path.string(), folder.string());
+    }
+  }
+  for (const ViewOutput& output : outputs) {
+    if (!output.folder.empty()) make_folders(from / output.folder);
+  }
+  for (const ViewOutput& output : outputs) {
+    for (const ViewOutput::File& file : output.files) {
+      const fs::path path = output_file(from / file.path);
+      if (file.made_of_svg) {
+        convert_svg(file.bytes, file.made_of_svg, path);
+      } else {
+        write_atomically(path, file.bytes);
+      }
     }
   }
 }
@@ -37,7 +48,7 @@ Action printing(ViewMaker make, const Globals& globals) {
   return [make = std::move(make), &globals] {
     const ViewOutput output = make(globals);
     std::cout << output.text;
-    write_files(output);
+    write_files({output});
     return output.code;
   };
 }

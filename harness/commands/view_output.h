@@ -26,6 +26,7 @@ struct ViewOutput {
   std::filesystem::path folder = {};  // is made if it is not there; "": none
   std::vector<File> files = {};
   std::vector<Table> tables = {};  // that `text` or a file has
+  bool lacks_value = false;        // it is of one cell, which is "div.", "–" …
   int code = kOk;
 };
 
@@ -37,8 +38,9 @@ ViewMaker define_table(CLI::App& app);
 ViewMaker define_check_table(CLI::App& app);
 ViewMaker define_figure(CLI::App& app);
 
-/// Writes the files; relative paths are from `from`. A UserError leaves those after it as they were.
-void write_files(const ViewOutput& output, const std::filesystem::path& from = {});
+/// Writes the files of all, in their order; relative paths are from `from`. UserError, with nothing written, where
+/// something is there that is no file, or the folder is not there; any other leaves the files after it as they were.
+void write_files(const std::vector<ViewOutput>& outputs, const std::filesystem::path& from = {});
 
 /// The action that makes the output, prints its text and writes its files.
 Action printing(ViewMaker make, const Globals& globals);

@@ -9,6 +9,7 @@ namespace tearless::harness {
 struct Globals {
   std::filesystem::path workspace;  // --workspace, else default_workspace(): holds the database, runs/ and sweeps/
   std::filesystem::path engine;     // --engine: the training program; empty: see Program::find()
+  bool is_workspace_named = true;   // by --workspace or $TEARLESS_WORKSPACE; false: found from the current folder
   bool json = false;                // --json: machine-readable output, if the command has one
 };
 

@@ -58,6 +58,8 @@ std::vector<Comment> comments_in(std::string_view text) {
     } else if (begins_line && !fence_of(line).empty()) {
       fence = fence_of(line);
       at = end_of_line + 1;
+    } else if (text[at] == '\\') {
+      at += 2;  // what it escapes begins neither code nor a comment
     } else if (text[at] == '`') {
       at = end_of_code(text, at);
     } else if (text.substr(at).starts_with(kOpening)) {
@@ -86,7 +88,7 @@ bool is_end(const Comment& comment) { return split_words(comment.inside) == std:
 
 }  // namespace
 
-TextPage::TextPage(std::string bytes, const std::string& name) : bytes_(std::move(bytes)) {
+TextPage::TextPage(std::string bytes, const std::string& name) : bytes_(std::move(bytes)), name_(name) {
   const auto line_of = [&](size_t at) {
     return 1 + static_cast<size_t>(std::count(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(at), '\n'));
   };
@@ -125,18 +127,36 @@ TextPage::TextPage(std::string bytes, const std::string& name) : bytes_(std::mov
 
 std::string TextPage::with(const std::vector<std::string>& texts) const {
   require(texts.size() == places_.size(), "a page needs a text for each place");
-  std::string page;
-  size_t at = 0;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    page += bytes_.substr(at, places_[i].begin - at);
-    const bool has_returns = bytes_.compare(places_[i].begin, 2, "\r\n") == 0;
-    for (const char c : (texts[i].ends_with('\n') ? "\n" : "") + texts[i]) {
-      if (c == '\n' && has_returns) page += '\r';
-      page += c;
+  const auto with_first = [&](size_t count) {
+    std::string page;
+    size_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+      page += bytes_.substr(at, places_[i].begin - at);
+      const bool has_returns = bytes_.compare(places_[i].begin, 2, "\r\n") == 0;
+      for (const char c : (texts[i].ends_with('\n') ? "\n" : "") + texts[i]) {
+        if (c == '\n' && has_returns) page += '\r';
+        page += c;
+      }
+      at = places_[i].end;
     }
-    at = places_[i].end;
+    return page + bytes_.substr(at);
+  };
+  const auto has_places = [&](const std::string& page) {
+    try {
+      return std::ranges::equal(TextPage(page, name_).places_, places_, {}, &Place::words, &Place::words);
+    } catch (const UserError&) {
+      return false;
+    }
+  };
+  std::string page = with_first(texts.size());
+  for (size_t i = 0; i < texts.size() && !has_places(page); ++i) {
+    if (has_places(with_first(i + 1))) continue;
+    fail(
+        "{}:{}: with the text of this place the page would have other places: it has a comment or code that does not "
+        "end in it",
+        name_, places_[i].line);
   }
-  return page + bytes_.substr(at);
+  return page;
 }
 
 std::string comment_of(const std::vector<std::string>& words) {

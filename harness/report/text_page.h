@@ -6,7 +6,8 @@
 //   <!-- end -->
 //
 // A comment whose words begin with an option, `<!-- tearless --workspace joey.tar.gz -->`, has no end: it is about the
-// places after it. Comments in blocks of code between fences, and in code between backticks, are text as all else is.
+// places after it. Comments in blocks of code between fences, in code between backticks on one line, and behind a
+// backslash, are text as all else is.
 #pragma once
 
 #include <string>
@@ -34,11 +35,13 @@ class TextPage {
   const std::vector<Place>& places() const { return places_; }
 
   /// The page with a text in each place, and every other byte as it is. A text that ends in a line break stands on
-  /// lines of its own, with the line breaks of its comment. REQUIRES: one text for each place, "" where none is.
+  /// lines of its own, with the line breaks of its comment. UserError that names the line of a place with whose text
+  /// the page would have other places, such as a text that has a comment that ends it. REQUIRES: one text for each
+  /// place, "" where none is.
   std::string with(const std::vector<std::string>& texts) const;
 
  private:
-  std::string bytes_;
+  std::string bytes_, name_;
   std::vector<Place> places_;
 };
 

@@ -135,8 +135,8 @@ std::string shown_of(const Candidate& one, const std::string& show, const std::s
 
 }  // namespace
 
-std::string one_cell(const std::vector<Table>& tables, const std::vector<std::string>& words, TableFormat format,
-                     const std::string& location) {
+OneCell one_cell(const std::vector<Table>& tables, const std::vector<std::string>& words, TableFormat format,
+                 const std::string& location) {
   Candidates meant = all_cells(tables);
   const std::vector<std::string> axes = each_once(meant, &Candidate::axes);
   std::string show;
@@ -159,7 +159,9 @@ std::string one_cell(const std::vector<Table>& tables, const std::vector<std::st
     }
   }
   if (meant.size() > 1) fail("{}: {} cells are meant; {}", location, meant.size(), difference_of(meant));
-  return text_in(format, shown_of(meant.front(), show, location), location);
+  const Candidate& cell = meant.front();
+  return {.text = text_in(format, shown_of(cell, show, location), location),
+          .has_value = show == "{published}" || cell.cell->cell.n() > 0};
 }
 
 }  // namespace tearless::harness

@@ -128,7 +128,8 @@ TEST_F(TextReport, ReadsEachPlaceInTheWorkspaceThatIsSaidBeforeIt) {
   const std::string markdown = ok({"--workspace", "there", "table", "s", "--format", "markdown"}).output;
   const std::string place = "<!-- tearless table s -->\n<!-- end -->\n";
   write(place);
-  EXPECT_THAT(report().errors, HasSubstr("pages/p.md:1: there is no database in "));
+  EXPECT_EQ(refusal_of(place),
+            "tearless: pages/p.md:1: there is no workspace at or above pages; add --workspace FOLDER\n");
   write("<!-- tearless --workspace ../there -->\n" + place + "<!-- tearless --workspace a.tar.gz -->\n" + place);
   EXPECT_EQ(report().errors, "");
   const std::string filled = "<!-- tearless table s -->\n" + markdown + "<!-- end -->\n";
@@ -165,14 +166,162 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
   EXPECT_THAT(after_figure(" <!-- tearless table s --cell Kind=a test.score -->"),
               HasSubstr("p.md:3: the comment begins its line"));
   EXPECT_EQ(after_figure("a <!-- tearless cell Kind=a -->"),
-            "tearless: pages/p.md:3: a cell is one of the tables of the page, and it has none\n");
+            "tearless: pages/p.md:3: a cell is one of the tables of the page, and it has none; add <!-- tearless table "
+            "SWEEP --> to the page\n");
   const std::string table = "<!-- tearless table s -->" + end;
   EXPECT_EQ(
       refusal_of(figure + table + "a <!-- tearless cell Kind=A s test.score -->" + end),
       "tearless: pages/p.md:5: cell: no cell that is meant has the Kind \"A\" (did you mean \"a\"?); they have: a, "
       "b_c\n");
+  EXPECT_EQ(
+      refusal_of(figure + table + "a <!-- tearless cell Kind=a grid-2 test.score -->" + end),
+      "tearless: pages/p.md:5: cell: no table of the page is of \"grid-2\", and none has such a score; they have: "
+      "test.score, updates\n");
+  EXPECT_EQ(after_figure("<!-- tearless figure s -->"), "tearless: pages/p.md:3: figure: add --out FOLDER/\n");
+  for (const std::string format : {"pdf", "svg,png"})
+    EXPECT_EQ(after_figure("<!-- tearless figure s --format " + format + " --out drawn/ -->"),
+              "tearless: pages/p.md:3: a page has figures as svg, csv or pgfplots; for PDF and PNG: tearless figure\n");
+  for (const std::string elsewhere : {"/tmp/", "../drawn/", "drawn/../../", "../a.svg"})
+    EXPECT_THAT(after_figure("<!-- tearless figure s --out " + elsewhere + " -->"),
+                HasSubstr(": a page has its figures in its own folder, or below it; name a folder there"));
+  for (const std::string format : {"text", "latex", "html", "csv", "json"})
+    EXPECT_EQ(after_figure("<!-- tearless table s --format " + format + " -->"),
+              "tearless: pages/p.md:3: a page has tables as Markdown; omit --format " + format + "\n");
+  EXPECT_THAT(after_figure("<!-- tearless check-table s --format text -->"), HasSubstr("omit --format text"));
+  EXPECT_THAT(refusal_of("a\n" + figure + "<!-- tearless figure s --out 'a<!-- end --'\">\"'/' -->" + end),
+              StartsWith("tearless: pages/p.md:4: with the text of this place the page would have other places"));
   EXPECT_THAT(refusal_of(figure + "<!-- tearless table s -->"), HasSubstr("p.md:3: the place has no end"));
   EXPECT_EQ(after_figure("<!-- tearless figure grid.toml --out drawn/ -->").substr(0, 24), "tearless: pages/p.md:3: ");
+}
+
+TEST_F(TextReport, RefusesAPageWithoutPlacesAndWordsForOneThatIsThere) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"s"}, {"--part", "x"}}) {
+    write("Prose.\n<!-- tearless --workspace there -->\n");
+    std::vector<std::string> report = {"report", "--text", "pages/p.md"};
+    report.insert(report.end(), words.begin(), words.end());
+    EXPECT_EQ(tearless(report).errors,
+              "tearless: pages/p.md has no places; put <!-- tearless table SWEEP --> and <!-- end --> where a table is "
+              "to stand\n");
+    EXPECT_EQ(page(), "Prose.\n<!-- tearless --workspace there -->\n");
+  }
+  write("<!-- tearless table s -->\n<!-- end -->\n");
+  EXPECT_THAT(tearless({"report", "--part", "x", "--text", "pages/p.md"}).errors, HasSubstr("omit \"--part\""));
+}
+
+TEST_F(TextReport, ReplacesNoOtherFileThanAPageWithPlaces) {
+  ok({"run", "grid.toml", "--name", "s"});
+  write("<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n");
+  const auto report_to = [&](const std::string& page, const std::string& other) {
+    return tearless({"report", "--text", page, "-o", other}).errors;
+  };
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  EXPECT_EQ(report_to("pages/p.md", "grid.toml"),
+            "tearless: -o grid.toml: it is there and has no places; delete it, or name another file\n");
+  EXPECT_EQ(test::read_text(folder_ / "grid.toml"), grid);
+  EXPECT_FALSE(fs::exists(folder_ / "drawn"));
+  EXPECT_EQ(report_to("pages/p.md", "q.md"), "");
+  EXPECT_EQ(report_to("pages/p.md", "q.md"), "") << "a page that it wrote";
+  EXPECT_EQ(tearless({"report", "s", "--text", "pages/new.md", "-o", "r.md"}).errors,
+            "tearless: -o r.md: there is no page pages/new.md to fill; a first one is written by --text alone\n");
+  EXPECT_FALSE(fs::exists(folder_ / "r.md") || fs::exists(folder_ / "pages/new.md"));
+}
+
+TEST_F(TextReport, WritesNothingWhereOneOfItsFilesCannotBe) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string places =
+      "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n<!-- tearless figure s --out other/ -->\n<!-- end -->\n";
+  fs::create_directories(folder_ / "pages/other/losses.svg");
+  EXPECT_THAT(refusal_of("<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n<!-- tearless figure s --out "
+                         "none/a.svg -->\n<!-- end -->\n"),
+              HasSubstr("--out none/a.svg: there is no folder pages/none"));
+  EXPECT_THAT(refusal_of(places), HasSubstr("other/losses.svg: it is there and is no file"));
+}
+
+TEST_F(TextReport, FindsTheWorkspaceFromTheFolderOfThePageUpwards) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string markdown = ok({"table", "s", "--format", "markdown"}).output;
+  fs::create_directories(folder_ / "elsewhere/empty");
+  const auto from = [&](const fs::path& folder, const std::vector<std::string>& words,
+                        const std::string& workspace = "") {
+    test::Command report = command(words);
+    report.folder = folder_.path() / folder;
+    report.environment["TEARLESS_WORKSPACE"] = workspace;
+    return test::run(report).errors;
+  };
+  const std::vector<std::string> page_elsewhere = {"report", "--text", "../pages/p.md"};
+  const std::string places = "<!-- tearless table s -->\n<!-- end -->\n";
+  write(places);
+  fs::create_directory(folder_ / "elsewhere/results");
+  fs::create_directory(folder_ / "elsewhere/results/sweeps");
+  EXPECT_EQ(from("elsewhere", page_elsewhere), "") << "not the workspace of the current folder";
+  EXPECT_EQ(page(), "<!-- tearless table s -->\n" + markdown + "<!-- end -->\n");
+  const std::string filled = page();
+  EXPECT_THAT(from("elsewhere", page_elsewhere, "results"), HasSubstr("there is no database in ../elsewhere/results"))
+      << "but one that is named";
+  EXPECT_EQ(page(), filled);
+  EXPECT_EQ(from("", {"report", "--text", "pages/p.md"}, "results"), "");
+
+  // A first page names the workspace if it would not be found from there.
+  fs::rename(folder_ / "pages", folder_ / "elsewhere/pages");
+  EXPECT_EQ(from("", {"report", "s", "--text", "elsewhere/pages/first.md"}), "");
+  EXPECT_THAT(test::read_text(folder_ / "elsewhere/pages/first.md"),
+              HasSubstr("<!-- tearless --workspace ../../results -->\n"));
+  EXPECT_EQ(from("elsewhere/empty", {"report", "--text", "../pages/first.md"}), "");
+}
+
+TEST_F(TextReport, DoesNotReplaceATableByOneWithoutAnyResult) {
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string place = "<!-- tearless table ../grid.toml -->\nold\n<!-- end -->\n";
+  const auto grid_with = [&](const std::string& from, const std::string& to) {
+    std::string grid = kGrid;
+    test::write_text(folder_ / "grid.toml", grid.replace(grid.find(from), from.size(), to));
+  };
+  grid_with("updates\" = 4", "updates\" = 5");
+  EXPECT_THAT(refusal_of(place), HasSubstr("tearless: pages/p.md:1: no run of the table \"Scores --> here\" has a "
+                                           "result here, in "));
+  grid_with("\"a\", \"b_c\"]", "\"a\", \"b_c\", \"new\"]");
+  report();
+  EXPECT_THAT(page(), HasSubstr("(0/2)")) << "one row has results";
+}
+
+TEST_F(TextReport, FindsAProgramThatIsNamedFromTheCurrentFolder) {
+  ok({"run", "grid.toml", "--name", "s"});
+  write("<!-- tearless table ../grid.toml --only Updates -->\n<!-- end -->\n");
+  fs::create_symlink(test::program("fake-engine"), folder_ / "engine");
+  test::Command named = command({"report", "--text", "pages/p.md"});
+  named.environment["TEARLESS_ENGINE"] = "./engine";
+  EXPECT_EQ(test::run(named).errors, "");
+  EXPECT_EQ(page(), "<!-- tearless table ../grid.toml --only Updates -->\n" +
+                        ok({"table", "grid.toml", "--only", "Updates", "--format", "markdown"}).output +
+                        "<!-- end -->\n");
+}
+
+TEST_F(TextReport, SaysWhichCellsOfSentencesHaveNoValue) {
+  write_grid("\"succeed\", \"diverge\"", 0);
+  tearless({"run", "grid.toml", "--name", "s"});
+  write(
+      "<!-- tearless table s -->\n<!-- end -->\nIt is <!-- tearless cell model.kind=a fake.behaviour=succeed -->"
+      "<!-- end -->,\nor <!-- tearless cell model.kind=a fake.behaviour=diverge --><!-- end -->.\nOr <!-- tearless "
+      "table s --cell model.kind=b fake.behaviour=diverge --><!-- end -->.\n");
+  EXPECT_EQ(report().errors,
+            "pages/p.md:5: the cell has no value, and is \"div. (2/2)\" in the page\n"
+            "pages/p.md:4: the cell has no value, and is \"div. (2/2)\" in the page\n");
+}
+
+TEST_F(TextReport, HasAFolderOfFiguresForEachOfSeveralGridsInAFirstPage) {
+  std::string unnamed = kGrid;
+  unnamed.erase(unnamed.find("name = \"losses\"\n"), 16);
+  test::write_text(folder_ / "grid.toml", unnamed);
+  test::write_text(folder_ / "other.toml", unnamed.replace(unnamed.find("A grid"), 6, "Others"));
+  test::write_text(folder_ / "paper.toml", "grids = [\"grid.toml\", \"other.toml\"]\n");
+  ok({"run", "grid.toml"});
+  EXPECT_EQ(ok({"report", "paper.toml", "--text", "pages/p.md"}).output, "pages/p.md: 8 places, written\n");
+  for (const std::string grid : {"grid", "other"}) {
+    EXPECT_THAT(page(),
+                HasSubstr("<!-- tearless figure ../" + grid + ".toml --only figure-1 --out p/" + grid + "/ -->"));
+    EXPECT_TRUE(fs::exists(folder_ / "pages/p" / grid / "figure-1.svg"));
+  }
+  EXPECT_EQ(report().output, "pages/p.md: 8 places, unchanged\n");
 }
 
 TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
@@ -181,10 +330,9 @@ TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
             "pages/p.md: 4 places, written\n");
   const std::string first = page();
   EXPECT_THAT(first, StartsWith("# A grid\n\n`tearless report --text p.md` makes "));
-  const std::string words = "s --layout ../grid.toml";
+  const std::string words = "s --layout ../grid.toml", table = "table " + words + " --final --only ";
   for (const std::string place :
-       {"table " + words + R"( --only 'Scores --'">"' here' -->)" + "\n**Scores --> here**\n",
-        "table " + words + " --only Updates -->\n**Updates**\n",
+       {table + R"('Scores --'">"' here' -->)" + "\n**Scores --> here**\n", table + "Updates -->\n**Updates**\n",
         "figure " + words + " --only losses --out p/ -->\n![Loss \\[by update\\]](p/losses.svg)\n",
         "## Claims\n\n<!-- tearless check-table " + words + " -->\n" +
             ok({"check-table", "s", "--format", "markdown"}).output})
@@ -204,7 +352,7 @@ TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
               AllOf(HasSubstr("<!-- tearless --workspace ../a.tar.gz -->\n"), HasSubstr("<!-- tearless table grid-")));
   ok({"report", "grid.toml", "--text", "pages/r.md"});
   EXPECT_THAT(test::read_text(folder_ / "pages/r.md"),
-              HasSubstr("<!-- tearless table ../grid.toml --only Updates -->\n"));
+              HasSubstr("<!-- tearless table ../grid.toml --final --only Updates -->\n"));
 }
 
 }  // namespace

@@ -71,6 +71,24 @@ TEST(TextPage, LeavesCodeAlone) {
   EXPECT_THAT(words_in("```not``` a block\n<!-- tearless b -->\n<!-- end -->"), ElementsAre(Words{"b"}));
   EXPECT_THAT(words_in("<!-- a comment of another <!-- tearless table -->"), IsEmpty());
   EXPECT_THAT(words_in("<!-- tearlessly -->"), IsEmpty());
+  EXPECT_THAT(words_in("a \\` b <!-- tearless table --><!-- end --> `"), ElementsAre(Words{"table"})) << "no code";
+  EXPECT_THAT(words_in("a \\\\`<!-- tearless table -->`"), IsEmpty()) << "the backslash is escaped";
+  EXPECT_THAT(words_in("`a\\` <!-- tearless table --><!-- end -->\\"), ElementsAre(Words{"table"})) << "none in code";
+  EXPECT_THAT(words_in("\\<!-- tearless table -->"), IsEmpty());
+  EXPECT_THAT(words_in("a\\\n```\n<!-- tearless table -->\n```"), IsEmpty()) << "at the end of a line";
+}
+
+TEST(TextPage, RefusesTextsThatWouldChangeItsPlaces) {
+  const TextPage page("<!-- tearless a -->\n<!-- end -->\n\n<!-- tearless b -->\n<!-- end -->\n", "p.md");
+  for (const std::string text : {"```\n", "x <!-- end --> y\n", "<!-- tearless c -->\n", "a <!-- b\n"}) {
+    EXPECT_THAT(test::error_of([&] {
+                  page.with({"x\n", text});
+                }),
+                testing::StartsWith("p.md:4: with the text of this place the page would have other places"))
+        << text;
+    EXPECT_THAT(test::error_of([&] { page.with({text, "x\n"}); }), testing::StartsWith("p.md:1: ")) << text;
+  }
+  EXPECT_THAT(page.with({"```\n<!-- end -->\n```\n", "<!-- b -->\n"}), testing::HasSubstr("\n<!-- end -->\n```\n"));
 }
 
 TEST(TextPage, NamesTheLineOfWhatIsNoPlace) {

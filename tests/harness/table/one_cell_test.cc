@@ -38,7 +38,7 @@ std::vector<Table> tables() {
 }
 
 std::string cell(const std::vector<std::string>& words, TableFormat format = TableFormat::kText) {
-  return one_cell(tables(), words, format, "--cell");
+  return one_cell(tables(), words, format, "--cell").text;
 }
 std::string refusal_of(const std::vector<std::string>& words, TableFormat format = TableFormat::kText) {
   return test::error_of([&] { cell(words, format); });
