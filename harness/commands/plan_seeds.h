@@ -14,9 +14,9 @@
 namespace tearless::harness {
 
 struct SeedsPlan {
-  std::vector<SeedsNeeded> claims;
-  ClaimTests tests;
-  Work further;  // the runs of one seed, trained or not: what one more costs
+  std::vector<SeedsNeeded> claims = {};
+  ClaimTests tests = {};
+  Work further = {};  // the runs of one seed, trained or not: what one more costs
 };
 
 /// Of a plan without errors. `like`: an archive with runs whose spread is taken in place of that of the grid's own

@@ -75,7 +75,8 @@ TEST(Page, OfCostAddsAttemptsTimesThreads) {
   Report report = report_of(2, 0, 0);
   EXPECT_THAT(page_of(report), HasSubstr("Not known: no attempts are recorded here."));
   const auto attempt = [](int64_t number, const char* device, const char* from, const char* to) {
-    AttemptRecord record{.number = number};
+    AttemptRecord record;
+    record.number = number;
     record.outcome = number == 1 ? "crashed" : "done";
     record.reason = "exit code <1>";
     record.started_at = from;
