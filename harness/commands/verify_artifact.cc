@@ -77,7 +77,7 @@ std::string differing_numbers(std::string_view packed, std::string_view made) {
 /// Without the elements from `begin` to `end`.
 std::string without(std::string text, std::string_view begin, std::string_view end) {
   for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
-    const size_t to = text.find(end, at);
+    const size_t to = text.find(end, at + begin.size());
     text.erase(at, to == std::string::npos ? to : to + end.size() - at);
   }
   return text;
@@ -232,7 +232,8 @@ void make_again(const Workspace& workspace, const json& manifest, ArtifactCheck&
     } catch (const MachineError&) {
       throw;
     } catch (const UserError& error) {
-      fail("{} cannot be made again by this build: {}", manifest.at("file").get<std::string>(), error.what());
+      fail("{} cannot be made again by this build: {}", manifest.at("file").get<std::string>(),
+           without(error.what(), workspace.root().string() + "/", ""));
     }
   }();
   check.counts = printed.counts;

@@ -399,6 +399,22 @@ TEST_F(ArtifactTest, OnAMachineWithoutACacheIsNotBlamed) {
   EXPECT_THAT(found.errors, HasSubstr("/proc/nope"));
 }
 
+TEST_F(ArtifactTest, ThatThisBuildCannotPrintIsNotCalledDamaged) {
+  make();
+  take_apart();
+  const std::string sweep = folders_in(unpacked("sweeps")).at(0), name = "sweeps/" + sweep + "/merged.toml";
+  edit(name, "better = ", "unheard_of = ");
+  const std::string text = test::read_text(unpacked(name)), rest = text.substr(text.find('\n') + 1);
+  edit(name, text.substr(text.find("SHA-256: ") + 9, 64), sha256(sweep + "\n" + rest));
+  seal_again();
+  put_together();
+  const test::Finished found = verify();
+  EXPECT_EQ(found.code, 2) << found.output;
+  EXPECT_THAT(found.errors,
+              AllOf(HasSubstr("a.tar.gz cannot be made again by this build: "), Not(HasSubstr("verifying/"))));
+  EXPECT_THAT(found.output, Not(HasSubstr("NOT")));
+}
+
 TEST_F(ArtifactTest, WithAFileInPlaceOfAFolderIsRefused) {
   shell("echo x > runs; tar czf b.tar.gz --format=ustar runs");
   EXPECT_EQ(verify({}).code, 1);
