@@ -117,6 +117,11 @@ class Gzip {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> sentence, Args&&... args) {
+  throw DamagedArchive(fmt::format(sentence, std::forward<Args>(args)...));
+}
+
 // A file in a tar file, named and measured as ustar, GNU tar or pax have it.
 struct TarEntry {
   std::string name;
@@ -188,7 +193,7 @@ class TarReader {
       refuse_damaged("it holds what is no file of a tar archive");
     }
     if (files_left_-- == 0) {
-      fail("{} holds more files than results of its size can be, and is not unpacked", file_.string());
+      refuse("{} holds more files than results of its size can be, and is not unpacked", file_.string());
     }
     return true;
   }
@@ -209,14 +214,14 @@ class TarReader {
         refuse_damaged("a pax header in it cannot be read");
       }
       const std::string key(text.substr(space + 1, equals - space - 1));
-      if (key.starts_with("GNU.sparse")) fail("{} holds sparse files; pack it without --sparse", file_.string());
+      if (key.starts_with("GNU.sparse")) refuse("{} holds sparse files; pack it without --sparse", file_.string());
       records[key] = text.substr(equals + 1, length - equals - 2);
       text.remove_prefix(length);
     }
   }
 
   [[noreturn]] void refuse_damaged(std::string_view why) const {
-    fail("{} is cut or damaged ({}); get it again from where it came", file_.string(), why);
+    refuse("{} is cut or damaged ({}); get it again from where it came", file_.string(), why);
   }
 
   void require_sound() const {
@@ -228,8 +233,8 @@ class TarReader {
   void count(uint64_t bytes) {
     read_ += bytes;
     if (bytes > limit_ || read_ > limit_) {
-      fail("{} holds more than {} MB, too much for results of its size, and is not unpacked", file_.string(),
-           limit_ >> 20);
+      refuse("{} holds more than {} MB, too much for results of its size, and is not unpacked", file_.string(),
+             limit_ >> 20);
     }
   }
 
@@ -256,7 +261,8 @@ fs::path place_in_results(const std::string& name) {
   const fs::path place = fs::path(name).lexically_normal();
   if (place.is_absolute() || std::ranges::find(place, "..") != place.end()) return {};
   const std::string part = place.begin() == place.end() ? "" : place.begin()->string();
-  return std::ranges::find(kParts, part) != std::end(kParts) ? place : fs::path();
+  const bool is_below = place.has_parent_path() && place.has_filename();
+  return is_below && std::ranges::find(kParts, part) != std::end(kParts) ? place : fs::path();
 }
 
 }  // namespace
@@ -295,13 +301,13 @@ void unpack(const fs::path& archive, const fs::path& folder) {
       if (entry.type == '5') continue;  // a folder: made where a file needs it
       const fs::path place = place_in_results(entry.name);
       if (place.empty() || (entry.type != '0' && entry.type != '\0')) {
-        fail("{} holds {}, which is {}; an archive of results has plain files below {}/ alone", archive.string(),
-             shell_word(entry.name), place.empty() ? "not in these folders" : "no plain file",
-             fmt::join(kParts, "/, "));
+        refuse("{} holds {}, which is {}; an archive of results has plain files below {}/ alone", archive.string(),
+               shell_word(entry.name), place.empty() ? "not in these folders" : "no plain file",
+               fmt::join(kParts, "/, "));
       }
       const std::string bytes = reader.content(entry);
       if (!writes) continue;
-      if (fs::exists(folder / place)) fail("{} holds {} twice; make it again", archive.string(), place.string());
+      if (fs::exists(folder / place)) refuse("{} holds {} twice; make it again", archive.string(), place.string());
       make_folders_unsynced((folder / place).parent_path());
       replace_unsynced(folder / place, bytes);
     }

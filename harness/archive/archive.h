@@ -10,7 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace tearless::harness {
+
+/// An archive is cut or damaged, or holds what no archive of results has.
+class DamagedArchive : public UserError {
+ public:
+  using UserError::UserError;
+};
 
 /// True for a name that ends in .tar.gz.
 bool has_archive_name(const std::filesystem::path& file);
@@ -21,7 +29,8 @@ std::vector<std::string> archived_files(const std::filesystem::path& workspace);
 /// The archive of the results in `workspace`. UserError for a file whose name does not fit.
 std::string pack(const std::filesystem::path& workspace);
 
-/// Unpacks into a folder, without fsync. UserError for what is no archive, is cut or damaged, or holds something else.
+/// Unpacks into a folder, without fsync. DamagedArchive for what is cut or damaged, or holds something else; UserError
+/// for what is no archive.
 void unpack(const std::filesystem::path& archive, const std::filesystem::path& folder);
 
 }  // namespace tearless::harness

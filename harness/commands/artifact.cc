@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct ArtifactWords {
-  std::vector<std::string> words;  // sweeps, then the file
+  std::vector<std::string> words;  // sweeps, then the file if there is no `out`
+  std::string out;
   std::vector<fs::path> licences;
 };
 
@@ -43,6 +44,7 @@ std::vector<ArtifactFile> licences_of(const std::vector<fs::path>& files) {
       fail("--licence {}: another one has that name; rename one of them", file.string());
     licences.push_back({name, read_regular_file(file, kMaxLicence)});
   }
+  std::ranges::sort(licences, {}, &ArtifactFile::name);  // as whoever makes it again finds them
   return licences;
 }
 
@@ -84,12 +86,15 @@ ArtifactCounts add_artifact(const Workspace& workspace, const std::vector<std::s
 }
 
 int artifact(const ArtifactWords& given, const Globals& globals) {
-  const fs::path target = given.words.back();
+  std::vector<std::string> words = given.words;
+  if (!given.out.empty()) words.push_back(given.out);
+  if (words.empty()) fail("name a sweep and a file: tearless artifact SWEEP FILE.tar.gz");
+  const fs::path target = words.back();
+  words.pop_back();
   if (!has_archive_name(target))
     fail("{}: an artefact is one file: tearless artifact SWEEP FILE.tar.gz", target.string());
   const std::vector<ArtifactFile> licences = licences_of(given.licences);
   const std::unique_ptr<const Store> store = require_store(globals);
-  const std::vector<std::string> words(given.words.begin(), given.words.end() - 1);
   const std::vector<std::string> sweeps =
       whole_sweeps(*store, words.empty() ? std::vector<std::string>{"last"} : words);
   require_results(*store, sweeps, globals);
@@ -120,8 +125,8 @@ int artifact(const ArtifactWords& given, const Globals& globals) {
 Action command_artifact(CLI::App& app, const Globals& globals) {
   const auto words = std::make_shared<ArtifactWords>();
   app.add_option("what", words->words,
-                 "sweeps (ids, names, grid files, last), then the file to make, FILE.tar.gz; without sweeps: last")
-      ->required();
+                 "sweeps (ids, names, grid files, last), then the file to make, FILE.tar.gz; without sweeps: last");
+  app.add_option("-o,--out", words->out, "the file to make, if it is not the last word")->type_name("FILE.tar.gz");
   app.add_option("--licence", words->licences, "a licence file that goes with it; may be repeated")
       ->type_name("FILE")
       ->take_all();

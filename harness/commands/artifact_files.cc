@@ -17,6 +17,8 @@
 namespace tearless::harness {
 namespace {
 
+std::string markdown(const std::string& text) { return text_in(TableFormat::kMarkdown, printable(text), ""); }
+
 /// Collects the files, each of which has a name of its own.
 class Files {
  public:
@@ -80,8 +82,8 @@ std::string cost_text(const std::vector<Row>& rows) {
   }
   std::vector<std::string> states, hours;
   for (const auto& [state, count] : counts) states.push_back(fmt::format("{} {}", count, state));
-  if (cost.core_hours > 0 || cost.gpu_hours == 0) hours.push_back(fmt::format("{:.3g} core-hours", cost.core_hours));
-  if (cost.gpu_hours > 0) hours.push_back(fmt::format("{:.3g} GPU-hours", cost.gpu_hours));
+  if (cost.core_hours > 0 || cost.gpu_hours == 0) hours.push_back(fmt::format("{:.2f} core-hours", cost.core_hours));
+  if (cost.gpu_hours > 0) hours.push_back(fmt::format("{:.2f} GPU-hours", cost.gpu_hours));
   std::string text = fmt::format("{} ({}) took {} and {}", counted(std::ssize(runs), "run"), fmt::join(states, ", "),
                                  counted(cost.attempts, "attempt"), fmt::join(hours, " and "));
   if (cost.of_unknown_length > 0)
@@ -96,15 +98,27 @@ std::set<std::string> trained_by(const std::vector<GridState>& states) {
     for (const Row& row : state.results.rows) {
       for (const AttemptRecord& attempt : row.result.attempts) {
         const std::string program = row.sweep->stamp.value("program", "");
-        std::vector<std::string> machine = {attempt.device};
-        for (const std::string& part : {attempt.processor, attempt.arithmetic}) {
-          if (!part.empty()) machine.push_back(part);
-        }
-        lines.insert(fmt::format("{} {} on {}", program, attempt.version, fmt::join(machine, ", ")));
+        lines.insert(fmt::format("{} {} on {}", program, attempt.version, machine_of(attempt)));
       }
     }
   }
   return lines;
+}
+
+/// "tearless-engine (`pip install tearless-engine`)", "trainer.py, which is named with `--engine`".
+std::set<std::string> programs_of(const std::vector<GridState>& states) {
+  std::set<std::string> programs;
+  for (const GridState& state : states) {
+    for (const Row& row : state.results.rows) {
+      const std::string program = row.sweep ? row.sweep->stamp.value("program", "") : "";
+      if (program == "tearless-engine") {
+        programs.insert("tearless-engine (`pip install tearless-engine`)");
+      } else if (!program.empty()) {
+        programs.insert(markdown(program) + ", which is named with `--engine`");
+      }
+    }
+  }
+  return programs;
 }
 
 std::string readme(const std::vector<GridState>& states, const std::vector<std::string>& sweeps,
@@ -112,7 +126,7 @@ std::string readme(const std::vector<GridState>& states, const std::vector<std::
                    const std::vector<std::string>& licences) {
   const std::string archive = shell_word(file);
   std::vector<std::string> titles;
-  for (const GridState& state : states) titles.push_back(printable(state.grid.title));
+  for (const GridState& state : states) titles.push_back(markdown(state.grid.title));
   std::string text = fmt::format(
       "# {}\n\nResults of training: {}, in one file, `{}`. The folder `artifact/` has what `tearless` prints of them; "
       "`runs/` has the settings, metrics and scores of every run, `sweeps/` the grid files.\n\n## Look at it\n\n",
@@ -136,17 +150,23 @@ std::string readme(const std::vector<GridState>& states, const std::vector<std::
       "```\n\n## Verify it\n\n```sh\ntearless verify {} --again    # checksums; then all tables, claims and figures "
       "again, from the runs\n```\n\n## Train it again\n\nType it in the folder from which the paths of "
       "data in these files lead to them, or name others with `--set`; `tearless plan` says what is missing. Data with "
-      "other bytes make other runs.\n\n```sh\n"
+      "other bytes make other runs. Needs: {}.\n\n```sh\n"
       "tar xzf {} sweeps\n",
-      archive, archive);
+      archive, fmt::join(programs_of(states), "; "), archive);
   for (const std::string& sweep : sweeps)
     text += fmt::format("tearless run {}\n", shell_word("sweeps/" + sweep + "/merged.toml"));
+  text += fmt::format(
+      "```\n\nTo compare with these results, train in a folder of the same ones; a run is trained again in "
+      "`again/verifying`, and what it leaves is compared:\n\n```sh\ntearless copy again --workspace {}\n",
+      archive);
+  for (const std::string& sweep : sweeps)
+    text += fmt::format("tearless verify-resume {} --today --workspace again\n", shell_word(sweep));
   text += "```\n\n";
   for (size_t i = 0; i < sweeps.size(); ++i)
-    text += fmt::format("- {}: {}\n", printable(sweeps[i]), cost_text(states[i].results.rows));
+    text += fmt::format("- {}: {}\n", markdown(sweeps[i]), cost_text(states[i].results.rows));
 
   text += "\nTrained by\n\n";
-  for (const std::string& line : trained_by(states)) text += fmt::format("- {}\n", printable(line));
+  for (const std::string& line : trained_by(states)) text += fmt::format("- {}\n", markdown(line));
   text += "\n## Licences\n\nOf others' work the file has numbers alone: no text, no image, no model.\n\n";
   for (const std::string& licence : licences) text += fmt::format("- `licences/{}`\n", printable(licence));
   if (licences.empty()) text += "No licence file was given.\n";
@@ -156,7 +176,9 @@ std::string readme(const std::vector<GridState>& states, const std::vector<std::
 }  // namespace
 
 std::string text_of(const ArtifactCounts& counts) {
-  return fmt::format("{}, {}, {}, {}", counted(static_cast<int64_t>(counts.runs), "run"),
+  const std::string runs = counted(static_cast<int64_t>(counts.runs), "run");
+  return fmt::format("{}, {}, {}, {}",
+                     counts.results == counts.runs ? runs : fmt::format("{} of {} have a result", counts.results, runs),
                      counted(static_cast<int64_t>(counts.tables), "table"),
                      counted(static_cast<int64_t>(counts.figures), "figure"),
                      counted(static_cast<int64_t>(counts.claims), "claim"));
@@ -167,16 +189,20 @@ PrintedResults print_results(const Workspace& archive, const std::vector<std::st
   Globals globals;
   globals.workspace = archive.root();
   std::vector<GridState> states;
-  std::map<std::string, size_t> uses_of_grid, uses_of_figure;  // how many have this name
+  std::map<std::string, size_t> uses_of_grid;  // how many have this name
+  std::set<std::string> runs, results;         // ids
   for (const std::string& sweep : sweeps) {
     GridState& state = states.emplace_back(look_up_sweep({sweep}, globals));
     if (!state.errors.empty()) throw UserError(state.errors.front());
     read_for_views(state);
     ++uses_of_grid[state.grid.file.stem()];
-    for (const std::string& name : names_of_figures(state)) ++uses_of_figure[name];
+    for (const Row& row : state.results.rows) {
+      runs.insert(row.run.id);
+      if (row.result.state && has_result(*row.result.state)) results.insert(row.run.id);
+    }
   }
   Files files;
-  ArtifactCounts counts{.runs = folders_in(archive.runs()).size()};
+  ArtifactCounts counts{.runs = runs.size(), .results = results.size()};
   for (size_t i = 0; i < sweeps.size(); ++i) {
     GridState& state = states[i];
     const std::string stem = state.grid.file.stem(), grid = uses_of_grid[stem] > 1 ? sweeps[i] : stem;
@@ -185,7 +211,8 @@ PrintedResults print_results(const Workspace& archive, const std::vector<std::st
     std::vector<std::string> names = names_of_figures(state);
     const std::vector<Figure> figures = figures_of(state, names, /*has_scores=*/true, [](const auto&) { return true; });
     counts.figures += figures.size();
-    for (std::string& name : names) name = uses_of_figure[name] > 1 ? grid + "-" + name : name;
+    if (sweeps.size() > 1)
+      std::ranges::transform(names, names.begin(), [&](const auto& name) { return grid + "/" + name; });
     add_figures(figures, names, files);
   }
   Report report = report_of(states, globals, /*all_curves=*/false);

@@ -5,7 +5,7 @@
 //   README.md       what it is, how to look at it, to verify it and to train it again, with what that costs
 //   tables/         GRID-1.md, .csv, .json and .tex of each table; GRID: the grid file's name
 //   claims/         GRID.md, .csv and .json of each grid with claims or tolerances
-//   figures/        NAME.svg, .csv and .tex of each figure
+//   figures/        NAME.svg, .csv and .tex of each figure; of several sweeps in a folder GRID
 //   report.html     a page with all of it (`tearless report`)
 //   licences/       files that the user gave
 //   MANIFEST.json   which build made it, when, and the SHA-256 of every other file of the archive; sealed
@@ -30,11 +30,12 @@ struct ArtifactFile {
 };
 
 struct ArtifactCounts {
-  size_t runs = 0, tables = 0, figures = 0, claims = 0;
+  size_t runs = 0, results = 0;  // runs of the grids, and how many of them have a result
+  size_t tables = 0, figures = 0, claims = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArtifactCounts, runs, tables, figures, claims)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArtifactCounts, runs, results, tables, figures, claims)
 
-/// "12 runs, 3 tables, 2 figures, 5 claims".
+/// "12 runs, 3 tables, 2 figures, 5 claims"; if some have none, "8 of 12 runs have a result, 3 tables …".
 std::string text_of(const ArtifactCounts& counts);
 
 /// What is printed of the results in an archive.

@@ -1,6 +1,7 @@
 // `tearless verify FILE.tar.gz`: whether an artefact (artifact_files.h) is as it was made, and with --again whether
 // this build prints the same of its runs. The same build must print the same bytes. Of another build the values must be
-// the same, that is what CSV and JSON have; other words in notes, or other lines in a picture, are named and accepted.
+// the same: what CSV and JSON have, and the numbers and verdicts of all texts, pages and pictures, in their order.
+// Files with other words are named and accepted; a page that differs in the build's name alone does not differ.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +26,8 @@ struct ArtifactCheck {
   bool is_sound() const { return damage.empty() && values.empty() && (texts.empty() || !same_build); }
 };
 
+/// UserError if the fault is not the archive's: it is no archive, or this machine or build cannot make its tables
+/// again.
 ArtifactCheck check_artifact(const std::filesystem::path& archive, bool again);
 
 /// Compares a file with what was made again: puts phrases into `values`, or its name into `texts`.

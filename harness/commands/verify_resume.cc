@@ -187,9 +187,8 @@ LockFile lock_result(const RunDirectory& run) {
   return *std::move(lock);
 }
 
-// UserError for a run whose result is damaged, or not all here.
+// UserError for a run whose result is damaged.
 void require_result(const RunDirectory& run, const Workspace& workspace) {
-  for (const auto& [name, file] : read_omitted(run)) require_here(run, name);
   const Verdict verdict = verdict_of(run, run.newest_attempt());
   if (verdict.state == RunState::kFailed) {
     fail("{}; to see what to do: tearless verify{}", verdict.reason, workspace_option(workspace.root()));
@@ -212,6 +211,7 @@ ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& optio
   if (!fault.empty()) {
     fail("{}: tearless submit {}{}", fault, shell_word(finished.sweep.grid_file), workspace_option(workspace.root()));
   }
+  for (const auto& [name, file] : read_omitted(run)) require_here(run, name);
   require_result(run, workspace);
   ResumeCheck check{
       .outcome = "", .verified_at = "", .seed = options.seed, .stops = draw_stops(run, options), .differences = {}};
@@ -236,8 +236,22 @@ ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& optio
 
 // --- --today ---------------------------------------------------------------------------------------------------------
 
-// The plans of sweeps by the training program as it is now; each program is asked once a sweep.
-using Plans = std::map<std::string, std::vector<PlannedRun>>;
+// A sweep's training program as it is now, and the plan that it makes of the sweep's grid.
+struct SweepToday {
+  Program program;
+  std::vector<PlannedRun> plan;
+};
+// By the sweep's id: its program is asked once.
+using SweepsToday = std::map<std::string, SweepToday>;
+
+const SweepToday& sweep_today(const std::string& sweep, const Workspace& workspace, const fs::path& engine,
+                              SweepsToday& sweeps) {
+  if (const auto known = sweeps.find(sweep); known != sweeps.end()) return known->second;
+  const Grid grid = frozen_grid(workspace, sweep);
+  Program program = Program::find(engine, grid.program);
+  std::vector<PlannedRun> plan = plan_runs(grid, {}, program);
+  return sweeps.emplace(sweep, SweepToday{std::move(program), std::move(plan)}).first->second;
+}
 
 // The GPU of this machine for a run: the one that it was trained on, else the first one.
 Device gpu_for(const RunDirectory& run) {
@@ -248,21 +262,19 @@ Device gpu_for(const RunDirectory& run) {
 }
 
 // The training program as it is now, if it takes the run for the same.
-Trainer trainer_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine, Plans& plans) {
-  const Grid grid = frozen_grid(workspace, finished.sweep.id);
-  const Program program = Program::find(engine, grid.program);
-  const auto [plan, is_new] = plans.try_emplace(finished.sweep.id);
-  if (is_new) plan->second = plan_runs(grid, {}, program);
+Trainer trainer_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine,
+                      SweepsToday& sweeps) {
+  const auto& [program, plan] = sweep_today(finished.sweep.id, workspace, engine, sweeps);
   const std::string identity = identity_in(finished.run.settings);
   if (identity != program.probe().identity) {
     const auto name = [](const std::string& one) { return one.empty() ? "tearless-engine" : one; };
     fail("it is a run of {}, and {} is {}; name that program with --engine", name(identity), program.path().string(),
          name(program.probe().identity));
   }
-  const auto planned = std::ranges::find_if(plan->second, [&](const PlannedRun& one) {
+  const auto planned = std::ranges::find_if(plan, [&](const PlannedRun& one) {
     return one.answer.run.coordinates == finished.run.coordinates && one.answer.run.seed == finished.run.seed;
   });
-  if (planned == plan->second.end()) fail("its grid, read by this build, does not ask for it");
+  if (planned == plan.end()) fail("its grid, read by this build, does not ask for it");
   const CheckAnswer& answer = planned->answer;
   if (!answer.error.empty()) fail("the training program refuses its settings today: {}", answer.error);
   if (!answer.run.waiting_for.empty()) fail("{}", answer.run.waiting_for);
@@ -307,7 +319,7 @@ struct Moved {
 
 std::string origin_text(const RunDirectory& run) {
   const AttemptRecord attempt = read_attempt(run, run.newest_begun_attempt());
-  return fmt::format("{} on {}", attempt.version, machine_of(attempt));
+  return fmt::format("{} on {}", program_of(attempt), machine_of(attempt));
 }
 
 Moved moved_between(const RunDirectory& run, const RunDirectory& today) {
@@ -322,12 +334,13 @@ Moved moved_between(const RunDirectory& run, const RunDirectory& today) {
   return moved;
 }
 
-Moved train_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine, Plans& plans) {
+Moved train_today(const FinishedRun& finished, const Workspace& workspace, const fs::path& engine,
+                  SweepsToday& sweeps) {
   const RunDirectory run = workspace.run(finished.run.id);
   require_result(run, workspace);
   std::vector<TrainingStop> no_stops;
   return moved_between(run,
-                       train_again(finished, trainer_today(finished, workspace, engine, plans), workspace, no_stops));
+                       train_again(finished, trainer_today(finished, workspace, engine, sweeps), workspace, no_stops));
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -336,6 +349,7 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   if (!globals.engine.empty() && !options.today) {
     fail("verify-resume trains with the program that a sweep was submitted with; omit --engine, or add --today");
   }
+  if (options.words.empty()) fail("name runs or a sweep: tearless verify-resume last");
   const Workspace workspace(globals.workspace);
   const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
   if (runs.empty()) {
@@ -357,27 +371,35 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   };
   std::map<std::string, int64_t> counts;
   json outcomes = json::array();
-  Plans plans;
+  SweepsToday sweeps;
   for (const FinishedRun& finished : runs) {
     const std::string& id = finished.run.id;
-    say(fmt::format("{}  {}", id, label_of(finished.run)));
+    if (!globals.json) print("{}  {}", id, label_of(finished.run));  // the outcome of an equal run ends the line
+    std::fflush(stdout);
     json outcome = {{"run", id}, {"outcome", "not_verified"}, {"reason", ""}, {"resume", json()}};
     try {
       if (options.today) {
-        const Moved moved = train_today(finished, workspace, globals.engine, plans);
+        const Moved moved = train_today(finished, workspace, globals.engine, sweeps);
         outcome["outcome"] = moved.files.empty() ? "equal" : "different";
         outcome["today"] = moved.to_json();
-        say(fmt::format("  trained by {}; today by {}", moved.trained, moved.trained_today));
-        say(moved.files.empty() ? "  the same bytes" : fmt::format("  moved: {}", fmt::join(moved.files, ", ")));
+        if (moved.files.empty()) {
+          say(": the same bytes");
+        } else {
+          say("");
+          say(fmt::format("  trained by {}; today by {}", moved.trained, moved.trained_today));
+          say(fmt::format("  moved: {}", fmt::join(moved.files, ", ")));
+        }
         if (!moved.scores.empty() && !globals.json) print_columns(moved.lines());
       } else {
         const ResumeCheck check = verify(finished, options, workspace);
         outcome["outcome"] = check.outcome;
         outcome["resume"] = check;
+        say("");
         say("  " + sentence_of(check));
       }
     } catch (const UserError& error) {
       outcome["reason"] = error.what();
+      say("");
       say(fmt::format("  not verified: {}", error.what()));
     }
     if (g_interrupted || outcome["outcome"] == "equal") remove_recursively(trainings / id);
@@ -402,9 +424,8 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
 Action command_verify_resume(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<VerifyResumeOptions>();
   app.add_option(
-         "what", options->words,
-         "finished runs (ids, places, states, axis=label), or all those of sweeps (ids, names, grid files, last, all)")
-      ->required();
+      "what", options->words,
+      "finished runs (ids, places, states, axis=label), or all those of sweeps (ids, names, grid files, last, all)");
   CLI::Option* const stops =
       app.add_option("--stops", options->stops, "how often each run is stopped: by SIGTERM and by SIGKILL in turn")
           ->type_name("N")

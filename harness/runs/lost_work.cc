@@ -60,6 +60,8 @@ LostWork lost_work(const WorkDone& before, const WorkDone& after, double started
 }
 
 std::optional<LostWork> lost_work_of(const RunDirectory& run, int64_t attempt) {
+  // A copy has neither the checkpoints nor the times of the files that it was made from.
+  if (std::filesystem::exists(run.omitted())) return std::nullopt;
   const std::optional<Start> start = start_of(run, attempt);
   const std::optional<WorkDone> after = work_after(run, attempt);
   if (!start || !after) return std::nullopt;

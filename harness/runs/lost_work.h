@@ -21,7 +21,7 @@ struct LostWork {
 LostWork lost_work(const WorkDone& before, const WorkDone& after, double started);
 
 /// Of an attempt that ended without a result, from the run's folder. The same before and after the next attempt, which
-/// cuts metrics.jsonl, has begun. Unset if it is not known.
+/// cuts metrics.jsonl, has begun. Unset if it is not known, as in a copy of results alone.
 std::optional<LostWork> lost_work_of(const RunDirectory& run, int64_t attempt);
 
 /// "120 updates, 0:35".

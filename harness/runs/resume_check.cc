@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
+#include "base/omitted.h"
 #include "base/sealed_json.h"
 #include "base/words.h"
 
@@ -20,11 +22,14 @@ std::vector<std::string> differences_between(const RunDirectory& undisturbed, co
   for (const Done& done : {expected, found}) {
     for (const auto& [name, checksum] : done.files) names.insert(name);
   }
+  const Omitted omitted = read_omitted(undisturbed);
   std::vector<std::string> differences;
   if (end_of(expected) != end_of(found)) differences.emplace_back("DONE");
   for (const std::string& name : names) {
     const auto text = read_if_there(undisturbed.root() / name), other = read_if_there(resumed.root() / name);
     if (text == other) continue;
+    const auto lacking = text ? omitted.end() : omitted.find(name);
+    if (lacking != omitted.end() && other && lacking->second.sha256 == sha256(*other)) continue;
     differences.push_back(name);
     if (!text || !other) continue;
     const auto same = std::mismatch(text->begin(), text->end(), other->begin(), other->end()).first;

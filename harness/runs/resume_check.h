@@ -33,7 +33,8 @@ struct ResumeCheck {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ResumeCheck, outcome, verified_at, seed, stops, differences, attempt)
 
 /// Compares what both runs left byte for byte: DONE's outcome, metrics.jsonl, scores.json, and the files that DONE
-/// names. REQUIRES: both have a DONE. UserError if a file cannot be read.
+/// names; of files that a copy of results alone lacks, the checksums. REQUIRES: both have a DONE. UserError if a file
+/// cannot be read.
 std::vector<std::string> differences_between(const RunDirectory& undisturbed, const RunDirectory& resumed);
 
 /// What the results of an attempt may depend on beside the settings: build and machine.

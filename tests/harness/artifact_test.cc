@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -119,7 +120,8 @@ TEST_F(ArtifactTest, HasWhatTheCommandsPrintAndChecksumsOfAll) {
   test::write_text(folder_ / "sums", sums);
   shell("cd out; sha256sum --check --strict --quiet ../sums");
   EXPECT_EQ(members.size() + 1, all.size()) << "all but itself";
-  EXPECT_EQ(manifest().at("counts"), json::parse(R"({"runs": 4, "tables": 1, "figures": 1, "claims": 1})"));
+  EXPECT_EQ(manifest().at("counts"),
+            json::parse(R"({"runs": 4, "results": 4, "tables": 1, "figures": 1, "claims": 1})"));
 }
 
 TEST_F(ArtifactTest, IsReadAsAWorkspaceAndItsGridTrainsTheSameRuns) {
@@ -174,9 +176,10 @@ TEST_F(ArtifactTest, SaysWhatItsRunsCost) {
   make();
   take_apart();
   const std::string readme = test::read_text(unpacked("artifact/README.md"));
-  EXPECT_THAT(readme, AllOf(HasSubstr(": 4 runs (4 done) took 5 attempts and 3 core-hours and 0.5 GPU-hours, without 1 "
-                                      "attempt of unknown length\n"),
-                            HasSubstr("\n- fake-engine 1 on A GPU"), HasSubstr("\n- fake-engine 1 on cpu")));
+  EXPECT_THAT(readme,
+              AllOf(HasSubstr(": 4 runs (4 done) took 5 attempts and 3.00 core-hours and 0.50 GPU-hours, without 1 "
+                              "attempt of unknown length\n"),
+                    HasSubstr("\n- fake-engine 1 on A GPU"), HasSubstr("\n- fake-engine 1 on cpu")));
 }
 
 TEST_F(ArtifactTest, IsVerifiedInOneLineThatOthersCanBeShown) {
@@ -331,6 +334,103 @@ TEST_F(ArtifactTest, OfWhichARunWasForgedIsFoundByItsOwnChecksums) {
   EXPECT_THAT(verify().output, AllOf(HasSubstr("runs/" + run + "/scores.json"), Not(HasSubstr("verifying/"))));
 }
 
+// No time and no checkpoint goes with the archive, of which the work that an attempt lost is computed.
+TEST_F(ArtifactTest, OfRunsThatFailedIsMadeAgainByteForByteAndSaysHowManyHaveResults) {
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  grid.replace(grid.find("[axis]"), 6, "[axis]\n\"fake.behaviour\" = [\"succeed\", \"crash\"]");
+  test::write_text(folder_ / "grid.toml", grid);
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  const std::string counts = "4 of 8 runs have a result, 1 table";
+  EXPECT_THAT(ok({"artifact", "last", "-o", "a.tar.gz"}).output, HasSubstr(counts));
+  fs::remove_all(folder_ / "cache");
+  EXPECT_THAT(ok({"verify", "a.tar.gz", "--again"}).output, AllOf(HasSubstr(counts), HasSubstr("all bytes equal")));
+  for (const RunDirectory& run : runs())
+    EXPECT_THAT(ok({"explain", run.id(), "--workspace", "a.tar.gz"}).output, Not(HasSubstr("lost")));
+  take_apart();
+  EXPECT_THAT(test::read_text(unpacked("artifact/README.md")), HasSubstr(counts));
+}
+
+TEST_F(ArtifactTest, HasLicencesInAnyOrder) {
+  test::write_text(folder_ / "AUTHORS.txt", "We.\n");
+  ok({"artifact", "grid.toml", "a.tar.gz", "--licence", "LICENCE.txt", "--licence", "AUTHORS.txt"});
+  EXPECT_THAT(ok({"verify", "a.tar.gz", "--again"}).output, HasSubstr("all bytes equal"));
+}
+
+TEST_F(ArtifactTest, OfWhichATextWasForgedIsFoundWhoeverSaysToHaveMadeIt) {
+  make();
+  for (const auto& [name, from, to] : {std::tuple{"artifact/tables/grid-1.md", "20.", "99."},
+                                       {"artifact/tables/grid-1.tex", "20.", "99."},
+                                       {"artifact/claims/grid.md", "held", "not tested"},
+                                       {"artifact/report.html", ">20.", ">99."},
+                                       {"artifact/README.md", "(4 done)", "(5 done)"},
+                                       {"artifact/figures/figure-1.svg", "width=\"", "width=\"9"}}) {
+    take_apart();
+    edit(name, from, to);
+    seal_again("0.0.9 (another build)");
+    put_together();
+    const test::Finished found = verify();
+    EXPECT_EQ(found.code, 1) << name;
+    EXPECT_THAT(found.output, HasSubstr(std::string("value differs: ") + name + ": the numbers differ: "));
+  }
+}
+
+TEST_F(ArtifactTest, OfAnotherBuildThatNamesItselfDoesNotDiffer) {
+  make();
+  take_apart();
+  const std::string made_by = manifest().at("made_by");
+  std::string page = test::read_text(unpacked("artifact/report.html"));
+  for (size_t at = 0; (at = page.find("tearless " + made_by)) != std::string::npos;)
+    page.replace(at + 9, made_by.size(), "0.0.9 (x)");
+  test::write_text(unpacked("artifact/report.html"), page);
+  seal_again("0.0.9 (x)");
+  put_together();
+  EXPECT_THAT(ok({"verify", "b.tar.gz", "--again"}).output, HasSubstr("all bytes equal"));
+  seal_again(made_by);
+  put_together();
+  EXPECT_EQ(verify().code, 1) << "this build has not written that";
+}
+
+TEST_F(ArtifactTest, OnAMachineWithoutACacheIsNotBlamed) {
+  make();
+  ::setenv("XDG_CACHE_HOME", "/proc/nope", 1);
+  const test::Finished found = tearless({"verify", "a.tar.gz"});
+  EXPECT_EQ(found.code, 2);
+  EXPECT_THAT(found.output, Not(HasSubstr("NOT")));
+  EXPECT_THAT(found.errors, HasSubstr("/proc/nope"));
+}
+
+TEST_F(ArtifactTest, ThatThisBuildCannotPrintIsNotCalledDamaged) {
+  make();
+  take_apart();
+  const std::string sweep = folders_in(unpacked("sweeps")).at(0), name = "sweeps/" + sweep + "/merged.toml";
+  edit(name, "better = ", "unheard_of = ");
+  const std::string text = test::read_text(unpacked(name)), rest = text.substr(text.find('\n') + 1);
+  edit(name, text.substr(text.find("SHA-256: ") + 9, 64), sha256(sweep + "\n" + rest));
+  seal_again();
+  put_together();
+  const test::Finished found = verify();
+  EXPECT_EQ(found.code, 2) << found.output;
+  EXPECT_THAT(found.errors,
+              AllOf(HasSubstr("a.tar.gz cannot be made again by this build: "), Not(HasSubstr("verifying/"))));
+  EXPECT_THAT(found.output, Not(HasSubstr("NOT")));
+}
+
+TEST_F(ArtifactTest, WithAFileInPlaceOfAFolderIsRefused) {
+  shell("echo x > runs; tar czf b.tar.gz --format=ustar runs");
+  EXPECT_EQ(verify({}).code, 1);
+  EXPECT_THAT(verify({}).output, HasSubstr("b.tar.gz holds runs, which is not in these folders"));
+}
+
+TEST_F(ArtifactTest, IsTrainedAgainInAFolderOfItsResultsAndCompared) {
+  make();
+  ok({"copy", "again", "--workspace", "a.tar.gz"});
+  const test::Finished same = ok({"verify-resume", "last", "--today", "--workspace", "again"});
+  EXPECT_THAT(same.output, AllOf(HasSubstr(": the same bytes\n"), HasSubstr("4 runs: 4 equal, 0 different")));
+  test::Command moved = command({"verify-resume", "last", "--today", "--workspace", "again"});
+  moved.environment["FAKE_EXTRA"] = "0.5";
+  EXPECT_THAT(test::run(moved).output, HasSubstr("4 runs: 0 equal, 4 different"));
+}
+
 TEST_F(ArtifactTest, OfALaterFormatSaysSo) {
   make();
   take_apart();
@@ -338,8 +438,8 @@ TEST_F(ArtifactTest, OfALaterFormatSaysSo) {
   later["format"] = kArtifactFormat + 1;
   test::write_text(unpacked(kManifest), sealed(later));
   put_together();
-  EXPECT_EQ(verify().code, 1);
-  EXPECT_THAT(verify().output, HasSubstr("it was made by a later tearless (0.1.0"));
+  EXPECT_EQ(verify().code, 2);
+  EXPECT_THAT(verify().errors, HasSubstr("b.tar.gz was made by a later tearless (0.1.0"));
 }
 
 TEST_F(ArtifactTest, OfSeveralSweepsHasNamesOfTheirOwn) {
@@ -356,7 +456,7 @@ TEST_F(ArtifactTest, OfSeveralSweepsHasNamesOfTheirOwn) {
   std::vector<std::string> wanted;
   for (const std::string& sweep : folders_in(unpacked("sweeps")))
     for (const std::string& name :
-         {"tables/" + sweep + "-1.csv", "claims/" + sweep + ".csv", "figures/" + sweep + "-figure-1.svg"})
+         {"tables/" + sweep + "-1.csv", "claims/" + sweep + ".csv", "figures/" + sweep + "/figure-1.svg"})
       wanted.push_back("artifact/" + name);
   EXPECT_EQ(wanted.size(), 6u);
   EXPECT_THAT(names, IsSupersetOf(wanted));
@@ -365,6 +465,7 @@ TEST_F(ArtifactTest, OfSeveralSweepsHasNamesOfTheirOwn) {
 
 TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
   ok({"copy", "copy.tar.gz"});
+  test::write_text(folder_ / "empty", "");
   const std::string copied = test::read_text(folder_ / "copy.tar.gz");
   fs::create_directories(folder_ / "other");
   test::write_text(folder_ / "other/LICENCE.txt", "x");
@@ -372,6 +473,9 @@ TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
   tearless({"run", "failing.toml"});
   const std::pair<std::vector<std::string>, std::string> refusals[] = {
       {{"artifact", "grid.toml", "copy.tar.gz"}, "copy.tar.gz exists already"},
+      {{"artifact"}, "name a sweep and a file: tearless artifact SWEEP FILE.tar.gz"},
+      {{"verify", "grid.toml"}, "grid.toml is no archive of results"},
+      {{"verify", "empty"}, "empty is no archive of results"},
       {{"artifact", "grid.toml"}, "an artefact is one file: tearless artifact SWEEP FILE.tar.gz"},
       {{"artifact", "failing.toml", "a.tar.gz"}, "has no result yet, so there is nothing to hand over"},
       {{"artifact", "nothing", "a.tar.gz"}, "nothing"},
@@ -387,6 +491,7 @@ TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
     const test::Finished refused = tearless(words);
     EXPECT_EQ(refused.code, 2) << sentence << refused.output;
     EXPECT_THAT(refused.errors, HasSubstr(sentence));
+    EXPECT_THAT(refused.output, Not(HasSubstr("NOT as it was made")));
   }
   EXPECT_FALSE(fs::exists(folder_ / "a.tar.gz"));
   EXPECT_FALSE(fs::exists(folder_ / "a.tar.gz.partial"));
@@ -442,11 +547,11 @@ ArtifactCheck compared(const std::string& name, const std::string& packed, const
 }
 
 TEST(PrintedValues, AreEqualAsNumbersOrAsTexts) {
-  const std::string header = "label,mean,source\r\n";
+  const std::string header = "label,mean,n\r\n";
   const auto differs = [&](const std::string& packed, const std::string& made) {
     return compared("t.csv", header + packed, header + made).values;
   };
-  EXPECT_THAT(differs("\"a, \"\"b\"\"\",0.5,x\r\n", "\"a, \"\"b\"\"\",0.50,y\r\n"), IsEmpty());
+  EXPECT_THAT(differs("\"a, \"\"b\"\"\",0.5,x\r\n", "\"a, \"\"b\"\"\",0.50,x\r\n"), IsEmpty());
   EXPECT_EQ(compared("t.csv", header + "a,0.5,x\r\n", header + "a,0.50,x\r\n").texts,
             std::vector<std::string>{"t.csv"});
   EXPECT_THAT(differs("a,0.5,x\r\n", "a,0.5000000000000001,x\r\n"),
@@ -471,7 +576,37 @@ TEST(PrintedValues, OfJsonAreAllButWordsForPeople) {
   const std::string deep(1'000'000, '[');
   EXPECT_THAT(compared("t.json", "{\"n\": " + deep + std::string(deep.size(), ']') + "}", "{\"n\": 1}").values,
               ElementsAre("t.json, n: 1 item, made again 1"));
-  EXPECT_THAT(compared("t.md", "1.5\n", "1.6\n").values, IsEmpty()) << "its values are in CSV and JSON";
+  EXPECT_THAT(compared("t.md", "1.5\n", "1.6\n").values, ElementsAre("t.md: the numbers differ: 1.5, made again 1.6"));
+}
+
+TEST(PrintedValues, OfAxesAreNeverWordsForPeople) {
+  const json packed = {{"labels", {{"text", "a"}}}, {"place", {{"unit", "a"}}}};
+  const json made = {{"labels", {{"text", "b"}}}, {"place", {{"unit", "b"}}}};
+  EXPECT_EQ(compared("t.json", packed.dump(), made.dump()).values.size(), 2u);
+  EXPECT_EQ(compared("artifact/tables/t.csv", "source,n\r\na,1\r\n", "source,n\r\nb,1\r\n").values.size(), 1u);
+  EXPECT_THAT(compared("artifact/claims/t.csv", "source,n\r\na,1\r\n", "source,n\r\nb,1\r\n").values, IsEmpty());
+}
+
+TEST(PrintedValues, OfTextsAreNumbersWithTheirSignsAndVerdicts) {
+  const auto differs = [](const std::string& packed, const std::string& made) {
+    return !compared("t.md", packed, made).values.empty();
+  };
+  EXPECT_FALSE(differs("the mean is 3.09.", "a mean: 3.09"));
+  EXPECT_FALSE(differs("−3.09", "$-$3.09")) << "the same sign in other letters";
+  EXPECT_TRUE(differs("3.09", "3.00"));
+  EXPECT_TRUE(differs("−3.09", "3.09"));
+  EXPECT_TRUE(differs("3.09", "+3.09"));
+  EXPECT_TRUE(differs("3.09", "3.09 4"));
+  EXPECT_TRUE(differs("a claim: held", "a claim: cannot tell"));
+  EXPECT_TRUE(compared("t.json", R"({"title": "of 3"})", R"({"title": "of 4"})").values.size() == 1);
+}
+
+TEST(PrintedValues, OfAPageAreWhatItShowsAndTheDataOfItsCurves) {
+  const auto page = [](const std::string& style, const std::string& data) {
+    return "<style>" + style + "</style><p>20.4</p><script type=\"application/json\">" + data + "</script>";
+  };
+  EXPECT_THAT(compared("r.html", page("a 1", "2"), page("a 3", "2")).values, IsEmpty());
+  EXPECT_EQ(compared("r.html", page("a 1", "2"), page("a 1", "3")).values.size(), 1u);
 }
 
 }  // namespace
