@@ -14,6 +14,7 @@ import statistics
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -275,6 +276,31 @@ exec {BIN / "fake-engine"} "$@"
         self.assertIn("exit code 1: train.py: no ", text)
         for who in ("alice", str(self.folder)):
             self.assertNotIn(who, re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S))
+
+    def test_OfGridsThatShareRunsHasTheCurvesAndTheSweepsOfEach(self):
+        for name, metric in {"a": "speed", "b": "other"}.items():
+            (self.folder / f"{name}.toml").write_text(
+                SMALL.replace("[set]", '[set]\n"fake.metric.other" = 1.5') + f'[[figure]]\ncaption = "{metric}"\ny = "{metric}"\n')
+            self.tearless("run", f"{name}.toml")
+        (self.folder / "both.toml").write_text('title = "Both"\ngrids = ["a.toml", "b.toml"]\n')
+        page = Page(self.report("both.toml"))
+        self.assertEqual(len(page.json("data")["runs"]), 1)
+        self.assertLessEqual({"speed", "other"}, set(page.json("curve-data")["0"]))
+        self.assertEqual(page.json("data")["metrics"][:2], ["speed", "train.loss"], "the first figure's metric is the first")
+        commands = text_of(page.one("section", id="commands"))
+        self.assertEqual(commands.split("\n")[-5:-2], ["tearless run a.toml", "tearless run b.toml", "tearless report both.toml -o report.html"])
+        self.assertIn("tearless report both.toml --part a -o report.html\n",
+                      text_of(Page(self.report("both.toml", "--part", "a")).one("section", id="commands")))
+
+    def test_OfAnArchiveWithoutASweepIsRefused(self):
+        (self.folder / "grid.toml").write_text(SMALL)
+        self.tearless("run", "grid.toml")
+        self.tearless("copy", "all.tar.gz")
+        with tarfile.open(self.folder / "all.tar.gz") as whole, tarfile.open(self.folder / "runs.tar.gz", "w:gz", format=tarfile.USTAR_FORMAT) as runs:
+            for member in whole.getmembers():
+                if member.name.startswith("runs/"):
+                    runs.addfile(member, whole.extractfile(member))
+        self.assertIn("has no sweep", self.tearless("--workspace", "runs.tar.gz", "report", "-o", "r.html", code=2).stderr)
 
     def test_HasWhatItIsAskedFor(self):
         (self.folder / "grid.toml").write_text(SMALL)

@@ -16,6 +16,7 @@
 #include "harness/results/curves.h"
 #include "harness/results/states_text.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/selection/selectors.h"
 #include "harness/table/latex.h"
 
 namespace tearless::harness {
@@ -96,6 +97,15 @@ ReportSweep sweep_of(const Workspace& workspace, const std::string& id) {
     if (!names.empty()) about.facts.emplace_back("variables", fmt::format("{}", fmt::join(names, ", ")));
   }
   return about;
+}
+
+/// The newest sweep of the grid file that has the run, or of any; "": none has it.
+std::string sweep_with(const std::string& run, const Grid& grid, const Store& store) {
+  std::string newest;
+  for (const std::string& id : store.sweeps_of(run)) {  // the newest comes last
+    if (newest.empty() || is_of_grid(*store.sweep(id), grid.file)) newest = id;
+  }
+  return newest;
 }
 
 // --- runs ------------------------------------------------------------------------------------------------------------
@@ -199,8 +209,7 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
     if (is_new) report.runs.push_back(run_of(row, grid, number, workspace));
     if (!row.result.state) continue;
     add_curves(results, metrics, report.runs[place->second], report.has_thin_curves);
-    const std::vector<std::string> having = results.store->sweeps_of(row.run.id);
-    const std::string sweep = row.sweep ? row.sweep->id : having.empty() ? "" : having.back();
+    const std::string sweep = row.sweep ? row.sweep->id : sweep_with(row.run.id, grid, *results.store);
     if (!sweep.empty() && sweeps.insert(sweep).second) report.sweeps.push_back(sweep_of(workspace, sweep));
   }
   for (size_t i = first; i < report.runs.size(); ++i) {
