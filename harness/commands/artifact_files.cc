@@ -13,6 +13,7 @@
 #include "harness/figure/format.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/cost.h"
+#include "harness/results/states_text.h"
 
 namespace tearless::harness {
 namespace {
@@ -72,19 +73,18 @@ void add_figures(const std::vector<Figure>& figures, const std::vector<std::stri
 
 /// "12 runs (12 done) took 14 attempts and 3.2 core-hours".
 std::string cost_text(const std::vector<Row>& rows) {
-  std::map<std::string, size_t> counts;  // of runs in each state
+  RunCounts counts;
   std::set<std::string> runs;
   TrainingCost cost;
   for (const Row& row : rows) {
     if (!runs.insert(row.run.id).second) continue;
-    ++counts[std::string(name_of(row.result.state))];
+    ++counts[row.result.state];
     cost.add(row);
   }
-  std::vector<std::string> states, hours;
-  for (const auto& [state, count] : counts) states.push_back(fmt::format("{} {}", count, state));
+  std::vector<std::string> hours;
   if (cost.core_hours > 0 || cost.gpu_hours == 0) hours.push_back(fmt::format("{:.2f} core-hours", cost.core_hours));
   if (cost.gpu_hours > 0) hours.push_back(fmt::format("{:.2f} GPU-hours", cost.gpu_hours));
-  std::string text = fmt::format("{} ({}) took {} and {}", counted(std::ssize(runs), "run"), fmt::join(states, ", "),
+  std::string text = fmt::format("{} ({}) took {} and {}", counted(std::ssize(runs), "run"), text_of(counts),
                                  counted(cost.attempts, "attempt"), fmt::join(hours, " and "));
   if (cost.of_unknown_length > 0)
     text += fmt::format(", without {} of unknown length", counted(cost.of_unknown_length, "attempt"));

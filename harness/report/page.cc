@@ -280,7 +280,7 @@ std::string Page::curves(size_t points) const {
       "class=\"notes\">\n";
   if (!report_.has_all_curves)
     html +=
-        "<li>Of the metrics that tables, figures and claims use, train.loss and dev.*; with --all-curves of "
+        "<li>Of the metrics that figures, scores and claims use, train.loss and dev.*; with --all-curves of "
         "all.</li>\n";
   if (report_.has_thin_curves || points < kCurvePoints)
     html += fmt::format(
