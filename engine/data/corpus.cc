@@ -1,10 +1,12 @@
 #include "engine/data/corpus.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "engine/data/shuffle.h"
 #include "engine/data/text_lines.h"
 
 namespace tearless::engine {
@@ -44,24 +46,33 @@ ParallelText read_parallel(const DataSet& set) {
   return text;
 }
 
-ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix) {
+ParallelText training_pairs(ParallelText text, int64_t max_words, const DataOptions& data) {
   const auto usable = [&](const std::string& line) {
     const size_t words = split_words(line).size();
     return words > 0 && (max_words == 0 || words <= static_cast<size_t>(max_words));
   };
-  size_t kept = 0;
+  std::vector<int32_t> chosen;
   for (size_t i = 0; i < text.source.size(); ++i) {
-    if (!usable(text.source[i]) || !usable(text.target[i])) continue;
-    if (kept != i) {
-      text.source[kept] = std::move(text.source[i]);
-      text.target[kept] = std::move(text.target[i]);
-    }
-    ++kept;
+    if (usable(text.source[i]) && usable(text.target[i])) chosen.push_back(static_cast<int32_t>(i));
   }
-  if (kept == 0) fail("{}: no pair of lines can be trained on; every one has an empty or an overlong side", prefix);
-  text.source.resize(kept);
-  text.target.resize(kept);
-  return text;
+  if (chosen.empty()) {
+    fail("{}: no pair of lines can be trained on; every one has an empty or an overlong side", data.train);
+  }
+  if (data.train_count > std::ssize(chosen)) {
+    fail("data.train_count = {} is too many: {} has {} that can be trained on", data.train_count, data.train,
+         counted(std::ssize(chosen), "pair"));
+  }
+  if (data.train_count > 0) {
+    shuffle(chosen, RandomStream(0, "train_count"), /*pass=*/0, /*which=*/0);
+    chosen.resize(static_cast<size_t>(data.train_count));
+    std::ranges::sort(chosen);
+  }
+  ParallelText pairs;
+  for (const int32_t i : chosen) {
+    pairs.source.push_back(std::move(text.source[static_cast<size_t>(i)]));
+    pairs.target.push_back(std::move(text.target[static_cast<size_t>(i)]));
+  }
+  return pairs;
 }
 
 }  // namespace tearless::engine

@@ -36,8 +36,10 @@ ParallelText read_parallel(const DataSet& set);
 /// The lines of one of these files, or of a reference. Throws as read_parallel() does.
 std::vector<std::string> sentences_of(const std::string& bytes, const std::string& file);
 
-/// The pairs to train on: drops pairs where a side has no word or more than `max_words` words (0: no limit). Throws
-/// UserError, naming `prefix`, if none is left.
-ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix);
+/// The pairs to train on, in the order of the file: those of which no side is without a word or has more than
+/// `max_words` words (0: no limit). With data.train_count = n > 0 these are shuffled, always in the same way, and the
+/// first n of them taken, so that fewer pairs are a part of more. Throws UserError, naming data.train, if none is left,
+/// or fewer than n.
+ParallelText training_pairs(ParallelText text, int64_t max_words, const DataOptions& data);
 
 }  // namespace tearless::engine

@@ -18,6 +18,12 @@ void describe(SettingsVisitor& v, DataOptions& o) {
   v.word(path_field("source", "suffix of the source files, usually a language"), o.source);
   v.word(path_field("target", "suffix of the target files"), o.target);
   v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.integer({.key = "train_count",
+             .meaning = "training pairs, the first of one shuffle of all that can be trained on; 0: all",
+             .min = 0,
+             .max = 1e9,
+             .neutral = 0},
+            o.train_count);
   v.word(checksum_field("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
   v.word(checksum_field("dev_sha256", "checksum of the raw development files, filled in by check"), o.dev_sha256);
   v.word(checksum_field("test_sha256", "checksum of the raw test files, filled in by check"), o.test_sha256);

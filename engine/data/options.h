@@ -16,6 +16,7 @@ struct DataOptions {
   std::string train = "", dev = "", test = "";  // path prefixes: the files are <prefix>.<source> and <prefix>.<target>
   std::string source = "", target = "";         // file suffixes, usually languages
   std::string how_to_get = "";                  // sentence shown when a file is missing
+  int64_t train_count = 0;                      // training pairs that are drawn; 0: all
   // SHA-256 of "<SHA-256 of the source file> <SHA-256 of the target file>", filled in by
   // DataFiles::fingerprint(); "" until then.
   std::string train_sha256 = "", dev_sha256 = "", test_sha256 = "";

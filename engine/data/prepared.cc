@@ -129,7 +129,7 @@ void refuse_overlong(const ParallelTokens& tokens, const ParallelText& text, con
 Prepared build(const DataOptions& data, const DataFiles& files, const TextOptions& text, const Say& say) {
   const ParallelText whole = read_parallel(files.sets[0]);
   const size_t all_pairs = whole.source.size();
-  const ParallelText train = usable_pairs(whole, text.max_words, data.train);
+  const ParallelText train = training_pairs(whole, text.max_words, data);
   ParallelText dev = read_parallel(files.sets[1]);
   ParallelText test = read_parallel(files.sets[2]);
   const std::vector<const ParallelText*> sets = {&whole, &dev, &test};

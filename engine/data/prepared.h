@@ -45,7 +45,7 @@ struct Vocabulary {
 /// Everything that training and evaluation read of a corpus.
 struct Prepared {
   Vocabulary vocabulary;
-  ParallelTokens train;                                    // the pairs that usable_pairs() returns
+  ParallelTokens train;                                    // the pairs that training_pairs() returns
   ParallelTokens dev, test;                                // every line; an empty source line is EOS alone
   std::vector<std::string> dev_reference, test_reference;  // target lines; segmented text is joined
   std::unique_ptr<Subwords> subwords;                      // encodes and joins text

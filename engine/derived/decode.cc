@@ -158,7 +158,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     }
     const DataFiles files = engine::data_files(options.data);
     files.require();
-    const ParallelText text = usable_pairs(read_parallel(files.sets[0]), options.text.max_words, options.data.train);
+    const ParallelText text = training_pairs(read_parallel(files.sets[0]), options.text.max_words, options.data);
     std::vector<std::string> lines;
     for (const int32_t pair : pairs) lines.push_back(text.target.at(static_cast<size_t>(pair)));
     return {train.chosen(pairs), std::move(lines)};

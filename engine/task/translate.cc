@@ -62,7 +62,7 @@ Counts pair_counts(const Prepared& corpus, const TranslateOptions& options, cons
   DataOptions data = options.data;
   const DataFiles files = engine::data_files(data);
   files.require();
-  ParallelText text = usable_pairs(read_parallel(files.sets[0]), options.text.max_words, data.train);
+  ParallelText text = training_pairs(read_parallel(files.sets[0]), options.text.max_words, data);
   const auto words = [&](std::vector<std::string>& side) {
     return words_of(reference_lines(std::move(side), options.text.kind));
   };

@@ -41,7 +41,7 @@ int fuzz_corpus(const uint8_t* data, size_t size) {
   options.target = "tgt";
   options.train = (folder / "train").string();
   try {
-    const ParallelText text = usable_pairs(read_parallel(data_files(options).sets[0]), /*max_words=*/50, "train");
+    const ParallelText text = training_pairs(read_parallel(data_files(options).sets[0]), /*max_words=*/50, options);
     refuse_subword_marks(TextKind::kBpe, text, {"train.src", "train.tgt"});
     encode_and_join(Bpe::learn(text, merges), text);
     const Segmented segmented;

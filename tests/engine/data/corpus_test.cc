@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "engine/data/raw_files.h"
 #include "engine/data/text_lines.h"
@@ -150,16 +152,59 @@ TEST_F(Corpus, AcceptsNulBytesLongLinesAndAMissingLastNewline) {
 
 TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
   const ParallelText text{{"a", "", "b b b", "c", "d d"}, {"1", "2", "3", " \r", "4 4 4"}};
-  ParallelText usable = usable_pairs(text, 2, "train");
+  ParallelText usable = training_pairs(text, 2, {});
   EXPECT_EQ(usable.source, (Lines{"a"}));
   EXPECT_EQ(usable.target, (Lines{"1"}));
-  usable = usable_pairs(text, 0, "train");
+  usable = training_pairs(text, 0, {});
   EXPECT_EQ(usable.source, (Lines{"a", "b b b", "d d"}));
   EXPECT_EQ(usable.target, (Lines{"1", "3", "4 4 4"}));
   EXPECT_EQ(error_of([&] {
-              usable_pairs({{"a b"}, {"c"}}, 1, "folder/train");
+              training_pairs({{"a b"}, {"c"}}, 1, {.train = "folder/train"});
             }),
             "folder/train: no pair of lines can be trained on; every one has an empty or an overlong side");
+}
+
+class CorpusTrainCount : public testing::Test {
+ protected:
+  /// Which of the pairs 0, 1, … are trained on.
+  std::vector<int> chosen(int64_t train_count, int pairs = 40) {
+    ParallelText text;
+    for (int i = 0; i < pairs; ++i) {
+      text.source.push_back(std::to_string(i));
+      text.target.push_back("x" + std::to_string(i));
+    }
+    text.source.insert(text.source.begin(), "");  // left out, so it is none of the pairs that are counted
+    text.target.insert(text.target.begin(), "x");
+    const ParallelText kept = training_pairs(text, 0, {.train = "folder/train", .train_count = train_count});
+    std::vector<int> numbers;
+    for (size_t i = 0; i < kept.source.size(); ++i) {
+      EXPECT_EQ(kept.target.at(i), "x" + kept.source[i]) << "the sides stay together";
+      numbers.push_back(std::stoi(kept.source[i]));
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(numbers)) << "in the order of the file";
+    return numbers;
+  }
+};
+
+TEST_F(CorpusTrainCount, DrawsSoManyPairsThatFewerAreAPartOfMore) {
+  const std::vector<int> few = chosen(10), more = chosen(20);
+  EXPECT_EQ(few.size(), 10u);
+  EXPECT_EQ(more.size(), 20u);
+  EXPECT_TRUE(std::ranges::includes(more, few));
+  EXPECT_GT(few.back(), 20) << "of the whole file, not of its beginning";
+}
+
+// Calculated by a Philox of another program: another draw would change results under the same settings.
+TEST_F(CorpusTrainCount, DrawsTheSamePairsEverywhere) { EXPECT_EQ(chosen(5), (std::vector{9, 12, 18, 35, 36})); }
+
+TEST_F(CorpusTrainCount, OfZeroOrAllPairsIsAll) {
+  EXPECT_EQ(chosen(0).size(), 40u);
+  EXPECT_EQ(chosen(40), chosen(0));
+}
+
+TEST_F(CorpusTrainCount, ThatIsMoreThanThereAreIsRefused) {
+  EXPECT_EQ(error_of([this] { chosen(41); }),
+            "data.train_count = 41 is too many: folder/train has 40 pairs that can be trained on");
 }
 
 TEST_F(Corpus, HashesAFileAgainThatIsReplacedByOneOfTheSameSizeAndTime) {

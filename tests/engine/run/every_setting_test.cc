@@ -330,6 +330,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"task", {"classify", &Checks::the_settings_of_both_tasks_are_named}},
         {"data.source", {"reversed", &Checks::bytes_count}},
         {"data.target", {"forward", &Checks::bytes_count}},
+        {"data.train_count", {20, &Checks::training_differs}},
         {"text.kind", {"segmented", &Checks::training_differs}},
         {"text.vocabulary", {"per_side", &Checks::training_differs, {{"model.tied_embeddings", "target"}}}},
         {"text.min_count", {20, &Checks::training_differs}},
