@@ -96,6 +96,8 @@ const std::vector<Command> kCommands = [] {
        kFolderOrArchive},
       {kResults, "check-table", "print the verdicts of a grid's claims; exit with 1 if one is contradicted",
        "claims.md", command_check_table, kFolderOrArchive},
+      {kResults, "cost", "print what the runs of sweeps took, and what all seeds of their grids would take",
+       "claims.md", command_cost, kFolderOrArchive},
       {kResults, "figure", "draw a grid's figures: text, csv, pgfplots, svg, pdf, png", "figures.md", command_figure,
        kFolderOrArchive,
        /*has_json=*/false},

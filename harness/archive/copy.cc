@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
-#include <set>
+#include <map>
 #include <string_view>
 
 #include "base/error.h"
@@ -64,7 +64,7 @@ void copy_folder(const fs::path& from, const fs::path& to, bool follow_links = t
 }
 
 // Whether a copy of results alone has this file of a run. `name`: relative to the run's folder.
-bool is_of_results(const fs::path& name, bool has_result, bool small) {
+bool is_of_results(const fs::path& name, bool has_result, StatisticsFiles statistics) {
   const std::string file = name.filename().string();
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, file) != names.end();
@@ -74,13 +74,13 @@ bool is_of_results(const fs::path& name, bool has_result, bool small) {
     return is_one_of({"start.json", "exit.json", "measured.json", "arithmetic", kEndedFile}) ||
            (file == "log.txt" && !has_result);
   }
-  if (folder == "outputs") return name.extension() == ".stats" && !small;
+  if (folder == "outputs") return name.extension() == ".stats" && statistics.sentences;
   if (name != file) return false;
   return is_one_of({"run.toml", "metrics.jsonl", "scores.json", "DONE", "resume.json"}) ||
-         (file == "gradient_norms.f32" && !small);
+         (file == "gradient_norms.f32" && statistics.gradient_norms);
 }
 
-void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
+void copy_results(const RunDirectory& run, const fs::path& to, StatisticsFiles statistics) {
   make_folders_unsynced(to);
   const bool has_result = fs::exists(run.done());
   Omitted omitted = read_omitted(run);
@@ -89,7 +89,7 @@ void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
     const fs::path name = entry.path().lexically_relative(run.root());
     if (*name.begin() == "attempts" && at.depth() == 2) at.disable_recursion_pending();  // work folders
     if (!entry.is_regular_file() || name == "lock" || entry.path() == run.omitted()) continue;
-    if (is_of_results(name, has_result, small)) {
+    if (is_of_results(name, has_result, statistics)) {
       make_folders_unsynced((to / name).parent_path());
       replace_unsynced(to / name, published_file(run, name));
     } else if (*name.begin() != "attempts" || name.filename() == "log.txt") {  // others may be called as a machine is
@@ -99,7 +99,7 @@ void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
   }
   if (const RunDirectory work = folder_of(run, run.newest_begun_attempt()); work.root() != run.root()) {
     for (const fs::path& file : {work.metrics(), work.gradient_norms()}) {
-      const bool is_wanted = is_of_results(file.filename(), has_result, small);
+      const bool is_wanted = is_of_results(file.filename(), has_result, statistics);
       if (is_wanted && fs::exists(file)) write_copy_of(file, to / file.filename());
     }
   }
@@ -107,11 +107,11 @@ void copy_results(const RunDirectory& run, const fs::path& to, bool small) {
 }
 
 // False if the run is, or has meanwhile begun to be, trained.
-bool copy_run(const RunDirectory& run, const fs::path& to, const CopyOptions& options) {
+bool copy_run(const RunDirectory& run, const fs::path& to, bool results_only, StatisticsFiles statistics) {
   if (is_alive(run)) return false;
   const int64_t newest = run.newest_attempt();
   try {
-    options.results_only ? copy_results(run, to, options.small) : copy_folder(run.root(), to);
+    results_only ? copy_results(run, to, statistics) : copy_folder(run.root(), to);
   } catch (const std::exception&) {  // such as a checkpoint that a new attempt has removed
     if (!is_alive(run) && run.newest_attempt() == newest) throw;
   }
@@ -129,7 +129,7 @@ void remove_what_is_left_of(const fs::path& copy) {
 
 CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const CopyOptions& options) {
   CopyReport report;
-  std::set<std::string> wanted;
+  std::map<std::string, StatisticsFiles> wanted;  // runs of the sweeps
   {
     const LockFile no_submission = lock_programs(workspace);
     if (!options.results_only) copy_folder(workspace.programs(), to / "programs");
@@ -140,14 +140,23 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
       } else {
         copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
       }
-      if (options.sweeps.empty()) continue;
-      for (const Run& run : read_sweep(workspace, sweep).runs) wanted.insert(run.id);
+      if (options.sweeps.empty() && !options.needs) continue;
+      const StatisticsFiles needs = options.needs ? options.needs(sweep) : StatisticsFiles();
+      for (const Run& run : read_sweep(workspace, sweep).runs) {
+        StatisticsFiles& all = wanted.emplace(run.id, needs).first->second;
+        all.gradient_norms |= needs.gradient_norms;
+        all.sentences |= needs.sentences;
+      }
     }
   }
   for (const std::string& id : folders_in(workspace.runs())) {
-    if (!options.sweeps.empty() && !wanted.contains(id)) continue;
+    const auto of_sweep = wanted.find(id);
+    if (!options.sweeps.empty() && of_sweep == wanted.end()) continue;
+    const StatisticsFiles statistics = of_sweep != wanted.end() ? of_sweep->second
+                                       : options.needs          ? StatisticsFiles{false, false}
+                                                                : StatisticsFiles();
     const RunDirectory copy(to / "runs" / id);
-    if (!copy_run(workspace.run(id), copy.root(), options)) {
+    if (!copy_run(workspace.run(id), copy.root(), options.results_only, statistics)) {
       report.in_work.push_back(id);
       continue;
     }

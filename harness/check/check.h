@@ -98,6 +98,11 @@ struct CheckCounts {
 };
 CheckCounts counts_of(const std::vector<GridChecks>& all);
 
+/// "5", or "5 and 4" of two cells; "": of no values.
+std::string count_text(const Finding& finding);
+/// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
+std::string cell_text(const Check& check, bool has_unit, bool has_count);
+
 /// Claims with the same axes of places in one matrix, the cells outside of their tolerance, and the counts.
 std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all);
 

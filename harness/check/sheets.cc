@@ -64,13 +64,6 @@ std::string place_text(const GridChecks& grid, const Place& place) {
   return labels_in_print(grid.names, axes, labels).text;
 }
 
-/// "5", or "5 and 4" of two cells; "": of no values.
-std::string count_text(const Finding& finding) {
-  const std::set<size_t> counts(finding.n.begin(), finding.n.end());
-  return fmt::format("{}",
-                     fmt::join(counts.size() > 1 ? finding.n : std::vector(counts.begin(), counts.end()), " and "));
-}
-
 /// " at look 2 of 4, 5 seeds"; "" for a grid without looks.
 std::string look_text(const Check& check) {
   if (!check.look || check.finding.verdict == ClaimVerdict::kNotClaimed) return "";
@@ -80,19 +73,6 @@ std::string look_text(const Check& check) {
 /// Whether the look says how many values there are.
 bool is_count_of_look(const Check& check) {
   return check.look && std::ranges::all_of(check.finding.n, [&](size_t n) { return n == check.look->seeds; });
-}
-
-/// "cannot tell: +0.48 (−0.69 … +1.64)"; a claim without a number has its reason there.
-std::string cell_text(const Check& check, bool has_unit, bool has_count) {
-  std::vector<std::string> parts;
-  if (!check.shown.empty()) {
-    parts.push_back(check.shown + (has_unit ? " " + check.unit : "") +
-                    (has_count && !is_count_of_look(check) ? ", n = " + count_text(check.finding) : ""));
-  }
-  if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
-  for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
-  return std::string(name_of(check.finding.verdict)) + look_text(check) +
-         (parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; ")));
 }
 
 bool is_decided(const Check& check) {
@@ -312,6 +292,24 @@ Sheet counts_sheet(const std::vector<GridChecks>& all) {
 }
 
 }  // namespace
+
+std::string count_text(const Finding& finding) {
+  const std::set<size_t> counts(finding.n.begin(), finding.n.end());
+  return fmt::format("{}",
+                     fmt::join(counts.size() > 1 ? finding.n : std::vector(counts.begin(), counts.end()), " and "));
+}
+
+std::string cell_text(const Check& check, bool has_unit, bool has_count) {
+  std::vector<std::string> parts;
+  if (!check.shown.empty()) {
+    parts.push_back(check.shown + (has_unit ? " " + check.unit : "") +
+                    (has_count && !is_count_of_look(check) ? ", n = " + count_text(check.finding) : ""));
+  }
+  if (!check.finding.reason.empty()) parts.push_back(check.finding.reason);
+  for (const Caveat& caveat : check.caveats) parts.push_back(caveat.word);
+  return std::string(name_of(check.finding.verdict)) + look_text(check) +
+         (parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; ")));
+}
 
 std::vector<Sheet> sheets_of(const std::vector<GridChecks>& all) {
   std::vector<Sheet> sheets;

@@ -19,6 +19,7 @@
 #include "harness/commands/artifact_files.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/copy_report.h"
+#include "harness/commands/printed_views.h"
 #include "harness/plan/grid_state.h"
 #include "harness/selection/selectors.h"
 
@@ -32,6 +33,7 @@ struct ArtifactWords {
   std::vector<std::string> words;  // sweeps, then the file if there is no `out`
   std::string out;
   std::vector<fs::path> licences;
+  bool small = false;
 };
 
 constexpr uint64_t kMaxLicence = 1 << 20;  // bytes
@@ -99,11 +101,12 @@ int artifact(const ArtifactWords& given, const Globals& globals) {
       whole_sweeps(*store, words.empty() ? std::vector<std::string>{"last"} : words);
   require_results(*store, sweeps, globals);
   ArtifactCounts counts;
-  const CopyReport report =
-      copy_workspace(Workspace(globals.workspace), target,
-                     {.results_only = true, .sweeps = sweeps, .complete = [&](const Workspace& copy) {
+  CopyOptions options{.results_only = true, .sweeps = sweeps, .complete = [&](const Workspace& copy) {
                         counts = add_artifact(copy, sweeps, target.filename(), licences);
-                      }});
+                      }};
+  if (given.small)
+    options.needs = [&](const std::string& sweep) { return statistics_of_views(look_up_sweep({sweep}, globals)); };
+  const CopyReport report = copy_workspace(Workspace(globals.workspace), target, options);
   report_edited_grids(*store, sweeps, globals);
   if (globals.json) {
     print_json({{"target", target.string()},
@@ -130,6 +133,8 @@ Action command_artifact(CLI::App& app, const Globals& globals) {
   app.add_option("--licence", words->licences, "a licence file that goes with it; may be repeated")
       ->type_name("FILE")
       ->take_all();
+  app.add_flag("--small", words->small,
+               "leave out gradient norms and statistics of sentences of which no table, claim or figure is made");
   return [words, &globals] { return artifact(*words, globals); };
 }
 

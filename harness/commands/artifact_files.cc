@@ -13,7 +13,6 @@
 #include "harness/figure/format.h"
 #include "harness/plan/grid_state.h"
 #include "harness/results/cost.h"
-#include "harness/results/states_text.h"
 
 namespace tearless::harness {
 namespace {
@@ -70,26 +69,6 @@ void add_figures(const std::vector<Figure>& figures, const std::vector<std::stri
 }
 
 // --- README ----------------------------------------------------------------------------------------------------------
-
-/// "12 runs (12 done) took 14 attempts and 3.2 core-hours".
-std::string cost_text(const std::vector<Row>& rows) {
-  RunCounts counts;
-  std::set<std::string> runs;
-  TrainingCost cost;
-  for (const Row& row : rows) {
-    if (!runs.insert(row.run.id).second) continue;
-    ++counts[row.result.state];
-    cost.add(row);
-  }
-  std::vector<std::string> hours;
-  if (cost.core_hours > 0 || cost.gpu_hours == 0) hours.push_back(fmt::format("{:.2f} core-hours", cost.core_hours));
-  if (cost.gpu_hours > 0) hours.push_back(fmt::format("{:.2f} GPU-hours", cost.gpu_hours));
-  std::string text = fmt::format("{} ({}) took {} and {}", counted(std::ssize(runs), "run"), text_of(counts),
-                                 counted(cost.attempts, "attempt"), fmt::join(hours, " and "));
-  if (cost.of_unknown_length > 0)
-    text += fmt::format(", without {} of unknown length", counted(cost.of_unknown_length, "attempt"));
-  return text;
-}
 
 /// "tearless-engine 0.1.0 on cpu, AMD EPYC": what trained the runs.
 std::set<std::string> trained_by(const std::vector<GridState>& states) {
@@ -162,8 +141,11 @@ std::string readme(const std::vector<GridState>& states, const std::vector<std::
   for (const std::string& sweep : sweeps)
     text += fmt::format("tearless verify-resume {} --today --workspace again\n", shell_word(sweep));
   text += "```\n\n";
-  for (size_t i = 0; i < sweeps.size(); ++i)
-    text += fmt::format("- {}: {}\n", markdown(sweeps[i]), cost_text(states[i].results.rows));
+  for (size_t i = 0; i < sweeps.size(); ++i) {
+    CostOfGrids cost;
+    cost.add(states[i].results.rows, states[i].grid.seeds.size());
+    text += fmt::format("- {}: {}\n", markdown(sweeps[i]), cost.text());
+  }
 
   text += "\nTrained by\n\n";
   for (const std::string& line : trained_by(states)) text += fmt::format("- {}\n", markdown(line));

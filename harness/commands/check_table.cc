@@ -43,6 +43,7 @@ ViewOutput check_table(const CheckOptions& options, const Globals& globals) {
   const auto has = [&](ClaimVerdict verdict) { return counts.of(verdict) > 0; };
   const bool is_open = has(ClaimVerdict::kCannotTell) || has(ClaimVerdict::kNotTested) || has_caveats(all);
   if (has(ClaimVerdict::kContradicted) || (options.is_strict && is_open)) output.code = kSomethingFailed;
+  output.checks = std::move(all);
   return output;
 }
 

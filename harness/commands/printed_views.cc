@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,12 @@ void read_for_views(GridState& state) {
   add_defined_scores(state.grid, state.results);
   read_sentences(state.results, scores_compared(state.views));
   read_beginnings(state.results);
+}
+
+StatisticsFiles statistics_of_views(const GridState& state) {
+  const std::vector<std::string> metrics = metrics_of(state.grid, state.views);
+  return {.gradient_norms = std::ranges::find(metrics, kGradientNorms) != metrics.end(),
+          .sentences = !scores_compared(state.views).empty()};
 }
 
 std::vector<Table> tables_of(const GridState& state, const std::string& options, Notes notes, ResumeNote resume) {

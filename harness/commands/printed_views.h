@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/archive/copy.h"
 #include "harness/check/check.h"
 #include "harness/figure/figure.h"
 #include "harness/plan/grid_state.h"
@@ -17,6 +18,9 @@ namespace tearless::harness {
 /// Reads what tables and claims are made of: the scores that the grid defines, the statistics of sentences that tables
 /// compare, and when runs began. Call once.
 void read_for_views(GridState& state);
+
+/// Which files of its runs these and figures are made of, beside metrics and scores.
+StatisticsFiles statistics_of_views(const GridState& state);
 
 /// In the order of the grid file. `options`: of the commands in notes. REQUIRES: read_for_views().
 std::vector<Table> tables_of(const GridState& state, const std::string& options, Notes notes = Notes::kAll,

@@ -17,6 +17,7 @@
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/archive/open_archive.h"
+#include "harness/check/named_claims.h"
 #include "harness/commands/printed_views.h"
 #include "harness/commands/view_output.h"
 #include "harness/console/command_line.h"
@@ -66,13 +67,16 @@ std::string markdown(const std::string& text) { return text_in(TableFormat::kMar
 struct PlaceCommand {
   const char* name;
   ViewMaker (*define)(CLI::App&);
-  const char* format;  // where its words name none
-  bool draws = false;  // the place has pictures in place of a text
+  const char* format = nullptr;  // where its words name none; null: it has no formats
+  bool draws = false;            // the place has pictures in place of a text
 };
 constexpr PlaceCommand kCommands[] = {{"table", define_table, "markdown"},
                                       {"check-table", define_check_table, "markdown"},
+                                      {"cost", define_cost},
                                       {"figure", define_figure, "svg", true}};
-constexpr const char* kCell = "cell";
+/// What is made of the tables and claims of other places.
+constexpr const char *kCell = "cell", *kClaim = "claim", *kClaims = "claims";
+bool is_of_other_places(const std::string& word) { return word == kCell || word == kClaim || word == kClaims; }
 
 struct Filled {
   std::string text = {};
@@ -117,7 +121,7 @@ void require_files_of_page(const ViewOutput& output) {
 Filled carry_out(const std::vector<std::string>& words, Globals& globals, const fs::path& folder) {
   const auto command = std::ranges::find(kCommands, words.front(), &PlaceCommand::name);
   if (command == std::end(kCommands) && !words.front().starts_with('-')) {
-    std::vector<std::string> names(1, kCell);
+    std::vector<std::string> names = {kCell, kClaim, kClaims};
     for (const PlaceCommand& one : kCommands) names.emplace_back(one.name);
     fail("no place is filled by \"{}\"{}; the commands are: {}", words.front(), did_you_mean(words.front(), names),
          fmt::join(names, ", "));
@@ -133,8 +137,10 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
     own.fallthrough();
     own.set_help_flag();
     make = command->define(own);
-    format = own.get_option("--format")->default_val(command->format);
-    out = own.get_option("--out");
+    if (command->format) {
+      format = own.get_option("--format")->default_val(command->format);
+      out = own.get_option("--out");
+    }
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -153,7 +159,7 @@ Filled carry_out(const std::vector<std::string>& words, Globals& globals, const 
   if (there.workspace.empty()) fail("there is no workspace at or above {}; add --workspace FOLDER", folder.string());
   if (command->draws) {
     if (out->count() == 0) fail("figure: add --out FOLDER/");
-  } else if (format->count() > 0 && format->as<std::string>() != command->format) {
+  } else if (format && format->count() > 0 && format->as<std::string>() != command->format) {
     fail("a page has tables as Markdown; omit --format {}", format->as<std::string>());
   }
   Filled filled{.output = make(there)};
@@ -186,31 +192,51 @@ void require_scores(const std::vector<Table>& tables, const std::vector<std::str
   }
 }
 
-/// `words`: behind `cell`. `filled`: the places before and after it.
-OneCell cell_of_page(const std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
-                     const std::vector<Filled>& filled) {
-  const auto has = [&](size_t place, const std::string& word) {
-    return std::ranges::find(places[place].words, word) != places[place].words.end();
-  };
-  std::vector<size_t> with_tables;
+/// Of the places with tables (`has_views`) those that all such `words` mean that places have, such as a sweep; these
+/// words are taken out.
+std::vector<size_t> places_meant(std::vector<std::string>& words, const std::vector<TextPage::Place>& places,
+                                 const std::function<bool(size_t)>& has_views) {
+  std::vector<size_t> meant;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (!filled[i].is_in_sentence && !filled[i].output.tables.empty()) with_tables.push_back(i);
+    if (has_views(i)) meant.push_back(i);
   }
-  std::vector<std::string> of_cell;
+  std::vector<std::string> others;
   for (const std::string& word : words) {
-    const auto is_of = [&](size_t place) { return has(place, word); };
-    if (std::ranges::none_of(with_tables, is_of)) {
-      of_cell.push_back(word);
+    const auto is_of = [&](size_t place) {
+      return std::ranges::find(places[place].words, word) != places[place].words.end();
+    };
+    if (std::ranges::none_of(meant, is_of)) {
+      others.push_back(word);
     } else {
-      std::erase_if(with_tables, std::not_fn(is_of));
+      std::erase_if(meant, std::not_fn(is_of));
     }
   }
+  words = std::move(others);
+  return meant;
+}
+
+/// `words`: behind `cell`. `filled`: the places before and after it.
+OneCell cell_of_page(std::vector<std::string> words, const std::vector<TextPage::Place>& places,
+                     const std::vector<Filled>& filled) {
+  const std::vector<size_t> with_tables = places_meant(
+      words, places, [&](size_t i) { return !filled[i].is_in_sentence && !filled[i].output.tables.empty(); });
   if (with_tables.empty())
     fail("a cell is one of the tables of the page, and it has none; add {} to the page", kAPlace);
   std::vector<Table> tables;
   for (const size_t i : with_tables) std::ranges::copy(filled[i].output.tables, std::back_inserter(tables));
-  require_scores(tables, of_cell);
-  return one_cell(tables, of_cell, TableFormat::kMarkdown, kCell);
+  require_scores(tables, words);
+  return one_cell(tables, words, TableFormat::kMarkdown, kCell);
+}
+
+/// `words`: `claim` or `claims`, and what is behind it.
+std::string claims_of_page(std::vector<std::string> words, const std::vector<TextPage::Place>& places,
+                           const std::vector<Filled>& filled) {
+  const std::string kind = words.front();
+  words.erase(words.begin());
+  std::vector<GridChecks> checks;
+  for (const size_t i : places_meant(words, places, [&](size_t place) { return !filled[place].output.checks.empty(); }))
+    std::ranges::copy(filled[i].output.checks, std::back_inserter(checks));
+  return markdown(kind == kClaim ? text_of_claim(checks, words, kind) : counts_of_claims(checks, words, kind));
 }
 
 /// Markdown reads a line that a comment begins as HTML, to its end.
@@ -244,14 +270,18 @@ std::vector<Filled> fill_places(const std::vector<TextPage::Place>& places, cons
     }
   };
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].words.front() == kCell) continue;
+    if (is_of_other_places(places[i].words.front())) continue;
     fill(i, [&](Filled& one) { one = carry_out(places[i].words, globals, folder_of(name)); });
   }
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].words.front() != kCell) continue;
-    const std::vector<std::string> words(places[i].words.begin() + 1, places[i].words.end());
+    const std::vector<std::string>& words = places[i].words;
+    if (!is_of_other_places(words.front())) continue;
     fill(i, [&](Filled& one) {
-      OneCell cell = cell_of_page(words, places, filled);
+      if (words.front() != kCell) {
+        one = {.text = claims_of_page(words, places, filled), .is_in_sentence = true};
+        return;
+      }
+      OneCell cell = cell_of_page({words.begin() + 1, words.end()}, places, filled);
       one = {.text = std::move(cell.text), .is_in_sentence = true, .output = {.lacks_value = !cell.has_value}};
     });
   }

@@ -1,5 +1,5 @@
-// What the commands `table`, `check-table` and `figure` make, before any of it is printed or written: a page of text
-// (text_report.h) puts it elsewhere.
+// What the commands `table`, `check-table`, `figure` and `cost` make, before any of it is printed or written: a page of
+// text (text_report.h) puts it elsewhere.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/check/check.h"
 #include "harness/commands/commands.h"
 #include "harness/console/globals.h"
 #include "harness/table/table.h"
@@ -25,8 +26,9 @@ struct ViewOutput {
   std::string text = {};              // for standard output
   std::filesystem::path folder = {};  // is made if it is not there; "": none
   std::vector<File> files = {};
-  std::vector<Table> tables = {};  // that `text` or a file has
-  bool lacks_value = false;        // it is of one cell, which is "div.", "–" …
+  std::vector<Table> tables = {};       // that `text` or a file has
+  std::vector<GridChecks> checks = {};  // likewise
+  bool lacks_value = false;             // it is of one cell, which is "div.", "–" …
   int code = kOk;
 };
 
@@ -36,6 +38,7 @@ using ViewMaker = std::function<ViewOutput(const Globals&)>;
 /// Each declares a command's options on `app`.
 ViewMaker define_table(CLI::App& app);
 ViewMaker define_check_table(CLI::App& app);
+ViewMaker define_cost(CLI::App& app);
 ViewMaker define_figure(CLI::App& app);
 
 /// Writes the files of all, in their order; relative paths are from `from`. UserError, with nothing written, where

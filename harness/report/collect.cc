@@ -119,24 +119,6 @@ std::map<std::string, std::string> settings_of(const std::string& text) {
   return settings;
 }
 
-/// The metrics that the views of a grid are made of, as names and patterns; those that readers look for come first.
-std::vector<std::string> metrics_of(const Grid& grid, const std::vector<View>& views) {
-  std::vector<std::string> metrics;
-  for (const View& view : views) {
-    if (const auto* figure = std::get_if<FigureSpec>(&view.spec); figure && is_of_metrics(figure->x)) {
-      metrics.insert(metrics.end(), figure->y.begin(), figure->y.end());
-      metrics.push_back(figure->metric);
-    } else if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
-      metrics.push_back(claim->curve);
-    }
-  }
-  for (const DefinedScore& score : grid.defined_scores) {
-    if (score.is_over_updates()) metrics.push_back(score.of);
-  }
-  metrics.insert(metrics.end(), {"train.loss", "dev.*"});
-  return metrics;
-}
-
 /// Of the metrics that the run has no curve of yet.
 void add_curves(const ResultSet& results, std::vector<std::string> metrics, ReportRun& run, bool& is_thin) {
   std::erase_if(metrics, [&](const std::string& metric) { return run.curves.contains(metric); });
@@ -174,6 +156,23 @@ ReportRun run_of(const Row& row, const Grid& grid, size_t number, const Workspac
 
 }  // namespace
 
+std::vector<std::string> metrics_of(const Grid& grid, const std::vector<View>& views) {
+  std::vector<std::string> metrics;
+  for (const View& view : views) {
+    if (const auto* figure = std::get_if<FigureSpec>(&view.spec); figure && is_of_metrics(figure->x)) {
+      metrics.insert(metrics.end(), figure->y.begin(), figure->y.end());
+      metrics.push_back(figure->metric);
+    } else if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
+      metrics.push_back(claim->curve);
+    }
+  }
+  for (const DefinedScore& score : grid.defined_scores) {
+    if (score.is_over_updates()) metrics.push_back(score.of);
+  }
+  metrics.insert(metrics.end(), {"train.loss", "dev.*"});
+  return metrics;
+}
+
 void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, Report& report) {
   const auto& [grid, views, results, tables, figures, checks] = printed;
   const size_t number = report.grids.size();
@@ -183,6 +182,7 @@ void add_grid(PrintedGrid printed, const Workspace& workspace, bool all_curves, 
                           .tables = std::move(printed.tables),
                           .figures = std::move(printed.figures),
                           .checks = std::move(printed.checks)});
+  report.cost.add(results.rows, grid.seeds.size());
   std::vector<std::string> metrics;
   if (results.store) {
     std::vector<std::string> used = metrics_of(grid, views), names = results.store->metric_names();

@@ -21,6 +21,9 @@ struct PrintedGrid {
   GridChecks checks;
 };
 
+/// The metrics that the views of a grid are made of, as names and patterns; those that readers look for come first.
+std::vector<std::string> metrics_of(const Grid& grid, const std::vector<View>& views);
+
 /// Adds the grid, its runs, with the curves of the metrics that its views use, train.loss and dev.*, and the sweeps
 /// that have them. Of the environment it says the names of variables, of paths the last part, of machines the kind.
 /// UserError for metrics that are not what was recorded.

@@ -18,7 +18,6 @@
 #include "harness/report/page_css.h"
 #include "harness/report/page_js.h"
 #include "harness/report/report.h"
-#include "harness/results/cost.h"
 #include "harness/results/states_text.h"
 #include "harness/table/html.h"
 
@@ -453,8 +452,7 @@ std::string Page::failures() const {
 }
 
 std::string Page::cost() const {
-  TrainingCost cost;
-  for (const ReportRun& run : report_.runs) cost.add(run.row);
+  const TrainingCost& cost = report_.cost.took();
   if (cost.attempts == 0) return section("cost", "Cost", "<p>Not known: no attempts are recorded here.</p>\n");
   Facts facts;
   if (cost.core_hours > 0 || cost.gpu_hours == 0)
@@ -464,6 +462,10 @@ std::string Page::cost() const {
   if (cost.of_unknown_length > 0)
     facts.emplace_back("of unknown length",
                        fmt::format("{}, which are not in these hours", counted(cost.of_unknown_length, "attempt")));
+  if (report_.cost.lacks_seeds()) {
+    const CostOfGrids::Whole whole = report_.cost.whole();
+    facts.emplace_back("with all seeds", fmt::format("{}, {}", counted(whole.runs, "run"), whole.text()));
+  }
   if (!cost.from.empty()) facts.emplace_back("from, to", fmt::format("{}, {}", cost.from, cost.to));
   return section("cost", "Cost", facts_table(facts));
 }

@@ -17,6 +17,7 @@
 #include "harness/figure/figure.h"
 #include "harness/grid/grid.h"
 #include "harness/report/thin_curve.h"
+#include "harness/results/cost.h"
 #include "harness/results/row.h"
 #include "harness/table/table.h"
 
@@ -60,7 +61,8 @@ struct Report {
   std::vector<ReportRun> runs = {};       // each once
   std::vector<ReportSweep> sweeps = {};   // each once
   std::vector<std::string> metrics = {};  // of curves; those that the grids' views use come first
-  bool has_thin_curves = false;           // a curve has fewer points than its run has reported
+  CostOfGrids cost = {};
+  bool has_thin_curves = false;  // a curve has fewer points than its run has reported
   bool has_all_curves = false;
 };
 

@@ -13,7 +13,7 @@ std::string text_of(const RunCounts& counts) {
            kDone, kDiverged, kFailed, kRunning, kQueued, kHeld, kWaitingData, kCancelled, std::nullopt}) {
     const auto found = counts.find(state);
     if (found == counts.end()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", found->second, name_of(state));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", found->second, state ? name_of(*state) : "not started");
   }
   return text;
 }

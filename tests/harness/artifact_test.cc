@@ -463,6 +463,48 @@ TEST_F(ArtifactTest, OfSeveralSweepsHasNamesOfTheirOwn) {
   EXPECT_THAT(ok({"verify", "a.tar.gz", "--again"}).output, HasSubstr("all bytes equal"));
 }
 
+TEST_F(ArtifactTest, MadeSmallHasOfARunWhatATableAClaimOrAFigureIsMadeOfAndNoMore) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  const auto small_with = [&](const std::string& name, const std::string& views) {
+    test::write_text(folder_ / name, grid + views);
+    test::Command run = command({"run", name});
+    run.environment["FAKE_SCORES"] = "test.score test.bleu";
+    run.environment["FAKE_SENTENCES"] = "40";
+    EXPECT_EQ(finish(run).code, 0);
+  };
+  small_with("norms.toml", "[[figure]]\ncaption = \"Norms\"\nx = \"updates\"\ny = \"gradient_norms\"\n");
+  for (const RunDirectory& run : runs()) {
+    test::write_text(run.gradient_norms(), std::string(6 * 4, '\0'));
+    test::write_text(run.outputs() / "test.stats", "statistics");
+  }
+  const auto names_with = [&](std::vector<std::string> sweeps) {
+    std::vector<std::string> words = {"artifact"};
+    words.insert(words.end(), sweeps.begin(), sweeps.end());
+    words.insert(words.end(), {"a.tar.gz", "--small"});
+    fs::remove(folder_ / "a.tar.gz");
+    ok(words);
+    EXPECT_THAT(ok({"verify", "a.tar.gz", "--again"}).output, HasSubstr("all bytes equal"));
+    take_apart();
+    std::string all;
+    for (const auto& [name, text] : files()) all += name + "\n";
+    return all;
+  };
+  EXPECT_THAT(names_with({"grid.toml"}),
+              AllOf(HasSubstr("metrics.jsonl"), Not(HasSubstr("gradient_norms.f32")), Not(HasSubstr(".stats"))));
+  EXPECT_THAT(names_with({"norms.toml"}), AllOf(HasSubstr("gradient_norms.f32"), Not(HasSubstr(".stats"))));
+  EXPECT_THAT(names_with({"grid.toml", "norms.toml"}), HasSubstr("gradient_norms.f32"))
+      << "one of the sweeps that have the run needs it";
+  fs::remove(folder_ / "a.tar.gz");
+  ok({"artifact", "grid.toml", "a.tar.gz"});
+  take_apart();
+  EXPECT_EQ(test::run({.arguments = {"/bin/sh", "-ec", "ls out/runs/*/gradient_norms.f32 out/runs/*/outputs/*.stats"},
+                       .environment = {},
+                       .folder = folder_.path()})
+                .code,
+            0)
+      << "otherwise it has all";
+}
+
 TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
   ok({"copy", "copy.tar.gz"});
   test::write_text(folder_ / "empty", "");

@@ -96,6 +96,97 @@ TEST_F(TextReport, FillsPlacesWithWhatTheCommandsPrintAndChangesNothingElse) {
   EXPECT_EQ(page(), whole);
 }
 
+// a is above b by 2 in both seeds, on x, and by nothing on y.
+constexpr const char* kClaims = R"(title = "G"
+seeds = 2
+variables = ["level", "spread"]
+[computed]
+"fake.score.test.bleu" = "level + spread * train.seed"
+[[axis.s]]
+label = "a"
+set = { level = 3.0, spread = 0.25 }
+[[axis.s]]
+label = "b"
+set = { level = 1.0, spread = 0.125 }
+[axis]
+"model.kind" = ["x", "y"]
+[names]
+"model.kind" = "Kind"
+x = "The X"
+[table]
+rows = "s"
+columns = "model.kind"
+scores = "test.bleu"
+[[claim]]
+name = "C1"
+text = "a is better"
+better = ["a", "b"]
+where = { "model.kind" = "x" }
+[[claim]]
+name = "C1"
+text = "a is worse"
+worse = ["a", "b"]
+[[claim]]
+text = "a = b"
+equivalent = ["a", "b"]
+within = "5 bleu"
+not_claimed = { "model.kind" = "y" }
+)";
+
+TEST_F(TextReport, SaysWhatOneClaimSaysAndHowManyHaveEachVerdict) {
+  test::write_text(folder_ / "grid.toml", kClaims);
+  ok({"run", "grid.toml", "--name", "s"});
+  const std::string table = "<!-- tearless check-table s -->\n" +
+                            tearless({"check-table", "s", "--format", "markdown"}).output + "<!-- end -->\n";
+  const std::vector<std::pair<std::string, std::string>> sentences = {
+      {"claim \"a is better\"", "held: +2.188 (+1.393 … +2.982) bleu, n = 2"},
+      {"claim \"C1 a is better\" {verdict}", "held"},
+      {"claim \"a is worse\" model.kind=x \"{verdict} by {numbers} at {seeds} seeds\"",
+       "contradicted by −2.188 (−2.982 … −1.393) at 2 seeds"},
+      {"claim C1 \"a is worse\" \"Kind=The X\" {verdict}", "contradicted"},
+      {"claim \"a = b\" model.kind=y {verdict}", "not claimed"},
+      {"claim \"a = b\" Kind=x {verdict}", "held"},
+      {"claims", "2 held, 2 contradicted, 1 not claimed"},
+      {"claims C1", "1 held, 2 contradicted"},
+      {"claims Kind=x \"{held} of {all}, {cannot tell} open\"", "2 of 3, 0 open"},
+      {"claims s C1 {contradicted}", "2"},
+      {"cost", "8 runs (8 done) took 8 attempts and 0.00 core-hours"}};
+  std::string given = table, wanted = table;
+  for (const auto& [words, text] : sentences) {
+    given += "It is <!-- tearless " + words + " -->old<!-- end -->.\n";
+    wanted += "It is <!-- tearless " + words + " -->" + text + "<!-- end -->.\n";
+  }
+  write(given);
+  EXPECT_EQ(report().errors, "");
+  EXPECT_EQ(page(), wanted);
+}
+
+TEST_F(TextReport, RefusesWordsThatMeanNoClaimOrSeveral) {
+  test::write_text(folder_ / "grid.toml", kClaims);
+  ok({"run", "grid.toml", "--name", "s"});
+  const auto refusal = [&](const std::string& words) {
+    const std::string errors = refusal_of("<!-- tearless check-table s -->\n<!-- end -->\nIt is <!-- tearless " +
+                                          words + " --><!-- end -->.\n");
+    const std::string before = "tearless: pages/p.md:3: ";
+    EXPECT_EQ(errors.substr(0, before.size()), before);
+    return errors.substr(before.size());
+  };
+  EXPECT_EQ(refusal("claim \"a is better!\""),
+            "claim: no claim of the page has the name, the text or the place \"a is better!\" (did you mean \"a is "
+            "better\"?)\n");
+  EXPECT_EQ(refusal("claim C1"), "claim: 3 claims are meant; add one of \"a is better\", \"a is worse\"\n");
+  EXPECT_EQ(refusal("claim \"a is worse\""), "claim: 2 claims are meant; add one of model.kind=x, model.kind=y\n");
+  EXPECT_EQ(refusal("claim \"a is better\" Kind=y"), "claim: no claim is a is better Kind=y, all words together\n");
+  EXPECT_EQ(refusal("claim \"a is better\" {p}"),
+            "claim: {p}: nothing is called {p}; it is one of {verdict}, {numbers}, {seeds}, {look}\n");
+  EXPECT_EQ(refusal("claim \"a is better\" {look}"), "claim: the claim has no {look}\n") << "the grid has no looks";
+  EXPECT_EQ(refusal("claim \"a is better\" {verdict} {seeds}"), "claim: it shows {verdict} and {seeds}; choose one\n");
+  EXPECT_THAT(refusal("claims \"{held\""),
+              StartsWith("claims: {held: nothing is called {held}; it is one of {all}, {held}"));
+  EXPECT_EQ(refusal_of("It is <!-- tearless claims --><!-- end -->.\n"),
+            "tearless: pages/p.md:1: claims: the page has no claims; add <!-- tearless check-table SWEEP --> to it\n");
+}
+
 TEST_F(TextReport, HasTablesByTheirCaptionsOrPartsOfThem) {
   ok({"run", "grid.toml", "--name", "s"});
   const std::string both = ok({"table", "s"}).output, scores = ok({"table", "s", "--only", "Scores"}).output,
@@ -146,10 +237,10 @@ TEST_F(TextReport, NamesTheLineOfAPlaceThatItCannotFillAndWritesNothing) {
   ok({"run", "grid.toml", "--name", "s"});
   const std::string figure = "<!-- tearless figure s --out drawn/ -->\n<!-- end -->\n", end = "\n<!-- end -->\n";
   const auto after_figure = [&](const std::string& place) { return refusal_of(figure + place + end); };
-  EXPECT_EQ(
-      after_figure("<!-- tearless tables s -->"),
-      "tearless: pages/p.md:3: no place is filled by \"tables\" (did you mean \"table\"?); the commands are: cell, "
-      "table, check-table, figure\n");
+  EXPECT_EQ(after_figure("<!-- tearless tables s -->"),
+            "tearless: pages/p.md:3: no place is filled by \"tables\" (did you mean \"table\"?); the commands are: "
+            "cell, claim, claims, "
+            "table, check-table, cost, figure\n");
   EXPECT_THAT(after_figure("<!-- tearless table t -->"), StartsWith("tearless: pages/p.md:3: \"t\" "));
   EXPECT_EQ(after_figure("<!-- tearless table s --layuot x -->"),
             "tearless: pages/p.md:3: tearless table has no option \"--layuot\" (did you mean \"--layout\"?)\n");

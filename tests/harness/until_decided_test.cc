@@ -91,6 +91,9 @@ TEST_F(UntilDecided, OnlyCellsOfUndecidedClaimsGetMoreSeeds) {
   EXPECT_THAT(run.output, HasSubstr("12 runs: 12 done\n"));
   EXPECT_THAT(run.output,
               HasSubstr("Claims: 1 held, 1 cannot tell, with 12 of the grid's 15 runs: tearless check-table"));
+  EXPECT_THAT(ok({"cost"}).output, testing::AllOf(testing::StartsWith("12 runs (12 done) took 12 attempts and "),
+                                                  HasSubstr("; with all seeds they are 15 runs and about ")));
+  EXPECT_EQ(json::parse(ok({"cost", "grid.toml", "--json"}).output).at("all_seeds").at("runs"), 15);
   const std::string table = ok({"table", "grid.toml"}).output;
   EXPECT_THAT(table, Not(HasSubstr("not started"))) << "nobody has asked for the others";
   EXPECT_THAT(table, HasSubstr("Looks decided how many seeds cells have"));

@@ -89,8 +89,13 @@ TEST(Page, OfCostAddsAttemptsTimesThreads) {
                                         attempt(2, "cpu", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z")};
   report.runs[1].row.result.attempts = {attempt(1, "NVIDIA H200", "2026-01-01T00:00:00Z", ""),
                                         attempt(2, "NVIDIA H200", "2026-01-02T00:00:00Z", "2026-01-02T02:15:00Z")};
+  report.cost.add({report.runs[0].row, report.runs[1].row}, 2);
+  EXPECT_THAT(page_of(report), Not(HasSubstr("with all seeds")));
+  report.cost = {};
+  report.cost.add({report.runs[0].row, report.runs[1].row}, 3);
   const std::string page = page_of(report);
   EXPECT_THAT(page, HasSubstr(">core-hours</th><td>6.00</td>"));  // 4 × 1.5
+  EXPECT_THAT(page, HasSubstr(">with all seeds</th><td>3 runs, about 9.00 core-hours and 3.38 GPU-hours</td>"));
   EXPECT_THAT(page, HasSubstr(">GPU-hours</th><td>2.25</td>"));
   EXPECT_THAT(page, HasSubstr(">of unknown length</th><td>1 attempt, "));
   EXPECT_THAT(page, HasSubstr(">from, to</th><td>2026-01-01T00:00:00Z, 2026-01-02T02:15:00Z</td>"));
