@@ -145,16 +145,39 @@ void print_next(const Counts& counts, int64_t to_derive, const std::string& targ
   print("{} {}{}\n", next, target, runs ? executor.words() : "");
 }
 
+/// Of grids with looks: the runs of the first one that are to be trained, each once.
+Work first_look_of(std::span<const GridState> states, const Workspace& workspace) {
+  Work work;
+  std::set<std::string> seen;
+  for (const GridState& state : states) {
+    if (state.grid.claims.looks.empty()) continue;
+    const std::span seeds = std::span(state.grid.seeds).first(state.grid.claims.looks.front());
+    for (const Row& row : state.results.rows) {
+      const bool is_of_look = row.is_trained() && std::ranges::find(seeds, row.run.seed) != seeds.end();
+      if (is_of_look && kind_of(row) == kToRun && seen.insert(row.run.id).second) work.add(row.run);
+    }
+  }
+  work.estimate_with(states.front().results.store.get(), workspace);
+  return work;
+}
+
 /// What runs that are to be trained cost; nothing if there are none. `target` names them in a command.
-void print_work(const Work& work, const std::string& sizes, const std::string& target, const Globals& globals) {
+void print_work(const Work& work, const Work& first_look, const std::string& sizes, const std::string& target,
+                const Globals& globals) {
   if (work.runs.empty()) return;
   const std::string unknown = work.of_unknown_length == 0 ? ""
                                                           : fmt::format(", without {} whose updates are not known yet",
                                                                         counted(work.of_unknown_length, "run"));
   print("To run: {}, {} updates at most{}; {}\n", counted(std::ssize(work.runs), "run"), work.updates, unknown, sizes);
-  const std::vector<std::string> time = estimate_lines(work.estimate, static_cast<int>(cores_of_process().size()),
-                                                       /*gpus=*/0, fmt::format("tearless run {} --calibrate", target));
-  print("Time: {}\n", fmt::join(time, "\n      "));
+  const auto time_of = [&](const Work& of) {
+    return estimate_lines(of.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0,
+                          fmt::format("tearless run {} --calibrate", target));
+  };
+  print("Time: {}\n", fmt::join(time_of(work), "\n      "));
+  if (!first_look.runs.empty()) {
+    print("First look, with --until-decided: {}; {}\n", counted(std::ssize(first_look.runs), "run"),
+          fmt::join(time_of(first_look), "; "));
+  }
   if (work.disk_bytes) print("Disk: {}\n", disk_text(*work.disk_bytes, globals.workspace));
 }
 
@@ -188,7 +211,8 @@ void print_plan(const GridState& state, const Tally& tally, const SeedsPlan& see
   if (tally.all[kFailed] > 0) {
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
-  print_work(tally.work, sizes_text({&state, 1}), target, globals);
+  print_work(tally.work, first_look_of({&state, 1}, Workspace(globals.workspace)), sizes_text({&state, 1}), target,
+             globals);
   print_cluster_plan(cluster);
   for (size_t i = 0; i < tally.derived.size(); ++i) {
     print("Derived {}\n", derived_text(grid.derivations[i], tally.derived[i]));
@@ -217,7 +241,13 @@ json estimate_json(const Work& work) {
           {"disk_bytes", work.disk_bytes ? json(*work.disk_bytes) : json()}};
 }
 
-json plan_json(const GridState& state, const Tally& tally, const SeedsPlan& seeds) {
+/// null: no grid has looks.
+json first_look_json(std::span<const GridState> states, const Workspace& workspace) {
+  if (std::ranges::all_of(states, [](const GridState& state) { return state.grid.claims.looks.empty(); })) return {};
+  return estimate_json(first_look_of(states, workspace));
+}
+
+json plan_json(const GridState& state, const Tally& tally, const SeedsPlan& seeds, const Workspace& workspace) {
   const Grid& grid = state.grid;
   json plan = {{"title", grid.title},
                {"file", grid.file.string()},
@@ -225,6 +255,7 @@ json plan_json(const GridState& state, const Tally& tally, const SeedsPlan& seed
                {"errors", state.errors}};
   plan["updates"] = tally.work.updates;
   plan["estimate"] = estimate_json(tally.work);
+  plan["first_look"] = first_look_json({&state, 1}, workspace);
   plan["axes"] = json::array();
   for (const AxisTally& axis : std::span(tally.axes).first(grid.axes.size())) {
     json points = json::array();
@@ -275,7 +306,7 @@ int plan_grid(const fs::path& grid, const PlanOptions& options, const Globals& g
   const SeedsPlan seeds = seeds_plan_of(state, options.like, globals);
   const std::optional<ClusterPlan> cluster = cluster_plan_of(options, tally.work);
   if (globals.json) {
-    json printed = plan_json(state, tally, seeds);
+    json printed = plan_json(state, tally, seeds, Workspace(globals.workspace));
     if (cluster) printed["executor"] = to_json(*cluster);
     print_json(printed);
   } else {
@@ -360,7 +391,8 @@ void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluste
     for (const std::string& warning : plan.tallies[i].warnings) print("Warning in {}: {}\n", plan.names[i], warning);
   }
   for (const auto& [sentence, count] : plan.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
-  print_work(plan.work, sizes_text(plan.states), target, globals);
+  print_work(plan.work, first_look_of(plan.states, Workspace(globals.workspace)), sizes_text(plan.states), target,
+             globals);
   print_cluster_plan(cluster);
   if (plan.all[kRefused] > 0) return;  // the caller prints the errors; they must be corrected first
   for (size_t i = 0; i < plan.states.size(); ++i) {
@@ -370,10 +402,10 @@ void print_paper(const PaperPlan& plan, const std::optional<ClusterPlan>& cluste
   print_next(plan.all, plan.to_derive, target, options.executor);
 }
 
-json paper_json(const PaperPlan& plan, const PlanOptions& options) {
+json paper_json(const PaperPlan& plan, const PlanOptions& options, const Workspace& workspace) {
   json parts = json::array(), shared = json::array();
   for (size_t i = 0; i < plan.states.size(); ++i) {
-    parts.push_back(plan_json(plan.states[i], plan.tallies[i], plan.seeds[i]));
+    parts.push_back(plan_json(plan.states[i], plan.tallies[i], plan.seeds[i], workspace));
     parts.back()["part"] = plan.names[i];
   }
   for (const auto& [names, runs] : plan.shared) shared.push_back({{"parts", names}, {"runs", runs}});
@@ -382,6 +414,7 @@ json paper_json(const PaperPlan& plan, const PlanOptions& options) {
           {"counts", counts_json(plan.all)},
           {"updates", plan.work.updates},
           {"estimate", estimate_json(plan.work)},
+          {"first_look", first_look_json(plan.states, workspace)},
           {"shared", shared},
           {"parts", parts}};
 }
@@ -402,7 +435,7 @@ int plan_paper(const Paper& paper, const std::vector<fs::path>& grids, const Pla
   plan.count(workspace);
   const std::optional<ClusterPlan> cluster = cluster_plan_of(options, plan.work);
   if (globals.json) {
-    json printed = paper_json(plan, options);
+    json printed = paper_json(plan, options, workspace);
     if (cluster) printed["executor"] = to_json(*cluster);
     print_json(printed);
   } else {

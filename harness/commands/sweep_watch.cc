@@ -50,11 +50,12 @@ void SweepWatch::say_new_events() {
   }
 }
 
-void SweepWatch::show(const SweepFacts& facts) {
+void SweepWatch::show(const SweepFacts& facts, const std::vector<SweepFacts>& all) {
   const std::string time = duration_text(steady_seconds() - began_);
   const std::string waits = facts.reason.empty() ? "" : "; " + facts.reason;
   screen_.draw(
-      frame_of(facts.attempts, screen_.columns(), fmt::format("{} · {} so far{}", summary_of(facts), time, waits)));
+      frame_of(facts.attempts, screen_.columns(),
+               fmt::format("{}{} · {} so far{}", summary_of(facts), time_left_text(all, together_), time, waits)));
 }
 
 // Looks once, shows what is new, and does what Ctrl-C asks for.
@@ -68,7 +69,7 @@ bool SweepWatch::has_ended() {
     if (sweep) end_.paused = sweep->reason;
     return true;
   }
-  show(*sweep);
+  show(*sweep, facts->sweeps);
   if (screen_.interrupts() == 0) return false;
   const bool was_interrupted = std::exchange(end_.interrupted, true);
   if (!start_ || facts->stays || screen_.interrupts() > 1) {

@@ -44,7 +44,7 @@ class SweepWatch {
   bool has_ended_without_service();
   bool is_silent();
   void say_new_events();
-  void show(const SweepFacts& facts);
+  void show(const SweepFacts& facts, const std::vector<SweepFacts>& all);
   void pause(int64_t running);
 
   const Workspace& workspace_;

@@ -99,6 +99,17 @@ std::string summary_of(const SweepFacts& facts) {
   return text;
 }
 
+std::string time_left_text(const std::vector<SweepFacts>& all, const std::set<std::string>& together) {
+  double seconds = 0;
+  for (const SweepFacts& sweep : all) {
+    if (!together.contains(sweep.id) || sweep.waiting + sweep.running == 0) continue;
+    if (!sweep.seconds_left || sweep.untimed > 0) return "";
+    seconds += *sweep.seconds_left;
+  }
+  if (together.size() < 2 || seconds == 0) return "";
+  return fmt::format(" · all {} sweeps: at most {} left", together.size(), duration_text(seconds));
+}
+
 std::string summary_of(const DeviceFacts& facts) {
   const std::string text =
       fmt::format("GPU {}  {}  {}, {} of {} reserved", facts.index, facts.name, counted(facts.runs, "run"),

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,9 @@ std::vector<std::string> changes_of(const SubmissionFacts& facts);
 std::string summary_of(const SubmissionFacts& facts);
 /// "3 of 24 ended, 2 running, 19 waiting · 5300 tokens/s · 1:02:03 left".
 std::string summary_of(const SweepFacts& facts);
+/// " · all 6 sweeps: at most 1:32:00 left": of those of `all` with these ids, which may share runs. "" for one sweep,
+/// or where a time is not known.
+std::string time_left_text(const std::vector<SweepFacts>& all, const std::set<std::string>& together);
 /// "GPU 1  NVIDIA H200  2 runs, 17.6 of 139.0 GiB reserved"; and why it takes no run, if it does not.
 std::string summary_of(const DeviceFacts& facts);
 

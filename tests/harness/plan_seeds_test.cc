@@ -91,6 +91,24 @@ TEST_F(PlanSeedsTest, OfLooksAreTheSeedsOnAverage) {
                           "  One more seed: 0 runs; "));
 }
 
+TEST_F(PlanSeedsTest, OfAGridWithLooksSaysWhatTheFirstOneTakes) {
+  write_claims("5");
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, Not(HasSubstr("First look")));
+  EXPECT_EQ(json::parse(ok({"plan", "grid.toml", "--json"}).output).at("first_look"), nullptr);
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid + "[claims]\nlooks = [3, 5]\n");
+  const auto first_look = [&] { return json::parse(ok({"plan", "grid.toml", "--json"}).output).at("first_look"); };
+  EXPECT_EQ(first_look().at("runs_without"), 6);
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("\nFirst look, with --until-decided: 6 runs; "));
+  ok({"run", "grid.toml", "--only", "seed=2"});
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("\nFirst look, with --until-decided: 4 runs; about "))
+      << "of two seeds that are left; by the time of the first";
+  test::write_text(folder_ / "paper.toml", "title = \"P\"\ngrids = [\"grid.toml\", \"other.toml\"]\n");
+  test::write_text(folder_ / "other.toml", grid);
+  EXPECT_THAT(ok({"plan", "paper.toml"}).output, HasSubstr("\nFirst look, with --until-decided: 4 runs; about "))
+      << "a grid without looks has none";
+}
+
 TEST_F(PlanSeedsTest, RefuseAnArchiveThatIsNone) {
   write_claims("5");
   for (const char* none : {"nowhere.tar.gz", "grid.toml"}) {
