@@ -113,6 +113,8 @@ const std::vector<Command> kCommands = [] {
       {kKeep, "artifact",
        "make one file to hand to a reviewer: results, and the tables, claims and figures that are made of them",
        "how_to.md", command_artifact, kFolderOrArchive},
+      {kKeep, "export", "write runs for other programs: TensorBoard event files, CSV", "export.md", command_export,
+       kFolderOrArchive},
       {kKeep, "verify",
        "compare database, run folders and checksums, and show the differences and how to repair them; or verify an "
        "artefact",
@@ -151,7 +153,7 @@ std::string commands_with_json() {
 // Words of other tools → what serves here.
 constexpr std::pair<std::string_view, std::string_view> kWordsOfOthers[] = {
     {"help", "--help"}, {"ls", "runs"},   {"list", "runs"}, {"show", "explain"},
-    {"ps", "status"},   {"train", "run"}, {"rm", "delete"}, {"export", "table --out FILE"}};
+    {"ps", "status"},   {"train", "run"}, {"rm", "delete"}};
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& commands) {
   const auto known = std::ranges::find(kWordsOfOthers, word, &std::pair<std::string_view, std::string_view>::first);

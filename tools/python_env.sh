@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts pandas, pyarrow and mypy of the versions in tools/wheels/python_tests.txt into a folder of the per-user cache, for tests, and prints the
-# folder, which goes into PYTHONPATH. Fetches them once; where they cannot be had it says so in one line and ends with 1.
+# Puts pandas, pyarrow, mypy and TensorBoard's reader, of the versions in tools/wheels/python_tests.txt, into a folder of the per-user cache, for
+# tests, and prints the folder, which goes into PYTHONPATH. Fetches them once; where they cannot be had it says so in one line and ends with 1.
 #   PYTHON=python3.12 tools/python_env.sh    for that interpreter
 set -euo pipefail
 cd "$(dirname "$0")/.."

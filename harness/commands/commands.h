@@ -32,6 +32,7 @@ Action command_table(CLI::App& app, const Globals& globals);
 Action command_figure(CLI::App& app, const Globals& globals);
 Action command_report(CLI::App& app, const Globals& globals);
 Action command_check_table(CLI::App& app, const Globals& globals);
+Action command_export(CLI::App& app, const Globals& globals);
 Action command_cost(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);

@@ -12,7 +12,7 @@ ENV = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python_env.sh"
 
 @functools.lru_cache(maxsize=None)
 def use():
-    """"" once pandas, pyarrow, numpy and mypy can be imported; else why not."""
+    """"" once pandas, pyarrow, numpy, mypy and tensorboard can be imported; else why not."""
     made = subprocess.run([ENV], env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True)
     if made.returncode:
         return made.stderr.strip() or f"{ENV} ended with {made.returncode}"

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""export_test.py [REPORT] [NAME…]: `tearless export`, read by TensorBoard's own reader and by pandas. REPORT: results as JUnit XML."""
+
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import packages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+import junit_report  # noqa: E402
+import tearless  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("TEARLESS_BIN", ROOT / "build" / "bin"))
+os.environ.update(TEARLESS_PROGRAM=str(BIN / "tearless"), TEARLESS_ENGINE=str(BIN / "fake-engine"))
+needs_packages = unittest.skipIf(packages.use(), packages.use())
+ARCHIVE = ROOT / "results" / "twt_figures_small.tar.gz"
+
+# A metric that 32 bits cannot hold, one that is none, and a label that is no name of a folder.
+GRID = """
+seeds = [1, 2]
+[set]
+"fake.updates" = 4
+[axis]
+"model.kind" = ["a/b", "é"]
+[[axis.value]]
+label = "big"
+set = { "fake.metric.value" = 1e300 }
+[[axis.value]]
+label = "third"
+set = { "fake.metric.value" = 0.3333333333333333 }
+[table]
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def tearless(self, *words, code=0):
+        done = subprocess.run([BIN / "tearless", *words], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout + done.stderr
+
+    def trained(self):
+        (self.folder / "grid.toml").write_text(GRID, encoding="utf-8")
+        self.tearless("run", "grid.toml")
+
+
+def events_in(folder):
+    """{run's folder: [(tag, step, value)]}, as TensorBoard reads it: it checks each checksum."""
+    from tensorboard.backend.event_processing import event_file_loader
+
+    runs = {}
+    for file in sorted(folder.rglob("*tfevents*")):
+        events = list(event_file_loader.EventFileLoader(str(file)).Load())
+        assert events[0].file_version == "brain.Event:2", events[0]
+        runs[file.parent.name] = [
+            (value.tag, event.step, value.tensor.float_val[0] if value.tensor.float_val else value.simple_value)
+            for event in events[1:]
+            for value in event.summary.value
+        ]
+    return runs
+
+
+@needs_packages
+class TensorBoard(Case):
+    def test_ReadsEachMetricAndScoreToThePrecisionOf32Bits(self):
+        import numpy
+
+        workspace = tearless.open(ARCHIVE)
+        self.tearless("export", "all", "--workspace", str(ARCHIVE), "--to", "tb", "--format", "tensorboard")
+        runs, metrics = workspace.runs("all"), workspace.metrics("all")
+        read = events_in(self.folder / "tb")
+        self.assertEqual(len(read), len(runs))
+        for run in runs.itertuples():
+            (events,) = [events for name, events in read.items() if name == f"system={run.system},seed={run.seed}"]
+            wanted = [(m.name, m.step, float(numpy.float32(m.value))) for m in metrics[metrics["run"] == run.run].itertuples()]
+            norms = [event for event in events if event[0] == "gradient_norms"]
+            self.assertEqual(sorted(e for e in events if e[0] != "gradient_norms" and not e[0].startswith("score/")), sorted(wanted))
+            self.assertEqual([step for _, step, _ in norms], list(range(1, run.updates + 1)))
+            bleu = runs.loc[runs["run"] == run.run, "test.bleu_13a"].iloc[0]
+            self.assertIn(("score/test.bleu_13a", run.updates, float(numpy.float32(bleu))), events)
+
+    def test_HasOneFolderForEachRunWhateverItsLabels(self):
+        import numpy
+
+        self.trained()
+        self.tearless("export", "--to", "tb", "--format", "tensorboard", "--metrics", "value")
+        read = events_in(self.folder / "tb")
+        self.assertEqual(
+            sorted(read),
+            sorted(f"model.kind={kind},value={value},seed={seed}" for kind in ("a_b", "é") for value in ("big", "third") for seed in (1, 2)),
+        )
+        for name, events in read.items():
+            values = {value for tag, _, value in events if tag == "value"}
+            self.assertEqual({tag for tag, _, _ in events if not tag.startswith("score/")}, {"value"})
+            third = [float(numpy.float32(update * 0.3333333333333333)) for update in range(1, 5)]
+            self.assertEqual(values, {math.inf} if "value=big" in name else set(third), name)
+
+
+@needs_packages
+class Csv(Case):
+    def test_HasEachMetricAndScoreToTheLastDigit(self):
+        import pandas
+
+        workspace = tearless.open(ARCHIVE)
+        self.tearless("export", "all", "--workspace", str(ARCHIVE), "--to", "csv", "--format", "csv")
+        self.assertEqual(sorted(os.listdir(self.folder / "csv")), ["metrics.csv", "runs.csv"])
+        metrics = pandas.read_csv(self.folder / "csv/metrics.csv")
+        order = ["run", "step", "name"]
+        metrics, wanted = (frame[frame["name"] != "gradient_norms"].sort_values(order).reset_index(drop=True) for frame in (metrics, workspace.metrics("all")))
+        pandas.testing.assert_frame_equal(metrics, wanted, check_exact=True, check_dtype=False)
+        runs, wanted = pandas.read_csv(self.folder / "csv/runs.csv"), workspace.runs("all", settings=True)
+        for column in ("run", "seed", "state", "test.bleu_13a", "dev.ppl", "system"):
+            self.assertEqual(runs[column].tolist(), wanted[column].tolist(), column)
+        self.assertEqual(set(runs["model.d_model"]), {64}, "settings that do not differ, too")
+
+
+class Mistakes(Case):
+    def test_AreRefusedInOneSentenceAndNothingIsLeft(self):
+        self.trained()
+        (self.folder / "there").mkdir()
+        for words, sentence in (
+            (["--to", "there", "--format", "csv"], "--to there: it is there already; delete it, or name another folder"),
+            (["--to", "none/x", "--format", "csv"], f"--to none/x: there is no folder {self.folder}/none"),
+            (["--to", "x", "--format", "parquet"], "--format parquet is not known; it must be tensorboard or csv"),
+            (["nosuch", "--to", "x", "--format", "csv"], '"nosuch" is no sweep'),
+        ):
+            said = self.tearless("export", *words, code=2)
+            self.assertTrue(said.startswith("tearless: ") and sentence in said and said.count("\n") == 1, said)
+            self.assertEqual(sorted(os.listdir(self.folder)), ["grid.toml", "results", "there"])
+
+    def test_OnAFullDiskLeaveNothing(self):
+        self.trained()
+        limited = f"ulimit -f 0; trap '' XFSZ; '{BIN / 'tearless'}' export --to x --format csv"
+        done = subprocess.run(["bash", "-c", limited], cwd=self.folder, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["grid.toml", "results"])
+
+
+if __name__ == "__main__":
+    sys.exit(junit_report.run("Export", *sys.argv[1:]))
