@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
-#include <map>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -129,7 +129,8 @@ void remove_what_is_left_of(const fs::path& copy) {
 
 CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const CopyOptions& options) {
   CopyReport report;
-  std::map<std::string, StatisticsFiles> wanted;  // runs of the sweeps
+  std::set<std::string> wanted;  // runs of the sweeps
+  NeededStatistics needed;
   {
     const LockFile no_submission = lock_programs(workspace);
     if (!options.results_only) copy_folder(workspace.programs(), to / "programs");
@@ -140,21 +141,19 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
       } else {
         copy_folder(workspace.sweep(sweep), to / "sweeps" / sweep);
       }
-      if (options.sweeps.empty() && !options.needs) continue;
-      const StatisticsFiles needs = options.needs ? options.needs(sweep) : StatisticsFiles();
-      for (const Run& run : read_sweep(workspace, sweep).runs) {
-        StatisticsFiles& all = wanted.emplace(run.id, needs).first->second;
-        all.gradient_norms |= needs.gradient_norms;
-        all.sentences |= needs.sentences;
+      if (options.needs) {
+        for (const auto& [run, files] : options.needs(sweep)) {
+          needed[run].gradient_norms |= files.gradient_norms;
+          needed[run].sentences |= files.sentences;
+        }
       }
+      if (options.sweeps.empty()) continue;
+      for (const Run& run : read_sweep(workspace, sweep).runs) wanted.insert(run.id);
     }
   }
   for (const std::string& id : folders_in(workspace.runs())) {
-    const auto of_sweep = wanted.find(id);
-    if (!options.sweeps.empty() && of_sweep == wanted.end()) continue;
-    const StatisticsFiles statistics = of_sweep != wanted.end() ? of_sweep->second
-                                       : options.needs          ? StatisticsFiles{false, false}
-                                                                : StatisticsFiles();
+    if (!options.sweeps.empty() && !wanted.contains(id)) continue;
+    const StatisticsFiles statistics = options.needs ? needed[id] : StatisticsFiles{true, true};
     const RunDirectory copy(to / "runs" / id);
     if (!copy_run(workspace.run(id), copy.root(), options.results_only, statistics)) {
       report.in_work.push_back(id);

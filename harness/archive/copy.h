@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,15 +35,16 @@ struct CopyReport {
 
 /// Which of the files that only some views need a copy of results has of a run.
 struct StatisticsFiles {
-  bool gradient_norms = true;  // gradient_norms.f32
-  bool sentences = true;       // outputs/*.stats
+  bool gradient_norms = false;  // gradient_norms.f32
+  bool sentences = false;       // outputs/*.stats
 };
+using NeededStatistics = std::map<std::string, StatisticsFiles>;  // by the id of a run; none of others
 
 struct CopyOptions {
   bool results_only = false;  // must be true for an archive
-  // Of results only: which of these files a sweep's runs need; those that no sweep of the copy needs are left out.
-  // Unset: all are copied.
-  std::function<StatisticsFiles(const std::string& sweep)> needs = {};
+  // Of results only: which of these files a sweep needs; those that no sweep of the copy needs are left out. Unset: all
+  // are copied.
+  std::function<NeededStatistics(const std::string& sweep)> needs = {};
   bool with_diff = false;                // of results only: with the grid.diff of each sweep (sweep_directory.h), too
   std::vector<std::string> sweeps = {};  // ids of those that are copied, with their runs; empty: all, and every run
   // Of an archive: writes what it has besides the results into the folder that is then packed, a workspace of its own.

@@ -58,6 +58,7 @@ struct Check {
   std::optional<AtLook> look = {};            // of a claim; unset: the grid has no looks
   std::vector<std::string> runs = {};         // of the cells of a claim
   std::string hash = {};                      // ClaimSpec::hash
+  std::string declared_on = {};               // "2026-11-28"; "": not known, or not submitted yet
   std::string declared = {};                  // "declared on 2026-11-28, after 3 of its 12 results existed"; "": before
   std::vector<Caveat> caveats = {};           // of the cells
   std::string shown = {};                     // estimate and interval, with the table's digits; of a cell the latter

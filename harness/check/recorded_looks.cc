@@ -90,6 +90,12 @@ std::map<std::string, std::string> declared_of(const Grid& grid, const ResultSet
   return declared;
 }
 
+/// "2026-01-31"; "" for a claim that was not submitted.
+std::string day_of(const Check& check, const std::map<std::string, std::string>& declared) {
+  const auto at = declared.find(check.hash);
+  return at == declared.end() ? "" : at->second.substr(0, std::string_view("2026-01-31").size());
+}
+
 std::string declaration_of(const Check& check, const std::map<std::string, std::string>& declared,
                            const std::vector<Row>& rows) {
   const auto at = declared.find(check.hash);
@@ -103,9 +109,8 @@ std::string declaration_of(const Check& check, const std::map<std::string, std::
   }
   if (before.empty()) return "";
   return fmt::format("declared {}, after {} of its {} existed",
-                     at == declared.end() ? "and not submitted yet"
-                                          : "on " + at->second.substr(0, std::string_view("2026-01-31").size()),
-                     before.size(), counted(std::ssize(all), "result"));
+                     check.declared_on.empty() ? "and not submitted yet" : "on " + check.declared_on, before.size(),
+                     counted(std::ssize(all), "result"));
 }
 
 std::string place_text(const Place& place) {
@@ -135,7 +140,10 @@ GridChecks check_with_looks(const Grid& grid, const std::vector<View>& views, co
       check_grid(grid, views, tables_of(grid, views, results.rows), results, recorded_looks(grid, results));
   const std::map<std::string, std::string> declared = declared_of(grid, results);
   if (!declared.empty()) {
-    for (Check& check : checks.claims) check.declared = declaration_of(check, declared, results.rows);
+    for (Check& check : checks.claims) {
+      check.declared_on = day_of(check, declared);
+      check.declared = declaration_of(check, declared, results.rows);
+    }
   }
   return checks;
 }

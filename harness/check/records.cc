@@ -55,6 +55,8 @@ constexpr Field kFields[] = {
     {"reason",   [](const Check& c) { return json(c.finding.reason); }},
     {"unit",     [](const Check& c) { return json(c.unit); }},
     {"caveats",  caveats_in},
+    {"declared", [](const Check& c) { return json(c.declared_on); }},
+    {"hash",     [](const Check& c) { return json(c.hash); }},
 };
 // clang-format on
 

@@ -155,8 +155,13 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
   }
 }
 
-void add_declarations(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
-  std::set<std::string> seen;
+/// When claims were declared: of looks, which need it, and where it was after results.
+void add_declarations(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<Name>& notes) {
+  std::set<std::string> seen, days;
+  for (const Check* check : checks) days.insert(check->declared.empty() ? check->declared_on : "");
+  if (!grid.tests.looks.empty() && !days.contains("")) {
+    notes.emplace_back(fmt::format("Declared on {}, before a result of their cells existed", fmt::join(days, " and ")));
+  }
   for (const Check* check : checks) {
     if (check->declared.empty()) continue;
     const std::string text =
@@ -224,7 +229,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   add_pairing(grid, checks, sheet.notes);
   if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
   add_levels(grid, checks, sheet.notes);
-  add_declarations(checks, sheet.notes);
+  add_declarations(grid, checks, sheet.notes);
   add_caveats(checks, sheet.notes);
   add_sources(checks, sheet.notes);
   end_sentences(sheet.notes);

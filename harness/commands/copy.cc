@@ -36,7 +36,7 @@ int copy(const CopyWords& words, const Globals& globals) {
   const std::filesystem::path& target = words.target;
   if (is_of_another_archive(target)) fail("{}: an archive has a name that ends in .tar.gz", target.string());
   CopyOptions options{.results_only = words.results_only || has_archive_name(target), .with_diff = words.with_diff};
-  if (words.small) options.needs = [](const std::string&) { return StatisticsFiles{false, false}; };
+  if (words.small) options.needs = [](const std::string&) { return NeededStatistics(); };
   if (words.small && !options.results_only) fail("--small is of a copy of results alone: add --results");
   const std::unique_ptr<const Store> store = require_store(globals);
   if (!words.sweeps.empty()) options.sweeps = whole_sweeps(*store, words.sweeps);

@@ -12,6 +12,7 @@
 #include "harness/report/collect.h"
 #include "harness/results/curves.h"
 #include "harness/results/sentences.h"
+#include "harness/runs/measured.h"
 
 namespace tearless::harness {
 namespace {
@@ -36,10 +37,34 @@ void read_for_views(GridState& state) {
   read_beginnings(state.results);
 }
 
-StatisticsFiles statistics_of_views(const GridState& state) {
-  const std::vector<std::string> metrics = metrics_of(state.grid, state.views);
-  return {.gradient_norms = std::ranges::find(metrics, kGradientNorms) != metrics.end(),
-          .sentences = !scores_compared(state.views).empty()};
+NeededStatistics statistics_of_views(const GridState& state) {
+  // A score that is made of the norms needs them where it is shown.
+  const auto is_of_norms = [&](const std::string& shown) {
+    return shown == kGradientNorms || std::ranges::any_of(state.grid.defined_scores, [&](const DefinedScore& one) {
+             return one.is_over_updates() && one.of == kGradientNorms && matches_score(shown, one.name);
+           });
+  };
+  NeededStatistics needed;
+  for (const View& view : state.views) {
+    StatisticsFiles files;
+    Where where;
+    if (const auto* table = std::get_if<TableSpec>(&view.spec)) {
+      files.gradient_norms = std::ranges::any_of(table->scores, is_of_norms);
+      files.sentences = table->test && table->test->is_over_sentences();
+      where = table->arrangement.where;
+    } else if (const auto* figure = std::get_if<FigureSpec>(&view.spec)) {
+      files.gradient_norms = std::ranges::any_of(figure->y, is_of_norms) || is_of_norms(figure->metric);
+      where = figure->where;
+    } else if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) {
+      files.gradient_norms = is_of_norms(claim->curve);
+    }
+    for (const Row& row : state.results.rows) {
+      if (!where.has(row.run.coordinates)) continue;
+      needed[row.run.id].gradient_norms |= files.gradient_norms;
+      needed[row.run.id].sentences |= files.sentences;
+    }
+  }
+  return needed;
 }
 
 std::vector<Table> tables_of(const GridState& state, const std::string& options, Notes notes, ResumeNote resume) {

@@ -20,7 +20,7 @@ namespace tearless::harness {
 void read_for_views(GridState& state);
 
 /// Which files of its runs these and figures are made of, beside metrics and scores.
-StatisticsFiles statistics_of_views(const GridState& state);
+NeededStatistics statistics_of_views(const GridState& state);
 
 /// In the order of the grid file. `options`: of the commands in notes. REQUIRES: read_for_views().
 std::vector<Table> tables_of(const GridState& state, const std::string& options, Notes notes = Notes::kAll,

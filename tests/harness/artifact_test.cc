@@ -492,6 +492,17 @@ TEST_F(ArtifactTest, MadeSmallHasOfARunWhatATableAClaimOrAFigureIsMadeOfAndNoMor
   EXPECT_THAT(names_with({"grid.toml"}),
               AllOf(HasSubstr("metrics.jsonl"), Not(HasSubstr("gradient_norms.f32")), Not(HasSubstr(".stats"))));
   EXPECT_THAT(names_with({"norms.toml"}), AllOf(HasSubstr("gradient_norms.f32"), Not(HasSubstr(".stats"))));
+  const auto count_of = [&](const std::string& names) {
+    size_t count = 0;
+    for (size_t at = 0; (at = names.find("gradient_norms.f32", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  test::write_text(folder_ / "some.toml",
+                   "title = \"S\"\nseeds = 2\n[set]\n\"fake.updates\" = 6\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n"
+                   "[score.norm]\nof = \"gradient_norms\"\ntake = \"mean\"\n"
+                   "[table]\nscores = \"norm\"\nwhere = { \"model.kind\" = \"b\" }\n");
+  ok({"run", "some.toml"});
+  EXPECT_EQ(count_of(names_with({"some.toml"})), 2u) << "of the runs that the table shows";
   EXPECT_THAT(names_with({"grid.toml", "norms.toml"}), HasSubstr("gradient_norms.f32"))
       << "one of the sweeps that have the run needs it";
   fs::remove(folder_ / "a.tar.gz");

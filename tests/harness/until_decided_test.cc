@@ -91,6 +91,8 @@ TEST_F(UntilDecided, OnlyCellsOfUndecidedClaimsGetMoreSeeds) {
   EXPECT_THAT(run.output, HasSubstr("12 runs: 12 done\n"));
   EXPECT_THAT(run.output,
               HasSubstr("Claims: 1 held, 1 cannot tell, with 12 of the grid's 15 runs: tearless check-table"));
+  EXPECT_THAT(tearless({"check-table", "grid.toml"}).output,
+              testing::ContainsRegex("\nDeclared on 20[0-9-]+, before a result of their cells existed\\.\n"));
   EXPECT_THAT(ok({"cost"}).output, testing::AllOf(testing::StartsWith("12 runs (12 done) took 12 attempts and "),
                                                   HasSubstr("; with all seeds they are 15 runs and about ")));
   EXPECT_EQ(json::parse(ok({"cost", "grid.toml", "--json"}).output).at("all_seeds").at("runs"), 15);

@@ -403,7 +403,7 @@ TEST_F(Checks, AreARecordForEachClaimAndPlaceInCsvAndJson) {
   const GridChecks checks = check(claim("name = \"K1\"\nbetter = [[\"a\", 1], [\"b\", 1]]\n", "a is better, by far"));
   const std::string csv = render_csv({checks}, Formulas::kAsTheyAre);
   EXPECT_THAT(csv, HasSubstr("grid,name,text,source,kind,score,limit,place,verdict,estimate,low,high,n,level,look,"
-                             "looks,seeds,reason,unit,caveats\n"
+                             "looks,seeds,reason,unit,caveats,declared,hash\n"
                              "T,K1,\"a is better, by far\",,better,bleu,,task=p,held,3,1.03"));
   const json all = json_of({checks});
   ASSERT_EQ(all.at("claims").size(), 3u);
@@ -434,7 +434,7 @@ TEST_F(Checks, CarryWhatTheTableSaysOfTheirCells) {
   EXPECT_THAT(text(stale, TableFormat::kText),
               AllOf(HasSubstr("held: +3.0 (+1.0 … +5.0); stale"), HasSubstr("\nstale: of numerics 1.\n")));
   EXPECT_EQ(json_of({stale}).at("claims").at(0).at("caveats"), json({"stale"}));
-  EXPECT_THAT(render_csv({stale}, Formulas::kAsTheyAre), HasSubstr(",bleu,stale\n"));
+  EXPECT_THAT(render_csv({stale}, Formulas::kAsTheyAre), HasSubstr(",bleu,stale,,"));
   // Each cell is of one machine, and the two are not.
   EXPECT_THAT(caveats_of(check(better,
                                [&](const Coordinates& at, Row& row) {
