@@ -157,8 +157,10 @@ int export_runs(const ExportOptions& options, const Globals& globals) {
                                      : write_event_files(list, results, options, partial);
     publish_folder(partial, target);
   } catch (const std::exception&) {
-    std::error_code left;
-    fs::remove_all(partial, left);
+    try {
+      remove_recursively(partial);
+    } catch (const std::exception&) {  // the first error is the one to tell
+    }
     throw;
   }
   if (globals.json) {

@@ -189,7 +189,7 @@ def claims(answer: Row) -> pandas.DataFrame:
     found = [*answer["claims"], *answer["cells"]]
     made = frame(fields(found, grid=texts, name=texts, text=texts, source=texts, kind=texts, score=texts, limit=texts),
                  fields(found, verdict=texts, estimate=numbers, low=numbers, high=numbers, unit=texts, n=lists, level=numbers,
-                        look=numbers, looks=numbers, seeds=numbers, reason=texts, caveats=lists),
+                        look=numbers, looks=numbers, seeds=numbers, reason=texts, caveats=lists, declared=texts, hash=texts),
                  members(found, "place", labels), order=[0, 2, 1])
     made.attrs = {"counts": answer["counts"]}
     return made
