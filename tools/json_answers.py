@@ -182,8 +182,8 @@ def of_the_demo(reader):
     reader.type("tearless wait last")
     for words in ("status demo", "runs demo", "runs demo --settings", "explain demo 1", "table demo", "check-table grids/demo_claims.toml", "cost demo",
                   "diff 1 2", "plan grids/demo.toml", "copy backup", f"artifact {sweep} demo.tar.gz", "export demo --to tables --format csv", "verify",
-                  "explain last 1 --workspace demo.tar.gz", "clean", "retry demo"):
-        reader.ask(words)
+                  "explain last 1 --workspace demo.tar.gz", "clean", "retry demo", "pause 1"):
+        reader.ask(words, 0, 1)
     reader.ask("sql 'SELECT id, state, updates FROM runs_view'")
     reader.ask("runs demo --columns 'run,seed,tag,test.*'", of="runs --columns")
     reader.ask("verify demo.tar.gz --again", of="verify FILE.tar.gz")
@@ -203,8 +203,9 @@ def of_odd_runs(reader):
     reader.type(COMMIT.format("odd.toml") + " && echo >> odd.toml")
     for words in ("plan open.toml", "plan odd.toml --executor workers", "plan odd.toml --executor a100 --executor-file executors.toml"):
         reader.ask(words)
-    reader.ask("plan bad.toml", 2)
-    for words in ("plan paper.toml", "plan paper.toml --part odd --part more"):
+    for words in ("plan bad.toml", "explain bad.toml", "explain odd.toml"):
+        reader.ask(words, 0, 2)
+    for words in ("plan paper.toml", "plan paper.toml --executor workers", "plan paper.toml --part odd --part more"):
         reader.ask(words, of="plan PAPER")
     sweep = reader.ask("submit odd.toml")["sweeps"][0]["id"]
     reader.type("tearless wait last", 0, 1)
@@ -217,7 +218,7 @@ def of_odd_runs(reader):
     reader.ask(f"diff {sweep} last", of="diff SWEEP SWEEP")
     reader.type("tearless submit own.toml && tearless wait last", 0, 1)
     reader.type("tearless submit open.toml --until-decided && tearless wait last", 0, 1)
-    for words in ("explain own", "table own", "table paper.toml", "copy own.tar.gz own", "check-table more.toml", "check-table open.toml", "plan open.toml"):
+    for words in ("explain more.toml", "explain own", "table own", "table paper.toml", "copy own.tar.gz own", "check-table more.toml", "check-table open.toml", "plan open.toml"):
         reader.ask(words, 0, 1)
     left = reader.ask("runs own")[0]
     reader.type("tearless delete own --keep-results --yes; rm -f $(ls -d results/runs/*/attempts/1 | head -1)/exit.json results/tearless.db*")
@@ -258,7 +259,7 @@ def commands_with_json():
 
 def answers():
     """Those of all commands that print JSON: section of docs/json.md -> [(command, answer), ...]."""
-    tasks = {of_the_demo: {"FAKE_SCORES": SCORES}, of_odd_runs: {"HF_HOME": "here", "HF_TOKEN": "secret"}, of_running_runs: {}}
+    tasks = {of_the_demo: {"FAKE_SCORES": SCORES}, of_odd_runs: {"HF_HOME": "here", "HF_TOKEN": "secret", "FAKE_STOPS": "2"}, of_running_runs: {}}
 
     def asked(task, folder):
         found = {}
