@@ -45,7 +45,7 @@ when = { ends = ["better", "crashes"], "model.depth" = 12 }
 why  = "too deep"
 [[axis.ends]]
 label = "differs"
-set   = { "fake.behaviour" = "resume_differs", "fake.updates" = 9 }
+set   = { "fake.behaviour" = "resume_differs", "fake.updates" = 12, "fake.sleep_ms" = 20 }
 [derived.more]
 extra = 2
 [table]
@@ -259,7 +259,7 @@ def commands_with_json():
 
 def answers():
     """Those of all commands that print JSON: section of docs/json.md -> [(command, answer), ...]."""
-    tasks = {of_the_demo: {"FAKE_SCORES": SCORES}, of_odd_runs: {"HF_HOME": "here", "HF_TOKEN": "secret", "FAKE_STOPS": "2"}, of_running_runs: {}}
+    tasks = {of_the_demo: {"FAKE_SCORES": SCORES}, of_odd_runs: {"HF_HOME": "here", "HF_TOKEN": "secret"}, of_running_runs: {}}
 
     def asked(task, folder):
         found = {}
