@@ -122,6 +122,12 @@ class TheTool(unittest.TestCase):
         self.assertEqual(learnt_of({"a[].b": "one"}, {"a": [{"b": 1}, {"b": None}]}), ["status: a[].b may be null, and its meaning says otherwise"])
         self.assertEqual(learnt_of({"a[].b": "one; absent: none"}, {"a": [{"b": 1}]}), ["status: a[].b cannot be absent, and its meaning says otherwise"])
 
+    def test_NamesAMemberThatOnlySomeAnswersHave(self):
+        self.assertEqual(learnt_of({"a[].b": "one"}, {"a": [{"b": 1}, {}]}), ["status: a[].b may be absent, and its meaning says otherwise"])
+
+    def test_NamesAnEmptyMeaning(self):
+        self.assertEqual(learnt_of({"a": ""}, {"a": 1}), ["status: the meaning of a is empty"])
+
     def test_NamesATypeThatIsDeclaredAndLearnt(self):
         self.assertEqual(learnt_of({"a": "{text} one"}, {"a": "one"}), ["status: a is learnt: leave out the braces"])
 
