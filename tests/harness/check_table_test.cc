@@ -93,11 +93,10 @@ TEST_F(CheckTable, PrintsInEachFormatAndTableDoesNotPrintClaims) {
   const json all = json::parse(ok({"--json", "check-table", "grid.toml"}).output);
   EXPECT_EQ(all.at("claims").size(), 2u);
   EXPECT_EQ(all.at("counts").at("claims").at("held"), 2);
-  EXPECT_THAT(
-      ok({"check-table", "grid.toml", "--format", "csv"}).output,
-      testing::ContainsRegex(
-          "\nG,,a is "
-          "better,,better,test.bleu,,model.kind=x,held,2[.0-9]*,1\\.75[0-9]*,2\\.24[0-9]*,3,0\\.05,,,,,bleu,,20[0-9-]+,[0-9a-f]+\n"));
+  EXPECT_THAT(ok({"check-table", "grid.toml", "--format", "csv"}).output,
+              testing::ContainsRegex("\nG,,a is "
+                                     "better,,better,test.bleu,,model.kind=x,held,2[.0-9]*,1\\.75[0-9]*,2\\.24[0-9]*,3,"
+                                     "0\\.05,,,,,bleu,,20[0-9-]+,[0-9a-f]+\n"));
   EXPECT_THAT(ok({"table", "grid.toml"}).output, Not(HasSubstr("a is better")));
   EXPECT_EQ(json::parse(ok({"table", "grid.toml", "--json"}).output).at("title"), "G") << "one table, no list";
 }
