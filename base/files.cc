@@ -206,6 +206,13 @@ void remove_recursively(const fs::path& path) {
   if (sys::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
 
+void remove_what_is_left_of(const fs::path& path) noexcept {
+  try {
+    remove_recursively(path);
+  } catch (const std::exception&) {
+  }
+}
+
 int64_t bytes_in(const fs::path& path) {
   const auto bytes_of_file = [](const fs::path& file) -> int64_t {
     struct stat info {};

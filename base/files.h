@@ -63,6 +63,9 @@ void remove_file(const std::filesystem::path& path);
 /// not exist.
 void remove_recursively(const std::filesystem::path& path);
 
+/// The same after an error, which is the one to tell: what cannot be removed stays.
+void remove_what_is_left_of(const std::filesystem::path& path) noexcept;
+
 /// Bytes of a file, or of all files in a folder and in those below it; symbolic links are not followed. 0 if there is
 /// no such file or folder.
 int64_t bytes_in(const std::filesystem::path& path);

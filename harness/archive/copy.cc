@@ -120,13 +120,6 @@ bool copy_run(const RunDirectory& run, const fs::path& to, bool results_only, St
   return is_still;
 }
 
-void remove_what_is_left_of(const fs::path& copy) {
-  try {
-    remove_recursively(copy);
-  } catch (const std::exception&) {  // the first error is the one to tell
-  }
-}
-
 CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const CopyOptions& options) {
   CopyReport report;
   std::set<std::string> wanted;  // runs of the sweeps

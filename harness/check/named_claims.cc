@@ -3,11 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/spelling.h"
+#include "harness/table/called.h"
 
 namespace tearless::harness {
 namespace {
@@ -24,16 +23,11 @@ struct Named {
   }
   /// Whether `word` is AXIS=LABEL of the place.
   bool is_at(const std::string& word) const {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return false;
     return std::ranges::any_of(check->place, [&](const auto& one) {
-      const auto& [axis, label] = one;
-      for (const std::string& a : {axis, name_of(grid->names, axis).text}) {
-        const std::string before = a + "=";
-        if (!word.starts_with(before)) continue;
-        const std::string given = word.substr(before.size());
-        if (given == label || given == name_of(grid->names, axis, label).text || is_same_value(label, given))
-          return true;
-      }
-      return false;
+      const CalledLabel called(grid->names, one.first, one.second);
+      return called.axis.is(word.substr(0, equals)) && called.label.is(word.substr(equals + 1));
     });
   }
   std::vector<std::string> places() const {
@@ -42,20 +36,6 @@ struct Named {
     return words;
   }
 };
-
-/// Those of all, each once.
-template <class Of>
-std::vector<std::string> each_once(const std::vector<Named>& claims, Of of) {
-  std::vector<std::string> words;
-  for (const Named& claim : claims) {
-    for (const std::string& word : std::invoke(of, claim)) {
-      if (std::ranges::find(words, word) == words.end()) words.push_back(word);
-    }
-  }
-  return words;
-}
-
-std::string text_alone(const Named& claim) { return claim.check->text.text; }
 
 struct Meant {
   std::vector<Named> claims = {};
@@ -122,7 +102,7 @@ std::string text_of_claim(const std::vector<GridChecks>& all, const std::vector<
   const auto [claims, show] = meant_by(all, words, location);
   if (claims.size() > 1) {
     const std::vector<std::string> texts =
-        each_once(claims, [](const Named& one) { return std::vector<std::string>{text_alone(one)}; });
+        each_once(claims, [](const Named& one) { return std::vector<std::string>{one.check->text.text}; });
     const std::vector<std::string> places = each_once(claims, &Named::places);
     fail("{}: {} claims are meant; add one of {}", location, claims.size(),
          texts.size() > 1 ? fmt::format("\"{}\"", fmt::join(texts, "\", \""))

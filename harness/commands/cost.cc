@@ -24,7 +24,11 @@ json json_of(const CostOfGrids& cost, const std::vector<std::string>& sweeps) {
           {"attempts_of_unknown_length", took.of_unknown_length},
           {"core_hours", took.core_hours},
           {"gpu_hours", took.gpu_hours},
-          {"all_seeds", {{"runs", whole.runs}, {"core_hours", whole.core_hours}, {"gpu_hours", whole.gpu_hours}}}};
+          {"all_seeds",
+           {{"runs", whole.runs},
+            {"runs_without", whole.not_begun},
+            {"core_hours", whole.core_hours},
+            {"gpu_hours", whole.gpu_hours}}}};
 }
 
 ViewOutput cost_of(const std::vector<std::string>& words, const Globals& globals) {

@@ -49,9 +49,24 @@ std::vector<std::string> metrics_of(const ResultSet& results, const Row& row, co
   return names;
 }
 
+/// A new file that is written a megabyte at a time.
+class LargeFile {
+ public:
+  explicit LargeFile(const fs::path& path) : file_(path, 0) {}
+  void add(std::string_view text) {
+    buffer_ += text;
+    if (buffer_.size() > 1 << 20) finish();
+  }
+  void finish() { file_.append(std::exchange(buffer_, "")); }
+
+ private:
+  AppendFile file_;
+  std::string buffer_;
+};
+
 // --- TensorBoard -----------------------------------------------------------------------------------------------------
 
-/// "model.norm.kind=layer_norm,seed=1", a name of one folder; of one that no file system takes the id.
+/// "model.norm.kind=layer_norm,seed=1"; the run's id where that is longer than the name of a folder may be.
 std::string folder_name(const Row& row) {
   std::vector<std::string> parts;
   for (const auto& [axis, label] : row.run.coordinates) parts.push_back(axis + "=" + label);
@@ -77,19 +92,17 @@ Written write_event_files(const RunList& list, const ResultSet& results, const E
         began = began == 0 ? static_cast<double>(*seconds) : std::min(began, static_cast<double>(*seconds));
     }
     make_folders(folder / name);
-    AppendFile file(folder / name / fmt::format("events.out.tfevents.{:010.0f}.{}", began, row.run.id), 0);
-    std::string buffer = event_file_header(began);
-    constexpr size_t kEnough = 1 << 20;
+    LargeFile file(folder / name / fmt::format("events.out.tfevents.{:010.0f}.{}", began, row.run.id));
+    file.add(event_file_header(began));
     const auto add = [&](const std::string& tag, int64_t step, double value) {
-      buffer += event_record(began, step, tag, value);
+      file.add(event_record(began, step, tag, value));
       ++written.values;
-      if (buffer.size() > kEnough) file.append(std::exchange(buffer, ""));
     };
     const std::vector<std::string> metrics = metrics_of(results, row, options);
     read_curves(results, row, metrics,
                 [&](size_t metric, int64_t update, double value) { add(metrics[metric], update, value); });
     for (const auto& [score, value] : row.result.scores) add("score/" + score, row.result.step.value_or(0), value);
-    file.append(buffer);
+    file.finish();
     ++written.runs;
   }
   return written;
@@ -112,18 +125,17 @@ std::string runs_csv(const RunList& list) {
 /// runs.csv, with every score, label and setting, and metrics.csv.
 Written write_csv(const RunList& list, const ResultSet& results, const ExportOptions& options, const fs::path& folder) {
   Written written{.runs = std::ssize(list.rows())};
-  AppendFile file(folder / "metrics.csv", 0);
-  file.append(csv_line({"run", "step", "name", "value"}, Formulas::kAsTheyAre));
+  LargeFile file(folder / "metrics.csv");
+  file.add(csv_line({"run", "step", "name", "value"}, Formulas::kAsTheyAre));
   for (const Row& row : list.rows()) {
-    std::string buffer;
     const std::vector<std::string> metrics = metrics_of(results, row, options);
     read_curves(results, row, metrics, [&](size_t metric, int64_t update, double value) {
-      buffer += csv_line({row.run.id, std::to_string(update), metrics[metric], fmt::format("{}", value)},
-                         Formulas::kAsTheyAre);
+      file.add(csv_line({row.run.id, std::to_string(update), metrics[metric], fmt::format("{}", value)},
+                        Formulas::kAsTheyAre));
       ++written.values;
     });
-    file.append(buffer);
   }
+  file.finish();
   write_atomically(folder / "runs.csv", runs_csv(list));
   return written;
 }
@@ -157,10 +169,7 @@ int export_runs(const ExportOptions& options, const Globals& globals) {
                                      : write_event_files(list, results, options, partial);
     publish_folder(partial, target);
   } catch (const std::exception&) {
-    try {
-      remove_recursively(partial);
-    } catch (const std::exception&) {  // the first error is the one to tell
-    }
+    remove_what_is_left_of(partial);
     throw;
   }
   if (globals.json) {

@@ -49,7 +49,8 @@ NeededStatistics statistics_of_views(const GridState& state) {
     StatisticsFiles files;
     Where where;
     if (const auto* table = std::get_if<TableSpec>(&view.spec)) {
-      files.gradient_norms = std::ranges::any_of(table->scores, is_of_norms);
+      files.gradient_norms = std::ranges::any_of(table->named, is_of_norms, &NamedScore::name) ||
+                             (table->scores.empty() && is_of_norms("test.*"));
       files.sentences = table->test && table->test->is_over_sentences();
       where = table->arrangement.where;
     } else if (const auto* figure = std::get_if<FigureSpec>(&view.spec)) {

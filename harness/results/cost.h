@@ -40,7 +40,6 @@ class CostOfGrids {
   };
 
   const TrainingCost& took() const { return took_; }
-  const RunCounts& states() const { return states_; }
   int64_t runs() const { return static_cast<int64_t>(runs_.size()); }
   Whole whole() const;
   /// Whether it has more runs than there are.

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/spelling.h"
+#include "harness/table/called.h"
 #include "harness/table/formats.h"
 #include "harness/views/show.h"
 
@@ -17,30 +17,21 @@ namespace {
 
 /// A cell with what words name: its labels and its score, each as the grid has it and in print.
 struct Candidate {
-  struct Called {
-    std::string name, in_print;
-
-    bool is(const std::string& word) const { return name == word || in_print == word || is_same_value(name, word); }
-  };
-  struct Label {
-    Called axis, label;
-  };
-
   const Table* table;
   const Table::Column* column;
   const TableCell* cell;
-  std::vector<Label> labels;
+  std::vector<CalledLabel> labels;
   Called score;
 
   /// Null: it has no such axis.
   const Called* label_on(const std::string& axis) const {
-    const auto own = std::ranges::find_if(labels, [&](const Label& one) { return one.axis.is(axis); });
+    const auto own = std::ranges::find_if(labels, [&](const CalledLabel& one) { return one.axis.is(axis); });
     return own == labels.end() ? nullptr : &own->label;
   }
 
   std::vector<std::string> axes() const {
     std::vector<std::string> names;
-    for (const Label& one : labels) names.push_back(one.axis.name);
+    for (const CalledLabel& one : labels) names.push_back(one.axis.name);
     return names;
   }
   std::vector<std::string> scores() const { return {score.name}; }
@@ -49,11 +40,8 @@ struct Candidate {
 using Candidates = std::vector<Candidate>;
 
 void add_labels(const Table& table, const std::vector<std::string>& axes, const std::vector<std::string>& labels,
-                std::vector<Candidate::Label>& all) {
-  for (size_t i = 0; i < axes.size(); ++i) {
-    all.push_back({.axis = {axes[i], name_of(table.names, axes[i]).text},
-                   .label = {labels[i], name_of(table.names, axes[i], labels[i]).text}});
-  }
+                std::vector<CalledLabel>& all) {
+  for (size_t i = 0; i < axes.size(); ++i) all.emplace_back(table.names, axes[i], labels[i]);
 }
 
 Candidates all_cells(const std::vector<Table>& tables) {
@@ -75,21 +63,9 @@ Candidates all_cells(const std::vector<Table>& tables) {
   return all;
 }
 
-/// Those of several names, each once, in their order.
-template <class Of>
-std::vector<std::string> each_once(const Candidates& all, Of of) {
-  std::vector<std::string> names;
-  for (const Candidate& one : all) {
-    for (const std::string& name : std::invoke(of, one)) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-  }
-  return names;
-}
-
 std::vector<std::string> labels_on(const Candidates& all, const std::string& axis) {
   return each_once(all, [&](const Candidate& one) {
-    const Candidate::Called* label = one.label_on(axis);
+    const Called* label = one.label_on(axis);
     return label ? std::vector<std::string>{label->name} : std::vector<std::string>();
   });
 }

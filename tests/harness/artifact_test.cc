@@ -464,15 +464,10 @@ TEST_F(ArtifactTest, OfSeveralSweepsHasNamesOfTheirOwn) {
 }
 
 TEST_F(ArtifactTest, MadeSmallHasOfARunWhatATableAClaimOrAFigureIsMadeOfAndNoMore) {
-  const std::string grid = test::read_text(folder_ / "grid.toml");
-  const auto small_with = [&](const std::string& name, const std::string& views) {
-    test::write_text(folder_ / name, grid + views);
-    test::Command run = command({"run", name});
-    run.environment["FAKE_SCORES"] = "test.score test.bleu";
-    run.environment["FAKE_SENTENCES"] = "40";
-    EXPECT_EQ(finish(run).code, 0);
-  };
-  small_with("norms.toml", "[[figure]]\ncaption = \"Norms\"\nx = \"updates\"\ny = \"gradient_norms\"\n");
+  test::write_text(folder_ / "norms.toml",
+                   test::read_text(folder_ / "grid.toml") +
+                       "[[figure]]\ncaption = \"Norms\"\nx = \"updates\"\ny = \"gradient_norms\"\n");
+  ok({"run", "norms.toml"});
   for (const RunDirectory& run : runs()) {
     test::write_text(run.gradient_norms(), std::string(6 * 4, '\0'));
     test::write_text(run.outputs() / "test.stats", "statistics");
@@ -492,17 +487,29 @@ TEST_F(ArtifactTest, MadeSmallHasOfARunWhatATableAClaimOrAFigureIsMadeOfAndNoMor
   EXPECT_THAT(names_with({"grid.toml"}),
               AllOf(HasSubstr("metrics.jsonl"), Not(HasSubstr("gradient_norms.f32")), Not(HasSubstr(".stats"))));
   EXPECT_THAT(names_with({"norms.toml"}), AllOf(HasSubstr("gradient_norms.f32"), Not(HasSubstr(".stats"))));
-  const auto count_of = [&](const std::string& names) {
+  const auto count_in = [](const std::string& names, const std::string& name) {
     size_t count = 0;
-    for (size_t at = 0; (at = names.find("gradient_norms.f32", at)) != std::string::npos; ++at) ++count;
+    for (size_t at = 0; (at = names.find(name, at)) != std::string::npos; ++at) ++count;
     return count;
   };
-  test::write_text(folder_ / "some.toml",
-                   "title = \"S\"\nseeds = 2\n[set]\n\"fake.updates\" = 6\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n"
-                   "[score.norm]\nof = \"gradient_norms\"\ntake = \"mean\"\n"
-                   "[table]\nscores = \"norm\"\nwhere = { \"model.kind\" = \"b\" }\n");
-  ok({"run", "some.toml"});
-  EXPECT_EQ(count_of(names_with({"some.toml"})), 2u) << "of the runs that the table shows";
+  // Of a table over the same runs: how many of them keep their norms, and that it has its numbers.
+  const auto norms_for = [&](const std::string& name, const std::string& table) {
+    test::write_text(folder_ / name,
+                     "title = \"S\"\nseeds = 2\n[set]\n\"fake.updates\" = 6\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n"
+                     "[score.norm]\nof = \"gradient_norms\"\ntake = \"mean\"\n[table]\n" +
+                         table);
+    ok({"run", name});
+    const size_t count = count_in(names_with({name}), "gradient_norms.f32");
+    EXPECT_EQ(test::read_text(unpacked("artifact/tables/" + fs::path(name).stem().string() + "-1.csv")),
+              ok({"table", name, "--format", "csv"}).output);
+    return count;
+  };
+  EXPECT_EQ(norms_for("b.toml", "scores = \"norm\"\nwhere = { \"model.kind\" = \"b\" }\n"), 2u)
+      << "those that it shows";
+  EXPECT_EQ(norms_for("by_label.toml",
+                      "columns = \"model.kind\"\nscores.\"model.kind\" = { a = \"test.score\", b = \"norm\" }\n"),
+            4u);
+  EXPECT_EQ(norms_for("none.toml", "scores = \"test.score\"\n"), 0u);
   EXPECT_THAT(names_with({"grid.toml", "norms.toml"}), HasSubstr("gradient_norms.f32"))
       << "one of the sweeps that have the run needs it";
   fs::remove(folder_ / "a.tar.gz");
@@ -514,6 +521,26 @@ TEST_F(ArtifactTest, MadeSmallHasOfARunWhatATableAClaimOrAFigureIsMadeOfAndNoMor
                 .code,
             0)
       << "otherwise it has all";
+}
+
+TEST_F(ArtifactTest, MadeSmallHasStatisticsOfSentencesForATableThatComparesThem) {
+  const std::string grid =
+      "title = \"S\"\nseeds = 2\n[axis]\n\"model.norm\" = [\"x\", \"y\"]\n"
+      "[table]\nscores = \"test.bleu\"\nrows = \"model.norm\"\nbaseline = \"x\"\n";
+  for (const auto& [name, test, count] :
+       {std::tuple("plain.toml", "", 0), {"tested.toml", "[table.test]\nmethod = \"randomisation\"\n", 4}}) {
+    test::write_text(folder_ / name, grid + test);
+    test::Command run = command({"run", name});
+    run.environment["FAKE_SCORES"] = "test.bleu";
+    run.environment["FAKE_SENTENCES"] = "40";
+    ASSERT_EQ(finish(run).code, 0);
+    fs::remove(folder_ / "a.tar.gz");
+    ok({"artifact", name, "a.tar.gz", "--small"});
+    take_apart();
+    int found = 0;
+    for (const auto& [file, text] : files()) found += file.ends_with(".stats");
+    EXPECT_EQ(found, count) << name;
+  }
 }
 
 TEST_F(ArtifactTest, MistakesAreRefusedAndNothingIsLeft) {
