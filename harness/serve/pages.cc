@@ -140,16 +140,16 @@ std::string form_of_diff(const std::string& left, const std::string& what) {
 }
 
 std::string start_page(const Opened& opened) {
-  HtmlTable table{.header = {"Sweep", "Id", "States", "Progress", "Submitted", "Note"}};
+  HtmlTable table{.header = {"Sweep", "Progress", "States", "Note", "Submitted", "Id"}};
   for (const Sweep& sweep : opened.store.sweeps()) {
     const StateCounts counts = opened.store.counts_of(sweep.id);
     const std::string paused =
         sweep.state == SweepState::kActive
             ? ""
             : fmt::format("; {}{}{}", name_of(sweep.state), sweep.reason.empty() ? "" : ": ", sweep.reason);
-    table.rows.push_back({link_to(address_of_sweep(sweep.id), sweep.name), text_in("code", sweep.id),
-                          escape_html(text_of(counts) + paused), progress_of(opened, sweep.id, counts),
-                          escape_html(local_time(sweep.submitted_at)), escape_html(words_of(opened, sweep.id))});
+    table.rows.push_back({link_to(address_of_sweep(sweep.id), sweep.name), progress_of(opened, sweep.id, counts),
+                          escape_html(text_of(counts) + paused), escape_html(words_of(opened, sweep.id)),
+                          escape_html(local_time(sweep.submitted_at)), text_in("code", sweep.id)});
   }
   std::string html = section_of_running(opened, "");
   html += section("sweeps", "Sweeps", table.rows.empty() ? "<p>There is no sweep.</p>\n" : table.html());
