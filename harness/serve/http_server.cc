@@ -290,7 +290,7 @@ void HttpServer::State::listen(const std::shared_ptr<State>& self, Session& sess
   const bool is_first = listeners.empty();
   listeners.insert(&session);
   if (!is_first) return;
-  changed(/*is_first=*/true);
+  changed();
   is_pending = false;
   told_at = 0;
   cpu_then = cpu_seconds();
@@ -303,7 +303,7 @@ void HttpServer::State::look(const std::shared_ptr<State>& self) {
   tick.expires_after(duration_of(limits.changes_seconds));
   tick.async_wait([this, self](Error error) {
     if (error || listeners.empty()) return;
-    is_pending |= changed(/*is_first=*/false);
+    is_pending |= changed();
     const double now = steady_seconds();
     const bool tells = is_pending && kShare * (now - told_at) >= cpu_seconds() - cpu_then;
     if (tells) {

@@ -37,9 +37,8 @@ struct ServerLimits {
 class HttpServer {
  public:
   using Answer = std::function<Reply(const Target&)>;
-  /// Whether what pages show has changed since the last call. It is called while somebody listens; `is_first`: from
-  /// now on.
-  using Changed = std::function<bool(bool is_first)>;
+  /// Whether what pages show has changed since the last call. It is called while somebody listens.
+  using Changed = std::function<bool()>;
 
   /// Listens. `port` 0: any that is free. UserError if the port is taken. `answer` throws nothing.
   HttpServer(boost::asio::io_context& io, uint16_t port, const ServerLimits& limits, Answer answer, Changed changed);

@@ -21,7 +21,7 @@
 #include "harness/plan/grid_state.h"
 #include "harness/report/page_files.h"
 #include "harness/report/page_parts.h"
-#include "harness/results/curves.h"
+#include "harness/report/thin_curve.h"
 #include "harness/results/result_set.h"
 #include "harness/serve/frame.h"
 #include "harness/serve/live_css.h"
@@ -166,34 +166,41 @@ std::string cell_link(const std::vector<std::string>& runs, const std::string&, 
                      html);
 }
 
-/// The sections of a sweep's tables, claims and figures, or why they cannot be made.
-std::string views_of(GridState& state, const Opened& opened) {
+/// The sections of a sweep's tables, which are put into `tables`, claims and figures, or why they cannot be made.
+std::string views_of(GridState& state, const Opened& opened, std::vector<Table>& tables) {
   if (!state.errors.empty()) return section("tables", "Tables", text_in("p", state.errors.front()));
   read_for_views(state);
+  tables = tables_of(state, options_again(opened.globals));
   const auto made = [](const char* id, const char* title, const std::string& html) {
     return html.empty() ? "" : section(id, title, html);
   };
-  return made("tables", "Tables", html_of_tables(tables_of(state, options_again(opened.globals)), cell_link)) +
+  return made("tables", "Tables", html_of_tables(tables, cell_link)) +
          made("claims", "Claims", html_of_claims(checks_of(state), cell_link)) +
          made("figures", "Figures",
               html_of_figures(figures_of(state, names_of_figures(state), /*has_scores=*/true,
                                          [](const std::string&) { return true; })));
 }
 
-/// The scores of a sweep's tables, or else the first that its runs have.
-std::vector<std::string> columns_of(const std::vector<Row>& rows) {
+/// The first scores of a sweep's tables, or where it has none, of its runs.
+std::vector<std::string> columns_of(const std::vector<Table>& tables, const std::vector<Row>& rows) {
   constexpr size_t kMost = 6;
   std::vector<std::string> scores;
+  const auto add = [&](const std::string& score) {
+    if (scores.size() < kMost && std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
+  };
+  for (const Table& table : tables) {
+    for (const Table::Column& column : table.columns) add(column.score);
+  }
+  if (!scores.empty()) return scores;
   for (const Row& row : rows) {
-    for (const auto& [score, value] : row.result.scores) {
-      if (scores.size() < kMost && std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
-    }
+    for (const auto& [score, value] : row.result.scores) add(score);
     if (scores.size() == kMost) break;
   }
   return scores;
 }
 
-std::string table_of_rows(const Opened& opened, const Target& target, const Sweep& sweep, const std::vector<Row>& all) {
+std::string table_of_rows(const Opened& opened, const Target& target, const Sweep& sweep, const std::vector<Row>& all,
+                          const std::vector<Table>& tables) {
   const std::string wanted = target.value("state");
   std::vector<const Row*> rows;
   for (const Row& row : all) {
@@ -209,7 +216,7 @@ std::string table_of_rows(const Opened& opened, const Target& target, const Swee
   for (const Progress& run : running_in(opened, sweep.id)) {
     if (run.dev_score) developing[run.id] = fmt::format("{} {:.4g}", run.dev_name, *run.dev_score);
   }
-  const std::vector<std::string> scores = columns_of(all);
+  const std::vector<std::string> scores = columns_of(tables, all);
   HtmlTable table{.id = "run-table", .header = {"Run", "State", "Why", "Development score"}};
   table.header.insert(table.header.end(), scores.begin(), scores.end());
   table.header.emplace_back("Id");
@@ -256,15 +263,16 @@ std::string sweep_page(const Opened& opened, const Target& target, const std::st
     facts.rows.push_back({"Note", escape_html(words)});
   std::string html = facts.html() + section_of_running(opened, id);
   std::vector<Row> rows;
+  std::vector<Table> tables;
   try {
     GridState state = look_up_sweep({id}, opened.globals);
-    html += views_of(state, opened);
+    html += views_of(state, opened, tables);
     rows = std::move(state.results.rows);
   } catch (const UserError& error) {  // its runs can be listed all the same
     html += section("tables", "Tables", text_in("p", std::string("Not shown: ") + error.what()));
     rows = rows_of(opened.store, sweep);
   }
-  html += table_of_rows(opened, target, sweep, rows);
+  html += table_of_rows(opened, target, sweep, rows, tables);
   const std::optional<std::string> grid = read_if_there(opened.workspace().sweep(id) / "grid.toml");
   if (grid) html += details("The grid file", preformatted(*grid));
   html += form_of_diff(id, "Compare");
@@ -329,13 +337,12 @@ std::string diff_page(const Opened& opened, const std::string& left, const std::
   return framed(place_of(opened.globals), "Differences", preformatted(text) + form_of_diff(left, "Compare"));
 }
 
-Reply curve_of_run(const Globals& globals, const std::string& id, const std::string& metric) {
-  ResultSet results{.store = require_store(globals)};
-  Row row;
-  static_cast<Run&>(row.run) = run_named(*results.store, id);
+Reply curve_of_run(const Store& store, const std::string& id, const std::string& metric) {
+  run_named(store, id);
   ThinCurve thin(kCurvePoints);
-  read_curves(results, row, {metric},
-              [&](size_t, int64_t update, double value) { thin.add(static_cast<double>(update), value); });
+  store.read_metrics(id, [&](const MetricLine& line) {
+    if (line.name == metric) thin.add(static_cast<double>(line.step), line.value);
+  });
   json x = json::array(), y = json::array();
   for (const CurvePoint& point : thin.curve()) {
     x.push_back(point.x);
@@ -365,12 +372,29 @@ Reply Pages::answer(const Target& target) {
   }
 }
 
+const Store& Pages::store() {
+  if (!of_store_) of_store_.emplace(workspace_);
+  if (!of_store_->has_changed() && store_) return *store_;
+  store_.reset();
+  store_ = Store::open_reader(workspace_);
+  if (!store_) fail("nothing has been run in {} yet, or it was deleted", place_of(globals_));
+  return *store_;
+}
+
+bool Pages::has_changed() {
+  if (!of_all_) of_all_.emplace(workspace_);
+  return of_all_->has_changed();
+}
+
+void Pages::rest() {
+  store_.reset();
+  of_store_.reset();
+  of_all_.reset();
+}
+
 Reply Pages::shown(const Target& target) {
-  const Workspace workspace(globals_.workspace);
-  if (target.path == "/curve") return curve_of_run(globals_, target.value("run"), target.value("metric"));
-  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
-  if (!store) fail("nothing has been run in {} yet, or it was deleted", place_of(globals_));
-  Opened opened{.globals = globals_, .store = *store, .facts = facts_, .silence = ask(workspace)};
+  if (target.path == "/curve") return curve_of_run(store(), target.value("run"), target.value("metric"));
+  Opened opened{.globals = globals_, .store = store(), .facts = facts_, .silence = ask()};
   const auto is = [&](const char* path) { return target.path == path; };
   std::string html;
   if (is("/"))
@@ -390,12 +414,12 @@ Reply Pages::shown(const Target& target) {
   return {.body = std::move(html)};
 }
 
-std::string Pages::ask(const Workspace& workspace) {
+std::string Pages::ask() {
   if (!silence_.empty() && steady_seconds() - silent_since_ < kPatience) return silence_;
   silence_.clear();
   facts_.reset();
   try {
-    if (has_writer(workspace)) facts_ = facts_of_service(workspace);
+    if (has_writer(workspace_)) facts_ = facts_of_service(workspace_);
   } catch (const UserError& error) {  // what is recorded is shown all the same
     silence_ = error.what();
     silent_since_ = steady_seconds();

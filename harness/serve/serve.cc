@@ -3,21 +3,21 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 
 #include "base/print.h"
-#include "harness/console/number_option.h"
-#include "harness/runs/workspace.h"
 #include "harness/serve/http_server.h"
 #include "harness/serve/pages.h"
-#include "harness/store/change_watch.h"
 
 namespace tearless::harness {
 namespace {
+
+constexpr auto kRestAfter = std::chrono::seconds(5);  // without a request or a look for a change
 
 struct ServeOptions {
   int64_t port = 8765;
@@ -32,14 +32,22 @@ int serve_pages(const ServeOptions& options, const Globals& globals) {
     if (!error) io.stop();
   });
   Pages pages(globals);
-  const Workspace workspace(globals.workspace);
-  std::optional<ChangeWatch> watch;
+  boost::asio::steady_timer rest(io);
+  const auto awake = [&] {
+    rest.expires_after(kRestAfter);
+    rest.async_wait([&pages](boost::system::error_code error) {
+      if (!error) pages.rest();
+    });
+  };
   const HttpServer server(
       io, static_cast<uint16_t>(options.port), options.limits,
-      [&pages](const Target& target) { return pages.answer(target); },
-      [&](bool is_first) {
-        if (is_first) watch.emplace(workspace);
-        return watch->has_changed();
+      [&](const Target& target) {
+        awake();
+        return pages.answer(target);
+      },
+      [&] {
+        awake();
+        return pages.has_changed();
       });
   print("{}\n", server.address());
   std::fflush(stdout);
