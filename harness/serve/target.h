@@ -18,6 +18,8 @@ struct Target {
   std::vector<std::string> values(std::string_view name) const;
   /// What follows `prefix` in the path; nullopt if it does not begin so, or nothing follows.
   std::optional<std::string> after(std::string_view prefix) const;
+
+  bool operator==(const Target&) const = default;
 };
 
 /// Nullopt for what no page of ours links to: another form than a path, a segment "." or "..", an encoded slash,
