@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/time.h"
 #include "base/utf8.h"
+#include "harness/serve/pace.h"
 
 namespace tearless::harness {
 namespace asio = boost::asio;
@@ -33,7 +34,6 @@ namespace {
 constexpr double kRest = 0.2;          // seconds until another connection is accepted, after an error
 constexpr double kDrain = 1;           // seconds that a client has to read an answer to what it was not asked for
 constexpr double kSilence = 30;        // seconds after which a listener gets a line that says nothing
-constexpr double kShare = 0.01;        // of a core that listening may cost
 constexpr size_t kRefusedAtOnce = 64;  // connections too many that get a sentence; more are closed
 constexpr const char* kPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -87,8 +87,7 @@ struct HttpServer::State {
   std::optional<Access> access;
   size_t connections = 0, refused = 0;
   std::set<Session*> listeners = {};
-  bool is_pending = false;           // a change that was not told yet
-  double told_at = 0, cpu_then = 0;  // of the last change that was told
+  Pace pace{0};
 };
 
 // One connection. It lives as long as one of its operations is pending.
@@ -291,26 +290,17 @@ void HttpServer::State::listen(const std::shared_ptr<State>& self, Session& sess
   listeners.insert(&session);
   if (!is_first) return;
   changed();
-  is_pending = false;
-  told_at = 0;
-  cpu_then = cpu_seconds();
+  pace = Pace(cpu_seconds());
   look(self);
 }
 
-// A browser that hears of a change asks for its page again. So the next one is told when all that was done since the
-// last is a hundredth of the time that has passed.
 void HttpServer::State::look(const std::shared_ptr<State>& self) {
   tick.expires_after(duration_of(limits.changes_seconds));
   tick.async_wait([this, self](Error error) {
     if (error || listeners.empty()) return;
-    is_pending |= changed();
+    if (changed()) pace.change();
     const double now = steady_seconds();
-    const bool tells = is_pending && kShare * (now - told_at) >= cpu_seconds() - cpu_then;
-    if (tells) {
-      is_pending = false;
-      told_at = now;
-      cpu_then = cpu_seconds();
-    }
+    const bool tells = pace.tells(now, cpu_seconds());
     for (Session* const session : std::set<Session*>(listeners)) {
       if (tells)
         session->tell(Session::kChange);

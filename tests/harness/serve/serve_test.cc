@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "harness/runs/attempt_files.h"
@@ -91,8 +92,7 @@ std::vector<std::string> pages_of(const std::string& sweep, const std::string& r
           "/curve?run=" + run + "&metric=train.loss"};
 }
 
-// --- who is let in
-// -----------------------------------------------------------------------------------------------------
+// --- who is let in ---------------------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, TheTokenGivesACookieThatNoScriptReadsAndTheCookieGivesThePages) {
   ok({"run", "grid.toml"});
@@ -169,8 +169,7 @@ TEST_F(ServeTest, ItListensOnTheLoopbackAddressOfIPv4Alone) {
   EXPECT_EQ(places, std::vector<std::string>{"0100007F"});
 }
 
-// --- what is refused
-// ---------------------------------------------------------------------------------------------------
+// --- what is refused -------------------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, OtherMethodsThanGetAndHeadAreRefused) {
   ok({"run", "grid.toml"});
@@ -276,8 +275,7 @@ TEST_F(ServeTest, AThousandConnectionsThatHangLeaveTheServerAlive) {
   EXPECT_TRUE(test::eventually([&] { return get("/").status == 200; }));
 }
 
-// --- what an answer has
-// ------------------------------------------------------------------------------------------------
+// --- what an answer has ----------------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, EachAnswerForbidsWhatThePagesDoNotHave) {
   ok({"run", "grid.toml"});
@@ -312,8 +310,7 @@ TEST_F(ServeTest, AnUnchangedPageIsNotSentAgain) {
   EXPECT_EQ(get("/", "If-None-Match: " + tag + "\r\n").status, 200);
 }
 
-// --- what pages say
-// ----------------------------------------------------------------------------------------------------
+// --- what pages say --------------------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, PagesSayWhatTheCommandsPrint) {
   ok({"run", "grid.toml"});
@@ -381,6 +378,35 @@ TEST_F(ServeTest, RunsAreListedByStateAndAPageAtATime) {
   }
 }
 
+TEST_F(ServeTest, EachRunOfALargeSweepIsOnOneOfItsPages) {
+  test::write_text(folder_ / "grid.toml", "seeds = 250\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  queue("grid.toml");
+  start();
+  std::string sweep;
+  const nlohmann::json status = nlohmann::json::parse(ok({"--json", "status"}).output);
+  for (const auto& one : status["sweeps"]) {
+    if (one["runs"].size() == 250) sweep = one["id"];
+  }
+  const auto shown = [&](const std::string& page) {
+    const std::string html = get("/sweep/" + sweep + page).body;
+    std::set<std::string> runs;
+    static const std::regex kLink("/run/([0-9a-f]{16})");
+    const std::string table = html.substr(html.find("run-table"));
+    for (std::sregex_iterator link(table.begin(), table.end(), kLink), end; link != end; ++link)
+      runs.insert((*link)[1]);
+    return runs;
+  };
+  std::set<std::string> first = shown(""), second = shown("?page=2");
+  EXPECT_EQ(first.size(), 200);
+  EXPECT_EQ(second.size(), 50);
+  EXPECT_EQ(shown("?page=3"), second) << "the last one";
+  EXPECT_EQ(shown("?page=1"), first);
+  EXPECT_EQ(shown("?state=queued&page=2"), second);
+  EXPECT_THAT(get("/sweep/" + sweep).body, HasSubstr("page=2"));
+  first.merge(second);
+  EXPECT_EQ(first.size(), 250);
+}
+
 TEST_F(ServeTest, ACurveHasThePointsThatTheRunReported) {
   ok({"run", "grid.toml"});
   start();
@@ -397,6 +423,41 @@ TEST_F(ServeTest, ACurveHasThePointsThatTheRunReported) {
   EXPECT_EQ(curve["y"].get<std::vector<double>>(), y);
   EXPECT_GT(x.size(), 3);
   EXPECT_EQ(nlohmann::json::parse(get("/curve?run=" + a_run() + "&metric=no.such").body)["x"].size(), 0);
+}
+
+TEST_F(ServeTest, ALongCurveHasFewPointsAmongThemItsEndsAndExtremes) {
+  test::write_text(folder_ / "grid.toml", "[set]\n\"fake.updates\" = 520\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  ok({"run", "grid.toml"});
+  start();
+  std::map<double, double> reported;
+  for (const MetricLine& line : read_metrics(runs().front(), 0).lines) {
+    if (line.name == "train.loss") reported[static_cast<double>(line.step)] = line.value;
+  }
+  ASSERT_EQ(reported.size(), 520);
+  const nlohmann::json curve = nlohmann::json::parse(get("/curve?run=" + a_run() + "&metric=train.loss").body);
+  const auto x = curve["x"].get<std::vector<double>>(), y = curve["y"].get<std::vector<double>>();
+  EXPECT_LE(x.size(), 500);
+  EXPECT_GE(x.size(), 100);
+  EXPECT_EQ(x.front(), reported.begin()->first);
+  EXPECT_EQ(x.back(), reported.rbegin()->first);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], reported.at(x[i])) << x[i];
+  const auto extremes = std::minmax_element(reported.begin(), reported.end(),
+                                            [](const auto& a, const auto& b) { return a.second < b.second; });
+  EXPECT_EQ(std::ranges::min(y), extremes.first->second);
+  EXPECT_EQ(std::ranges::max(y), extremes.second->second);
+}
+
+TEST_F(ServeTest, OfALongLogTheLastWholeLinesAreShown) {
+  ok({"run", "grid.toml"});
+  std::string log = "the beginning\n";
+  for (int i = 0; i < 50'000; ++i) log += "line " + std::to_string(i) + " é\n";
+  test::write_text(runs().front().attempt(1) / "log.txt", log + "\x1b[31mthe end");
+  start();
+  const std::string text = preformatted_in(get("/log?run=" + a_run()).body);
+  EXPECT_THAT(text, AllOf(testing::StartsWith("line "), HasSubstr("line 49999 é\n"), HasSubstr("the end"),
+                          Not(HasSubstr("the beginning")), Not(HasSubstr("\x1b"))));
+  EXPECT_GT(text.size(), 200'000);
+  EXPECT_LT(text.size(), 260'000);
 }
 
 TEST_F(ServeTest, TextsOfAGridAreNoMarkup) {
@@ -472,8 +533,7 @@ TEST_F(ServeTest, BeforeAnythingWasRunAPageSaysSo) {
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
-// --- changes
-// -----------------------------------------------------------------------------------------------------------
+// --- changes ---------------------------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, WhoListensIsToldOfAChangeAndOfNothingElse) {
   ok({"run", "grid.toml"});
@@ -518,8 +578,41 @@ TEST_F(ServeTest, ARunThatIsUnderWayIsShownWithItsProgressAndItsCurve) {
   EXPECT_THAT(page, AllOf(HasSubstr(" of 12"), HasSubstr("running"), HasSubstr("train.loss")));
 }
 
-// --- its beginning and its end
-// -----------------------------------------------------------------------------------------
+TEST_F(ServeTest, AServiceThatDoesNotAnswerIsSaidAndWhatIsRecordedIsShown) {
+  has_daemon_ = true;
+  write_grid("\"succeed\"", 200);
+  ok({"submit", "grid.toml"});
+  start();
+  EXPECT_TRUE(test::eventually([&] { return get("/").body.find("works here") != std::string::npos; }));
+  const pid_t service = service_pid();
+  ASSERT_GT(service, 0);
+  ::kill(service, SIGSTOP);
+  EXPECT_TRUE(test::eventually([&] { return get("/").body.find("works here") == std::string::npos; }));
+  const HttpAnswer page = get("/");
+  ::kill(service, SIGCONT);
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, AllOf(HasSubstr("A fake grid"), HasSubstr(std::to_string(service))));
+}
+
+// Else the service that ends could not leave its database as one file.
+TEST_F(ServeTest, WhenNobodyLooksTheDatabaseIsClosed) {
+  ok({"run", "grid.toml"});
+  start();
+  const auto has_it_open = [&] {
+    for (const auto& file : fs::directory_iterator("/proc/" + std::to_string(server_->pid()) + "/fd")) {
+      std::error_code gone;
+      if (fs::read_symlink(file.path(), gone).string().find("tearless.db") != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(has_it_open());
+  get("/");
+  EXPECT_TRUE(has_it_open());
+  EXPECT_TRUE(test::eventually([&] { return !has_it_open(); }));
+  EXPECT_EQ(get("/").status, 200);
+}
+
+// --- its beginning and its end ---------------------------------------------------------------------------------------
 
 TEST_F(ServeTest, APortThatIsTakenIsOneSentence) {
   start();
