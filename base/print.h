@@ -44,6 +44,12 @@ void print(fmt::format_string<Shown<Args>...> format, const Args&... arguments) 
   fmt::print(stdout, format, shown(arguments)...);
 }
 
+/// Appends to a text what print() prints.
+template <class... Args>
+void print_into(std::string& text, fmt::format_string<Shown<Args>...> format, const Args&... arguments) {
+  text += fmt::format(format, shown(arguments)...);
+}
+
 /// Prints a sentence beside a command's output as a line on standard error, made printable.
 void notice(const std::string& sentence);
 

@@ -36,6 +36,7 @@
 #include "harness/plan/grid_state.h"
 #include "harness/runs/workspace.h"
 #include "harness/selection/selectors.h"
+#include "harness/serve/serve.h"
 #include "harness/service/protocol.h"
 #include "harness/store/writer.h"
 
@@ -91,6 +92,8 @@ const std::vector<Command> kCommands = [] {
        "daemon.md", command_explain, kFolderOrArchive},
       {kLook, "log", "print the output of a run's newest attempt", "daemon.md", command_log, kFolderOrArchive,
        /*has_json=*/false},
+      {kLook, "serve", "show a workspace in a browser on this machine: progress, curves, tables, logs (read-only)",
+       "serve.md", command_serve, kFolderOrArchive, /*has_json=*/false},
       {kLook, "sql", "query the database in SQL (read-only)", "sql.md", command_sql, kFolderOrArchive},
       {kResults, "table", "print a grid's table: text, markdown, latex, html, csv, json", "tables.md", command_table,
        kFolderOrArchive},

@@ -12,6 +12,8 @@
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/diff_sweeps.h"
+#include "harness/commands/texts.h"
+#include "harness/console/columns.h"
 #include "harness/plan/grid_state.h"
 #include "harness/selection/selectors.h"
 #include "harness/table/table.h"
@@ -77,7 +79,7 @@ std::string difference_text(const Side& left, const Side& right, const std::stri
   return fmt::format("{:+.4g}", right.scores().at(key) - left.scores().at(key));
 }
 
-void print_diff(const Side& left, const Side& right) {
+std::string text_of(const Side& left, const Side& right) {
   std::vector<std::vector<std::string>> lines = {{"", left.id(), right.id(), ""},
                                                  {"state", left.state(), right.state(), ""}};
   for (const std::string& key : differing(left.settings, right.settings)) {
@@ -88,7 +90,7 @@ void print_diff(const Side& left, const Side& right) {
   for (const std::string& key : differing(left.scores(), right.scores())) {
     lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
   }
-  print_columns(std::move(lines));
+  return text_of_columns(std::move(lines));
 }
 
 json diff_json(const Side& left, const Side& right) {
@@ -115,23 +117,18 @@ std::optional<std::string> sweep_meant(const Store& store, const std::string& wo
   return chosen.sweeps.size() == 1 && chosen.runs.empty() ? std::optional(chosen.sweeps.front()) : std::nullopt;
 }
 
-int diff(const DiffOptions& options, const Globals& globals) {
-  std::unique_ptr<const Store> store = require_store(globals);
-  const std::optional<std::string> before = sweep_meant(*store, options.left),
-                                   after = sweep_meant(*store, options.right);
-  if (before && after) return diff_sweeps(std::move(store), *before, *after, options.where, globals);
-  if (!options.where.empty()) fail("--where is of two sweeps, and {} and {} are runs", options.left, options.right);
-  store.reset();
-  const Side left = side_of(globals, options.left), right = side_of(globals, options.right);
-  if (globals.json) {
-    print_json(diff_json(left, right));
-  } else {
-    print_diff(left, right);
-  }
-  return kOk;
-}
-
 }  // namespace
+
+std::string differences_of(const std::string& left_word, const std::string& right_word,
+                           const std::vector<std::string>& where, const Globals& globals) {
+  std::unique_ptr<const Store> store = require_store(globals);
+  const std::optional<std::string> before = sweep_meant(*store, left_word), after = sweep_meant(*store, right_word);
+  if (before && after) return differences_of_sweeps(std::move(store), *before, *after, where, globals);
+  if (!where.empty()) fail("--where is of two sweeps, and {} and {} are runs", left_word, right_word);
+  store.reset();
+  const Side left = side_of(globals, left_word), right = side_of(globals, right_word);
+  return globals.json ? json_text(diff_json(left, right)) : text_of(left, right);
+}
 
 Action command_diff(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DiffOptions>();
@@ -143,7 +140,10 @@ Action command_diff(CLI::App& app, const Globals& globals) {
                  "AXIS=LABEL: only these runs of two sweeps; may be repeated. An axis that only one of the sweeps has "
                  "needs it")
       ->take_all();
-  return [options, &globals] { return diff(*options, globals); };
+  return [options, &globals] {
+    fmt::print("{}", differences_of(options->left, options->right, options->where, globals));
+    return kOk;
+  };
 }
 
 }  // namespace tearless::harness

@@ -285,7 +285,7 @@ std::string ends_text(const std::string& sweep, const Cell& cell) {
   return parts.empty() ? "" : fmt::format("{}: {}", sweep, fmt::join(parts, "; "));
 }
 
-void print_cells(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
+std::string text_of_cells(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
   std::vector<std::vector<std::string>> lines = {
       {"cell", "score", left.id, right.id, "difference", "seeds", "seeds without a value"}};
   bool has_ends = false;
@@ -300,24 +300,24 @@ void print_cells(const ComparedSweep& left, const ComparedSweep& right, const Di
                      fmt::format("{}", fmt::join(ends, "; "))});
   }
   for (std::vector<std::string>& line : lines) line.resize(line.size() - !has_ends);
-  print_columns(std::move(lines));
+  return text_of_columns(std::move(lines));
 }
 
-void print_differences(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
-  print("{} of both, {} of {} alone, {} of {} alone\n", counted(found.pairs, "run"), found.only_left, left.id,
-        found.only_right, right.id);
+std::string text_of(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
+  std::string text;
+  print_into(text, "{} of both, {} of {} alone, {} of {} alone\n", counted(found.pairs, "run"), found.only_left,
+             left.id, found.only_right, right.id);
   std::vector<std::vector<std::string>> lines = {{"setting", left.id, right.id, "runs"}};
   for (const auto& [change, runs] : found.settings) {
     const auto& [key, before, after] = change;
     lines.push_back({key, before, after, std::to_string(runs)});
   }
   if (lines.size() == 1) lines.push_back({"settings", "the same", "the same", ""});
-  print("\n");
-  print_columns(std::move(lines));
-  print("\n");
-  if (!found.cells.empty()) print_cells(left, right, found);
-  if (found.cells.empty() && found.notes.empty()) print("No mean of a cell differs.\n");
-  for (const std::string& note : found.notes) print("{}.\n", note);
+  text += "\n" + text_of_columns(std::move(lines)) + "\n";
+  if (!found.cells.empty()) text += text_of_cells(left, right, found);
+  if (found.cells.empty() && found.notes.empty()) text += "No mean of a cell differs.\n";
+  for (const std::string& note : found.notes) print_into(text, "{}.\n", note);
+  return text;
 }
 
 json differences_json(const ComparedSweep& left, const ComparedSweep& right, const Differences& found) {
@@ -358,18 +358,13 @@ ComparedSweep compared_sweep(const Store& store, const std::string& id, const Gl
 
 }  // namespace
 
-int diff_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
-                const std::vector<std::string>& where, const Globals& globals) {
+std::string differences_of_sweeps(std::unique_ptr<const Store> store, const std::string& left, const std::string& right,
+                                  const std::vector<std::string>& where, const Globals& globals) {
   ComparedSweep before = compared_sweep(*store, left, globals), after = compared_sweep(*store, right, globals);
   narrow(before, after, where);
   narrow(after, before, where);
   const Differences found = compare(before, after);
-  if (globals.json) {
-    print_json(differences_json(before, after, found));
-  } else {
-    print_differences(before, after, found);
-  }
-  return kOk;
+  return globals.json ? json_text(differences_json(before, after, found)) : text_of(before, after, found);
 }
 
 }  // namespace tearless::harness

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/texts.h"
 #include "harness/console/columns.h"
 #include "harness/folders/sweep_directory.h"
 #include "harness/plan/grid_state.h"
@@ -79,17 +80,18 @@ std::string state_text(const Explained& run) {
   return text;
 }
 
-void print_attempt(const AttemptRecord& attempt, const RunDirectory& run) {
-  print("  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
-        attempt.reason.empty() ? "" : ", " + attempt.reason);
+void add_attempt(std::string& text, const AttemptRecord& attempt, const RunDirectory& run) {
+  print_into(text, "  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
+             attempt.reason.empty() ? "" : ", " + attempt.reason);
   if (!attempt.started_at.empty())
-    print("; {} to {}", local_time(attempt.started_at), attempt.ended_at.empty() ? "…" : local_time(attempt.ended_at));
-  if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
-  if (const std::string program = program_of(attempt); !program.empty()) print("; {}", program);
-  if (attempt.lost && attempt.lost->updates > 0) print("; lost {}", text_of(*attempt.lost));
+    print_into(text, "; {} to {}", local_time(attempt.started_at),
+               attempt.ended_at.empty() ? "…" : local_time(attempt.ended_at));
+  if (!attempt.host.empty()) print_into(text, "; {}, {}", attempt.host, attempt.device);
+  if (const std::string program = program_of(attempt); !program.empty()) print_into(text, "; {}", program);
+  if (attempt.lost && attempt.lost->updates > 0) print_into(text, "; lost {}", text_of(*attempt.lost));
   const std::filesystem::path log = run.attempt(attempt.number) / "log.txt";
-  if (std::filesystem::exists(log)) print("; {}", log.string());
-  print("\n");
+  if (std::filesystem::exists(log)) print_into(text, "; {}", log.string());
+  print_into(text, "\n");
 }
 
 // "0123456789ab, clean".
@@ -111,13 +113,14 @@ std::string commit_text(const Explained& run, const Workspace& workspace) {
   return text + (run.commit["tracked"] == true ? "" : "; the grid file is untracked");
 }
 
-void print_run(const Explained& run, const Workspace& workspace, const std::string& options) {
-  print("{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
-  if (!run.grid.empty()) print("  of {}{}\n", run.grid, run.set);
-  if (!run.commit.is_null()) print("  at commit {}\n", commit_text(run, workspace));
-  print("  {}\n", state_text(run));
+std::string text_of(const Explained& run, const Workspace& workspace, const std::string& options) {
+  std::string text;
+  print_into(text, "{}{}{}\n", run.row.result.id, run.title.empty() ? "" : "  ", run.title);
+  if (!run.grid.empty()) print_into(text, "  of {}{}\n", run.grid, run.set);
+  if (!run.commit.is_null()) print_into(text, "  at commit {}\n", commit_text(run, workspace));
+  print_into(text, "  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.row.result.attempts) {
-    print_attempt(attempt, workspace.run(run.row.result.id));
+    add_attempt(text, attempt, workspace.run(run.row.result.id));
   }
   std::vector<std::string> variables;
   for (const auto& [name, value] : run.environment.variables) {
@@ -125,20 +128,23 @@ void print_run(const Explained& run, const Workspace& workspace, const std::stri
   }
   for (const std::string& name : run.environment.secrets) variables.push_back(name + " (secret)");
   if (!variables.empty()) {
-    print("  environment of its submission: {}, and the usual variables\n", fmt::join(variables, ", "));
+    print_into(text, "  environment of its submission: {}, and the usual variables\n",
+               fmt::format("{}", fmt::join(variables, ", ")));
   }
-  for (const auto& [name, value] : run.row.result.scores) print("  {} = {}\n", name, value_text(value, 6));
-  for (const auto& [name, value] : run.row.result.measured) print("  {} = {}\n", name, value_text(value, 6));
+  for (const auto& [name, value] : run.row.result.scores) print_into(text, "  {} = {}\n", name, value_text(value, 6));
+  for (const auto& [name, value] : run.row.result.measured) print_into(text, "  {} = {}\n", name, value_text(value, 6));
   for (const auto& [name, instead] : run.row.result.no_numbers) {
-    print("  {}: no score, scores.json has {}\n", name, instead);
+    print_into(text, "  {}: no score, scores.json has {}\n", name, instead);
   }
-  for (const std::string& sentence : run.unread) print("  {}\n", printable(sentence));
+  for (const std::string& sentence : run.unread) print_into(text, "  {}\n", printable(sentence));
   if (!run.omitted.empty()) {
-    print("  not here, in a copy of results alone: {}\n", printable(some_of(run.omitted, kMaxOmitted, ", ")));
+    print_into(text, "  not here, in a copy of results alone: {}\n",
+               printable(some_of(run.omitted, kMaxOmitted, ", ")));
   }
-  if (run.row.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
+  if (run.row.result.resume) print_into(text, "  stopped and resumed: {}\n", sentence_of(*run.row.result.resume));
   const std::string next = archive_of(workspace.root()) ? "" : advice(run, options);  // of which nothing is trained
-  if (!next.empty()) print("  next: {}\n", next);
+  if (!next.empty()) print_into(text, "  next: {}\n", next);
+  return text;
 }
 
 json run_json(const Explained& run) {
@@ -263,7 +269,7 @@ void ask_why(std::vector<Explained>& runs, const Globals& globals) {
   }
 }
 
-int explain(const std::vector<std::string>& words, const Globals& globals) {
+std::vector<Explained> explained(const std::vector<std::string>& words, const Globals& globals) {
   const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
   std::vector<Explained> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
@@ -274,19 +280,29 @@ int explain(const std::vector<std::string>& words, const Globals& globals) {
     run.environment = environment_of(folder, folder.newest_begun_attempt());
     run.environment.variables = named_only(run.environment.variables);
   }
+  return runs;
+}
+
+int explain(const std::vector<std::string>& words, const Globals& globals) {
   if (globals.json) {
     json all = json::array();
-    for (const Explained& run : runs) all.push_back(run_json(run));
+    for (const Explained& run : explained(words, globals)) all.push_back(run_json(run));
     print_json(all);
   } else {
-    for (const Explained& run : runs) {
-      print_run(run, Workspace(globals.workspace), options_again(globals));
-    }
+    fmt::print("{}", explanation_of(words, globals));
   }
   return kOk;
 }
 
 }  // namespace
+
+std::string explanation_of(const std::vector<std::string>& words, const Globals& globals) {
+  std::string text;
+  for (const Explained& run : explained(words, globals)) {
+    text += text_of(run, Workspace(globals.workspace), options_again(globals));
+  }
+  return text;
+}
 
 Action command_explain(CLI::App& app, const Globals& globals) {
   const auto words = std::make_shared<std::vector<std::string>>();

@@ -16,6 +16,7 @@
 #include "base/omitted.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/texts.h"
 #include "harness/console/number_option.h"
 #include "harness/plan/grid_state.h"
 #include "harness/runs/launcher.h"
@@ -87,13 +88,19 @@ class Printer {
   std::string torn_;  // read, but not printed yet: an incomplete line
 };
 
-int show(const LogOptions& options, const Globals& globals) {
-  const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
-  const int64_t attempt = chosen_attempt(run, options.attempt);
+/// Opens the log of an attempt.
+int open_log(const RunDirectory& run, int64_t attempt) {
   const fs::path file = run.attempt(attempt) / "log.txt";
   require_here(run, file.lexically_relative(run.root()).string());
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("cannot read {}: {}", file.string(), std::strerror(errno));
+  return fd;
+}
+
+int show(const LogOptions& options, const Globals& globals) {
+  const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
+  const int64_t attempt = chosen_attempt(run, options.attempt);
+  const int fd = open_log(run, attempt);
   Printer printer(fd);
   bool alive = true;
   while (printer.print_lines() && options.follow && alive) {
@@ -106,6 +113,18 @@ int show(const LogOptions& options, const Globals& globals) {
 }
 
 }  // namespace
+
+std::string end_of_log(const RunDirectory& run, int64_t attempt, size_t bytes) {
+  const int fd = open_log(run, chosen_attempt(run, attempt));
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  const bool is_cut = size > static_cast<off_t>(bytes);
+  std::string text(bytes, '\0');
+  const ssize_t read = ::pread(fd, text.data(), bytes, is_cut ? size - static_cast<off_t>(bytes) : 0);
+  ::close(fd);
+  text.resize(read > 0 ? static_cast<size_t>(read) : 0);
+  if (is_cut) text.erase(0, text.find('\n') + 1);  // it may begin within a UTF-8 character
+  return printable_lines(text);
+}
 
 Action command_log(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<LogOptions>();

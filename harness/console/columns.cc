@@ -64,20 +64,26 @@ std::vector<std::vector<size_t>> parts_of_columns(const std::vector<size_t>& wid
   return parts;
 }
 
-void print_columns(std::vector<std::vector<std::string>> lines, size_t limit) {
+std::string text_of_columns(std::vector<std::vector<std::string>> lines, size_t limit) {
+  std::string all;
   for (auto& line : lines) std::ranges::transform(line, line.begin(), [](const auto& cell) { return printable(cell); });
   const std::vector<size_t> widths = widths_of(lines);
   bool is_first = true;
   for (const std::vector<size_t>& columns : parts_of_columns(widths, std::min<size_t>(1, widths.size()), kGap, limit)) {
-    if (!std::exchange(is_first, false)) print("\n");
+    if (!std::exchange(is_first, false)) all += "\n";
     for (const auto& line : lines) {
       std::string text;
       for (const size_t i : columns) {
         if (i < line.size()) text += line[i] + std::string(widths[i] - display_width(line[i]) + kGap, ' ');
       }
-      print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
+      all += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
     }
   }
+  return all;
+}
+
+void print_columns(std::vector<std::vector<std::string>> lines, size_t limit) {
+  fmt::print("{}", text_of_columns(std::move(lines), limit));
 }
 
 std::string csv_line(const std::vector<std::string>& cells, Formulas formulas) {

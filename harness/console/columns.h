@@ -7,8 +7,11 @@
 
 namespace tearless::harness {
 
-/// Prints lines of cells to standard output, each column as wide as its widest cell. The first line is the header.
-/// Texts are made printable. What is wider than `limit` is printed in parts, each with the first column; 0: in one.
+/// Lines of cells as a text, each column as wide as its widest cell. The first line is the header. Texts are made
+/// printable. What is wider than `limit` is in parts, each with the first column; 0: in one.
+std::string text_of_columns(std::vector<std::vector<std::string>> lines, size_t limit = 0);
+
+/// Prints it to standard output.
 void print_columns(std::vector<std::vector<std::string>> lines, size_t limit = 0);
 
 /// The columns of each part of what is printed in at most `limit` characters (0: all in one): the first `labels`, and

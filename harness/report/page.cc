@@ -13,10 +13,9 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "harness/console/columns.h"
-#include "harness/report/dygraph_css.h"
-#include "harness/report/dygraph_js.h"
-#include "harness/report/page_css.h"
+#include "harness/report/page_files.h"
 #include "harness/report/page_js.h"
+#include "harness/report/page_parts.h"
 #include "harness/report/report.h"
 #include "harness/results/states_text.h"
 #include "harness/table/html.h"
@@ -25,68 +24,6 @@ namespace tearless::harness {
 namespace {
 
 using nlohmann::json;
-
-std::string element(const char* name, const std::string& html) { return fmt::format("<{0}>{1}</{0}>", name, html); }
-std::string text_in(const char* name, const std::string& text) { return element(name, escape_html(text)); }
-
-/// A text of several lines. Beside `&` and `<` nothing has a meaning there.
-std::string preformatted(const std::string& text) {
-  std::string html;
-  for (const char c : printable_lines(text)) html += c == '&' ? "&amp;" : c == '<' ? "&lt;" : std::string(1, c);
-  return fmt::format("<pre>{}</pre>\n", html);
-}
-
-std::string section(const char* id, const char* title, const std::string& html) {
-  return fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, html);
-}
-
-std::string details(const std::string& summary, const std::string& html) {
-  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape_html(summary), html);
-}
-
-std::string wide(const std::string& table) { return fmt::format("<div class=\"wide\">{}</div>\n", table); }
-
-/// A table of texts, or of HTML.
-struct HtmlTable {
-  std::string id = {};
-  std::vector<std::string> header = {};
-  std::vector<std::vector<std::string>> rows = {};  // HTML; the first cell is a heading
-
-  /// A column without a text is left out.
-  std::string html() const {
-    const size_t columns = rows.empty() ? header.size() : rows.front().size();
-    std::vector<size_t> shown;
-    for (size_t i = 0; i < columns; ++i) {
-      if (i == 0 || std::ranges::any_of(rows, [&](const auto& row) { return !row[i].empty(); })) shown.push_back(i);
-    }
-    std::string text = fmt::format("<table{}>", id.empty() ? "" : fmt::format(" id=\"{}\"", id));
-    if (!header.empty()) {
-      text += "<thead><tr>";
-      for (const size_t i : shown) text += fmt::format("<th scope=\"col\">{}</th>", escape_html(header[i]));
-      text += "</tr></thead>\n";
-    }
-    text += "<tbody>\n";
-    for (const std::vector<std::string>& row : rows) {
-      text += "<tr>";
-      for (const size_t i : shown)
-        text += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", row[i]) : element("td", row[i]);
-      text += "</tr>\n";
-    }
-    return wide(text + "</tbody></table>");
-  }
-};
-
-std::string facts_table(const Facts& facts) {
-  HtmlTable table;
-  for (const auto& [term, text] : facts) table.rows.push_back({escape_html(term), escape_html(text)});
-  return table.html();
-}
-
-std::string notes_list(const std::vector<Name>& notes) {
-  std::string html;
-  for (const Name& note : notes) html += text_in("li", note.text) + "\n";
-  return html.empty() ? "" : fmt::format("<ul class=\"notes\">\n{}</ul>\n", html);
-}
 
 /// The page of one report.
 class Page {
@@ -103,6 +40,7 @@ class Page {
  private:
   /// `html` as a button that opens the runs, if it has any that are here.
   std::string cell_button(const std::vector<std::string>& ids, const std::string& score, const std::string& html) const;
+  CellLink cell_link() const;
   std::string run_button(size_t run) const;
   std::string heading(const ReportGrid& grid) const;
 
@@ -110,7 +48,6 @@ class Page {
   std::string asked() const;
   std::string tables() const;
   std::string claims() const;
-  std::string each_claim(const GridChecks& checks) const;
   std::string figures() const;
   std::string curves(size_t points) const;
   /// A score of a run, or of what derives from it.
@@ -187,87 +124,33 @@ std::string Page::asked() const {
   return section("asked", "What was asked", html);
 }
 
+CellLink Page::cell_link() const {
+  return [this](const std::vector<std::string>& ids, const std::string& score, const std::string& html) {
+    return cell_button(ids, score, html);
+  };
+}
+
 std::string Page::tables() const {
   std::string html;
   for (const ReportGrid& grid : report_.grids) {
-    if (!grid.tables.empty()) html += heading(grid);
-    for (const Table& table : grid.tables) {
-      const Sheet sheet = sheet_of(table);
-      html += wide(html_of(sheet, [&](const Sheet::Row& row, size_t cell, const std::string& text) {
-        return element("td", cell_button(row.runs[cell], table.columns[cell].score, text));
-      }));
-      html += notes_list(sheet.notes);
-    }
+    if (!grid.tables.empty()) html += heading(grid) + html_of_tables(grid.tables, cell_link());
   }
   return html.empty() ? "" : section("tables", "Tables", html);
-}
-
-std::string class_of(ClaimVerdict verdict) {
-  std::string name = name_of(verdict);
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
-/// Of a cell that begins with a verdict.
-std::string class_of_cell(const std::string& text) {
-  for (int i = 0; i < kVerdicts; ++i) {
-    const auto verdict = static_cast<ClaimVerdict>(i);
-    if (text.starts_with(name_of(verdict))) return fmt::format(" class=\"{}\"", class_of(verdict));
-  }
-  return "";
-}
-
-std::string Page::each_claim(const GridChecks& checks) const {
-  HtmlTable table{
-      .header = {"Claim", "Place", "Verdict", "Look", "Seeds", "Estimate (interval)", "Kind", "Why", "Source"}};
-  for (const Check& check : checks.claims) {
-    std::vector<std::string> place, why;
-    for (const auto& [axis, label] : check.place) place.push_back(fmt::format("{} = {}", axis, label));
-    if (!check.finding.reason.empty()) why.push_back(check.finding.reason);
-    if (!check.declared.empty()) why.push_back(check.declared);
-    for (const Caveat& caveat : check.caveats) why.push_back(fmt::format("{}: {}", caveat.word, caveat.why));
-    const std::string text = check.name.empty() ? check.text.text : check.name + " " + check.text.text;
-    const std::string look = check.look ? fmt::format("{} of {}", check.look->number, check.look->of) : "";
-    table.rows.push_back(
-        {cell_button(check.runs, check.score, escape_html(text)),
-         escape_html(fmt::format("{}", fmt::join(place, ", "))), name_of(check.finding.verdict), look,
-         fmt::format("{}", fmt::join(check.finding.n, " and ")),
-         escape_html(check.unit.empty() || check.shown.empty() ? check.shown : check.shown + " " + check.unit),
-         escape_html(check.limit.empty() ? check.kind : fmt::format("{} ({})", check.kind, check.limit)),
-         escape_html(fmt::format("{}", fmt::join(why, "; "))), escape_html(check.source.text)});
-  }
-  return table.rows.empty() ? "" : details("Each claim", table.html());
 }
 
 std::string Page::claims() const {
   std::string html;
   for (const ReportGrid& grid : report_.grids) {
-    if (grid.checks.claims.empty() && grid.checks.cells.empty()) continue;
-    html += heading(grid);
-    for (const Sheet& sheet : sheets_of({grid.checks})) {
-      html += wide(html_of(sheet, [](const Sheet::Row& row, size_t cell, const std::string& text) {
-        return fmt::format("<td{}>{}</td>", class_of_cell(row.cells[cell]), text);
-      }));
-      html += notes_list(sheet.notes);
-    }
-    if (!grid.checks.tests.looks.empty())
-      html +=
-          "<p>A look is a test that was planned after so many seeds. A claim that is decided is not tested again: "
-          "its numbers may be of fewer seeds than those of the tables.</p>\n";
-    html += each_claim(grid.checks);
+    const std::string own = html_of_claims(grid.checks, cell_link());
+    if (!own.empty()) html += heading(grid) + own;
   }
   return html.empty() ? "" : section("claims", "Claims", html);
 }
 
 std::string Page::figures() const {
-  constexpr std::string_view kBegins = "<svg ";
   std::string html;
   for (const ReportGrid& grid : report_.grids) {
-    if (!grid.figures.empty()) html += heading(grid);
-    for (const Figure& figure : grid.figures) {
-      html += fmt::format("<figure>{}role=\"img\" aria-label=\"{}\" {}</figure>\n", kBegins,
-                          escape_html(figure.title.text), render_svg(figure).substr(kBegins.size()));
-    }
+    if (!grid.figures.empty()) html += heading(grid) + html_of_figures(grid.figures);
   }
   return html.empty() ? "" : section("figures", "Figures", html);
 }
@@ -546,16 +429,10 @@ std::string source_of(const std::string& text) {
   return fmt::format("'sha256-{}'", base64(bytes));
 }
 
-/// Without the line that names a file for debuggers.
-std::string without_source_map(std::string text) {
-  return text.substr(0, std::min(text.find("\n//# sourceMappingURL"), text.find("\n/*# sourceMappingURL")));
-}
-
 std::string Page::html() const {
   constexpr size_t kSmall = 5'000'000, kLarge = 15'000'000, kOfRun = 15'000, kFewest = 16;
   const size_t limit = std::clamp(kOfRun * report_.runs.size(), kSmall, kLarge);
-  const std::string style = without_source_map(kDygraphsStyle) + "\n" + kPageStyle;
-  const std::string script = without_source_map(kDygraphsScript) + "\n" + kPageScript;
+  const std::string style = page_style(), script = dygraphs_script() + "\n" + chart_script() + "\n" + kPageScript;
 
   const std::string before = asked() + tables() + claims() + figures();
   const std::string after = runs() + settings() + provenance() + failures() + cost() + commands();

@@ -11,6 +11,7 @@
 #include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/sealed_json.h"
+#include "base/words.h"
 #include "harness/store/workspace_format.h"
 
 namespace tearless::harness {

@@ -1,5 +1,6 @@
 # The style and the script of a report, which the program has inside. Curves are drawn by dygraphs where it is installed (libjs-dygraphs).
 tearless_embed(harness/report/page.css kPageStyle)
+tearless_embed(harness/report/chart.js kChartScript)
 tearless_embed(harness/report/page.js kPageScript)
 find_path(DYGRAPHS dygraph.min.js PATHS /usr/share/javascript/dygraphs /usr/share/javascript PATH_SUFFIXES dygraphs NO_DEFAULT_PATH)
 if(DYGRAPHS)
