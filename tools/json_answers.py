@@ -179,11 +179,15 @@ def of_the_demo(reader):
     shutil.copytree(ROOT / "grids", reader.folder / "grids")
     reader.ask("plan grids/demo.toml")
     sweep = reader.ask("submit grids/demo.toml")["sweeps"][0]["id"]
-    reader.type("tearless wait last")
+    reader.ask("wait last")
     for words in ("status demo", "runs demo", "runs demo --settings", "explain demo 1", "table demo", "check-table grids/demo_claims.toml", "cost demo",
                   "diff 1 2", "plan grids/demo.toml", "copy backup", f"artifact {sweep} demo.tar.gz", "export demo --to tables --format csv", "verify",
+                  "plot last train.loss", "log 1", "report demo -o demo.html",
                   "explain last 1 --workspace demo.tar.gz", "clean", "retry demo", "pause 1"):
         reader.ask(words, 0, 1)
+    reader.ask("plot 1 train.loss --by run", of="plot --by run")
+    (reader.folder / "page.md").write_text("<!-- tearless table demo -->\n<!-- end -->\n")
+    reader.ask("report --text page.md", of="report --text")
     reader.ask("sql 'SELECT id, state, updates FROM runs_view'")
     reader.ask("runs demo --columns 'run,seed,tag,test.*'", of="runs --columns")
     reader.ask("verify demo.tar.gz --again", of="verify FILE.tar.gz")
@@ -208,7 +212,9 @@ def of_odd_runs(reader):
     for words in ("plan paper.toml", "plan paper.toml --executor workers", "plan paper.toml --part odd --part more"):
         reader.ask(words, of="plan PAPER")
     sweep = reader.ask("submit odd.toml")["sweeps"][0]["id"]
-    reader.type("tearless wait last", 0, 1)
+    reader.ask("wait last", 1)
+    for words in ("figure odd", "plot last train.loss"):
+        reader.ask(words)
     for words in ("status odd", "verify-resume ends=well ends=differs", "runs odd", "runs odd --derived", "explain odd", "table odd.toml",
                   "check-table odd.toml", "plan more.toml", "cost", "diff 1 3", "diff 1 7", "sql 'SELECT NULL AS missing'"):
         reader.ask(words, 0, 1)
@@ -224,6 +230,8 @@ def of_odd_runs(reader):
     reader.type("tearless delete own --keep-results --yes; rm -f $(ls -d results/runs/*/attempts/1 | head -1)/exit.json results/tearless.db*")
     for words in ("verify", "verify --repair", "runs " + left["run"]):
         reader.ask(words, 0, 1)
+    reader.type("tearless stop --now --wait; mkdir -p results/runs/0000000000000000 && echo x > results/runs/0000000000000000/run.json")
+    reader.ask("rebuild", 0, 1)
 
 
 def of_running_runs(reader):
@@ -247,13 +255,14 @@ def of_running_runs(reader):
                   "submit slow.toml --set fake.updates=3000000 --replace", "submit slow.toml --set fake.updates=4000000", "cancel last", "submit slow.toml --set fake.updates=4000000"):
         reader.ask(words, 0, 1)
     reader.ask(f"diff {first} last", of="diff SWEEP SWEEP")
-    reader.type("tearless stop --now --wait")
+    for _ in range(2):
+        reader.ask("stop --now --wait")
     reader.ask("status")
 
 
 def commands_with_json():
     """The commands that have --json, as the program names them to one who asks another command for it."""
-    refusal = subprocess.run([BIN / "tearless", "log", "1", "--json"], capture_output=True, text=True).stderr
+    refusal = subprocess.run([BIN / "tearless", "watch", "--json"], capture_output=True, text=True).stderr
     return refusal.strip().rpartition("one of: ")[2].split(", ")
 
 

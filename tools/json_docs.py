@@ -34,6 +34,9 @@ An answer is one JSON value on standard output, and numbers have all their digit
 member `b` of the object `a`, `a[]` is each element of a list, `a.*` each member of an object whose names are data,
 such as the names of scores, and `.` the answer itself. A number that is not finite is null, a text that does not
 apply is `""`. *Absent*: not every answer has it.
+
+`run`, `watch`, `serve`, `daemon`, `worker` and `wrap` have no answer: they follow what trains, for a person, until it
+ends. A program types `submit` and `wait`.
 """
 
 

@@ -93,7 +93,13 @@ int stop(bool now, bool wait, const Globals& globals) {
   const ProcessName process{.pid = pid, .start_ticks = process_start_ticks(pid).value_or(0), .boot_id = boot_id()};
   Request request{.name = "stop"};
   if (now) request.flags = {"now"};
-  if (!facts || !ask_service(workspace, request)) {
+  const bool has_asked = facts && ask_service(workspace, request);
+  if (globals.json) {
+    if (has_asked && wait) wait_for_end_of(process);
+    print_json({{"process", has_asked ? nlohmann::json(pid) : nlohmann::json()}, {"ended", !has_asked || wait}});
+    return kOk;
+  }
+  if (!has_asked) {
     print("Nothing to stop: no tearless works in {}.\n", workspace.root().string());
     return kOk;
   }

@@ -31,14 +31,18 @@ struct FigureOptions : ViewOptions {
 
 bool is_folder(const std::string& out) { return out.ends_with('/') || fs::is_directory(out); }
 
-std::vector<const FigureFormat*> chosen_formats(const FigureOptions& options) {
+std::vector<const FigureFormat*> chosen_formats(const FigureOptions& options, const Globals& globals) {
+  const FigureFormat* const json = &figure_format("json");
   if (options.format.empty()) {
+    if (globals.json) return {json};
     if (is_folder(options.out)) fail("--out {}: a folder needs --format", options.out);
     return {options.out.empty() ? &figure_format("text") : &figure_format_of(options.out)};
   }
   std::vector<const FigureFormat*> formats;
   std::istringstream names(options.format);
   for (std::string name; std::getline(names, name, ',');) formats.push_back(&figure_format(name));
+  if (globals.json && formats != std::vector{json})
+    fail("--json and --format {} contradict each other; omit one of them", options.format);
   if (formats.size() > 1 && !is_folder(options.out))
     fail("--format {}: several formats need --out FOLDER/, for a file of each", options.format);
   return formats;
@@ -101,7 +105,7 @@ void notice_if_high(const Figure& figure, const FigureFormat& format) {
 }
 
 ViewOutput draw_figures(const FigureOptions& options, const Globals& globals) {
-  const std::vector<const FigureFormat*> formats = chosen_formats(options);
+  const std::vector<const FigureFormat*> formats = chosen_formats(options, globals);
   require_csv(options.formulas, std::ranges::count(formats, &figure_format("csv")) > 0, "--format csv");
   const auto picture = std::ranges::find_if(formats, &FigureFormat::is_picture);
   if (picture != formats.end() && options.out.empty())
@@ -137,10 +141,11 @@ ViewOutput draw_figures(const FigureOptions& options, const Globals& globals) {
 
 ViewMaker define_figure(CLI::App& app) {
   const auto options = std::make_shared<FigureOptions>();
-  options->add_to(app,
-                  "text, csv, pgfplots, svg, pdf or png (default: by the ending of the file that --out names: .txt, "
-                  ".csv, .tex, .svg, .pdf, .png; else text). rsvg-convert makes the last two. Several, separated by "
-                  "commas, make a file of each in the folder that --out names");
+  options->add_to(
+      app,
+      "text, csv, json, pgfplots, svg, pdf or png (default: by the ending of the file that --out names: "
+      ".txt, .csv, .json, .tex, .svg, .pdf, .png; else text). rsvg-convert makes the last two. Several, separated by "
+      "commas, make a file of each in the folder that --out names");
   app.add_option("--only", options->names, "draw the figures with these names alone")->type_name("NAME");
   return [options](const Globals& globals) { return draw_figures(*options, globals); };
 }

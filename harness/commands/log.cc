@@ -4,16 +4,21 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/omitted.h"
+#include "base/print.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/texts.h"
@@ -98,8 +103,15 @@ int open_log(const RunDirectory& run, int64_t attempt) {
 }
 
 int show(const LogOptions& options, const Globals& globals) {
+  if (globals.json && options.follow) fail("--json and --follow contradict each other; omit one of them");
   const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
   const int64_t attempt = chosen_attempt(run, options.attempt);
+  if (globals.json) {
+    print_json({{"run", run.root().filename().string()},
+                {"attempt", attempt},
+                {"text", end_of_log(run, attempt, std::numeric_limits<size_t>::max())}});
+    return kOk;
+  }
   const int fd = open_log(run, attempt);
   Printer printer(fd);
   bool alive = true;
@@ -117,9 +129,9 @@ int show(const LogOptions& options, const Globals& globals) {
 std::string end_of_log(const RunDirectory& run, int64_t attempt, size_t bytes) {
   const int fd = open_log(run, chosen_attempt(run, attempt));
   const off_t size = ::lseek(fd, 0, SEEK_END);
-  const bool is_cut = size > static_cast<off_t>(bytes);
-  std::string text(bytes, '\0');
-  const ssize_t read = ::pread(fd, text.data(), bytes, is_cut ? size - static_cast<off_t>(bytes) : 0);
+  const bool is_cut = std::cmp_greater(size, bytes);
+  std::string text(is_cut ? bytes : static_cast<size_t>(std::max<off_t>(size, 0)), '\0');
+  const ssize_t read = ::pread(fd, text.data(), text.size(), is_cut ? size - static_cast<off_t>(bytes) : 0);
   ::close(fd);
   text.resize(read > 0 ? static_cast<size_t>(read) : 0);
   if (is_cut) text.erase(0, text.find('\n') + 1);  // it may begin within a UTF-8 character

@@ -1,11 +1,12 @@
-// `tearless plot [SWEEP | RUN …] METRIC …`: the curves of runs over updates, drawn on the terminal or as CSV. It reads
-// the database alone.
+// `tearless plot [SWEEP | RUN …] METRIC …`: the curves of runs over updates, drawn on the terminal, or as CSV or JSON.
+// It reads the database alone.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -127,7 +128,8 @@ Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool 
   return draw(grid, {}, {}, spec, runs);
 }
 
-// --- as CSV ----------------------------------------------------------------------------------------------------------
+// --- as CSV and JSON
+// -------------------------------------------------------------------------------------------------------
 
 struct PlottedRun {
   const Row* row;
@@ -202,12 +204,44 @@ void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::
   }
 }
 
+nlohmann::json json_of(const PlottedCell& cell, const std::vector<std::string>& metrics, size_t metric, bool by_run) {
+  using nlohmann::json;
+  const Row& row = *cell.front().row;
+  json line = {{"metric", metrics[metric]}, {"sweep", row.sweep_id()}, {"labels", json::object()}};
+  for (const auto& [axis, label] : row.run.coordinates) line["labels"][axis] = label;
+  json& points = line["points"] = json::array();
+  if (by_run) {
+    line["run"] = row.run.id;
+    line["seed"] = row.sweep ? json(row.run.seed) : json();
+    for (const CurvePoint& point : cell.front().curves[metric])
+      points.push_back({{"step", static_cast<int64_t>(point.x)}, {"value", point.y}});
+    return line;
+  }
+  for (const BandPoint& point : line_of(cell, metric).points) {
+    points.push_back({{"step", static_cast<int64_t>(point.x)},
+                      {"mean", point.mean},
+                      {"min", point.low},
+                      {"max", point.high},
+                      {"runs", point.runs}});
+  }
+  return line;
+}
+
+nlohmann::json json_of(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics, bool by_run) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (size_t metric = 0; metric < metrics.size(); ++metric) {
+    for (const PlottedCell& cell : cells) lines.push_back(json_of(cell, metrics, metric, by_run));
+  }
+  return lines;
+}
+
 int plot(const PlotOptions& options, const Globals& globals) {
   if (options.by != "cell" && options.by != "run") {
     fail("--by {} is not known; it must be cell (a line for the seeds of a cell together) or run (a line for each run)",
          options.by);
   }
   require_csv(options.formulas, options.csv, "--csv");
+  if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
   std::unique_ptr<const Store> store = require_store(globals);
   std::vector<std::string> words, metrics;
   for (const std::string& word : options.words) {
@@ -224,13 +258,15 @@ int plot(const PlotOptions& options, const Globals& globals) {
     leave_out_derived(runs.rows);  // they make no update
     if (runs.rows.empty()) return;
     require_metrics(runs, metrics);
-    if (options.csv) {
+    if (options.csv || globals.json) {
       cells = read_cells(runs, metrics, options.is_by_run());
     } else {
       figure = figure_of(runs, metrics, options.is_by_run());
     }
   });
-  if (options.csv) {
+  if (globals.json) {
+    print_json(json_of(cells, metrics, options.is_by_run()));
+  } else if (options.csv) {
     print_points(cells, metrics, options);
   } else if (figure) {
     fmt::print("{}", render_text(*figure, terminal_size(stdout).columns, has_colour(stdout)));

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -83,7 +84,11 @@ int make_report(const ReportOptions& options, const Globals& globals) {
   report.command = command_of(options, out, globals);
   const std::string page = page_of(report);
   write_files({{.files = {{.path = out, .bytes = page}}}});
-  print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
+  if (globals.json) {
+    print_json({{"file", options.out}, {"runs", report.runs.size()}, {"bytes", page.size()}});
+  } else {
+    print("{}: {}, {}\n", options.out, counted(std::ssize(report.runs), "run"), bytes_text(std::ssize(page)));
+  }
   return kOk;
 }
 

@@ -298,6 +298,7 @@ void make_absolute(const char* name) {
 /// is found from there upwards; none: it is empty.
 Globals seen_from(const fs::path& folder, Globals globals) {
   if (!globals.engine.empty()) globals.engine = fs::absolute(globals.engine);
+  globals.json = false;  // which is of the command's answer; a page has Markdown
   if (globals.is_workspace_named) {
     globals.workspace = fs::relative(fs::absolute(globals.workspace), folder);
     return globals;
@@ -430,9 +431,12 @@ int text_report(const fs::path& page, const ViewOptions& options, const Globals&
   for (Filled& one : filled) written.push_back(std::move(one.output));
   if (is_changed) written.push_back({.files = {{.path = target.filename(), .bytes = after}}});
   write_files(written, folder_of(target));
-  print("{}: {}, {}\n", target.string(),
-        counted(std::ranges::count_if(text.places(), &TextPage::Place::has_text), "place"),
-        is_changed ? "written" : "unchanged");
+  const auto places = std::ranges::count_if(text.places(), &TextPage::Place::has_text);
+  if (globals.json) {
+    print_json({{"file", target.string()}, {"places", places}, {"changed", is_changed}});
+  } else {
+    print("{}: {}, {}\n", target.string(), counted(places, "place"), is_changed ? "written" : "unchanged");
+  }
   return kOk;
 }
 

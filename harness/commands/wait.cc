@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
@@ -55,6 +56,21 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
+// What the words meant, and of which of its runs there is no result.
+nlohmann::json outcome_of(const Store& store, const Selection& chosen, const Left& left) {
+  std::vector<RunRecord> without;
+  for (const std::string& sweep : chosen.sweeps) {
+    for (RunRecord& run : store.runs_of(sweep)) without.push_back(std::move(run));
+  }
+  for (const std::string& run : chosen.runs) without.push_back(store.known_run(run));
+  nlohmann::json runs = nlohmann::json::array();
+  for (const RunRecord& run : without) {
+    if (!has_result(run.state))
+      runs.push_back({{"run", run.id}, {"state", name_of(run.state)}, {"reason", run.reason}});
+  }
+  return {{"sweeps", chosen.sweeps}, {"runs", left.all}, {"without_result", std::move(runs)}};
+}
+
 // Whether a look may ask for more runs of one of the sweeps, or has asked for some since `left` was counted.
 bool may_grow(const Globals& globals, const Selection& chosen, const Left& left) {
   const std::unique_ptr<const Store> store = require_store(globals);
@@ -94,7 +110,10 @@ int wait(const std::vector<std::string>& words, ServiceFlags service, const Glob
     const bool served = has_writer(workspace);
     // Opened for each look: another service may have another database, one that was rebuilt.
     const Left left = left_of(*require_store(globals), chosen);
-    if (left.pending == 0 && !may_grow(globals, chosen, left)) return left.without_result == 0 ? kOk : kSomethingFailed;
+    if (left.pending == 0 && !may_grow(globals, chosen, left)) {
+      if (globals.json) print_json(outcome_of(*require_store(globals), chosen, left));
+      return left.without_result == 0 ? kOk : kSomethingFailed;
+    }
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
            counted(left.pending, "run"), workspace.root().string(), options_again(globals));

@@ -2,11 +2,12 @@
 // metrics; what prints one is pure: no database, no terminal, no clock.
 //
 //   FigureSpec, ResultSet --draw()--> Figure --render_text()─> text, for a terminal
-//   rows of `tearless plot` ────────────┘  ├─render_csv(), render_pgfplots()
+//   rows of `tearless plot` ────────────┘  ├─render_csv(), json_of(), render_pgfplots()
 //                                          └─render_svg()──rsvg-convert──> PDF, PNG
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,9 @@ struct Figure {
   bool caption_in_picture = true, legend_inside = false;
 };
 
+/// The points of a line that a run has, also those that are not drawn, in the order of x.
+std::vector<BandPoint> points_in_order(const Figure::Line& line);
+
 /// The letter that marks one of `lines` lines: A … Z, a … z, 0 … 9. Where they are not enough, all lines have two
 /// letters, or more: AA, AB …
 std::string letters_of(size_t line, size_t lines);
@@ -80,6 +84,9 @@ std::string render_text(const Figure& figure, size_t columns, bool colour);
 /// A line for each point: labels, y, x, mean, low, high, runs, source; numbers in full precision. One for each diverged
 /// run, which has its last value in a column of its own.
 std::string render_csv(const std::vector<Figure>& figures, Formulas formulas);
+
+/// All that CSV has, and the texts: figures, their panels, lines, points.
+nlohmann::json json_of(const std::vector<Figure>& figures);
 
 /// A figure environment with a tikzpicture, for \usepackage{pgfplots} with its library groupplots.
 std::string render_pgfplots(const Figure& figure);

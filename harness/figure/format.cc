@@ -25,6 +25,7 @@ std::string all_as_text(const Figures& figures, const PrintStyle& style) {
                              [&](const Figure& figure) { return render_text(figure, style.columns, style.colour); });
 }
 std::string all_as_csv(const Figures& figures, const PrintStyle& style) { return render_csv(figures, style.formulas); }
+std::string all_as_json(const Figures& figures, const PrintStyle&) { return json_text(json_of(figures)); }
 std::string all_as_pgfplots(const Figures& figures, const PrintStyle&) {
   return one_below_the_other(figures, render_pgfplots);
 }
@@ -34,6 +35,7 @@ std::string as_svg(const Figures& figures, const PrintStyle&) { return render_sv
 constexpr FigureFormat kFormats[] = {
     {"text", ".txt", all_as_text},
     {"csv", ".csv", all_as_csv},
+    {"json", ".json", all_as_json},
     {"pgfplots", ".tex", all_as_pgfplots, height_of_pgfplots},
     {"svg", ".svg", as_svg, height_of_svg, /*is_picture=*/true},
     {"pdf", ".pdf", as_svg, height_of_svg, true, "pdf"},

@@ -41,10 +41,7 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
     cells.insert(cells.end(), {line.source, diverged});
     text += csv_line(cells, formulas);
   };
-  std::vector<BandPoint> points;
-  std::ranges::merge(line.points, line.not_drawn, std::back_inserter(points), {}, &BandPoint::x, &BandPoint::x);
-  for (const BandPoint& point : points) {
-    if (point.runs == 0) continue;
+  for (const BandPoint& point : points_in_order(line)) {
     add(point.x,
         {fmt::format("{}", point.mean), fmt::format("{}", point.low), fmt::format("{}", point.high),
          line.source.empty() ? std::to_string(point.runs) : ""},
@@ -54,6 +51,13 @@ void add_csv(const Figure& figure, const Figure::Line& line, const AxisColumns& 
 }
 
 }  // namespace
+
+std::vector<BandPoint> points_in_order(const Figure::Line& line) {
+  std::vector<BandPoint> points;
+  std::ranges::merge(line.points, line.not_drawn, std::back_inserter(points), {}, &BandPoint::x, &BandPoint::x);
+  std::erase_if(points, [](const BandPoint& point) { return point.runs == 0; });
+  return points;
+}
 
 std::string render_csv(const std::vector<Figure>& figures, Formulas formulas) {
   const AxisColumns axes(figures);

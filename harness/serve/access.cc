@@ -39,7 +39,7 @@ Access::Access(const std::string& place)
 
 bool Access::is_token(std::string_view text) const { return is_same(text, token_); }
 
-std::string Access::cookie() const { return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", name_, secret_); }
+std::string Access::cookie() const { return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax", name_, secret_); }
 
 bool Access::has_cookie(std::string_view header) const {
   const std::string wanted = fmt::format("{}={}", name_, secret_);

@@ -165,6 +165,22 @@ class Workspace:
         frames.write_parquet(os.path.join(folder, "runs.parquet"), iter([runs]))
         frames.write_parquet(os.path.join(folder, "metrics.parquet"), self._metrics(list(runs["run"]), _list(names)))
 
+    def to_wandb(self, words: Words = "last", names: Words = "*", *, project: str, **init: Any) -> None:
+        """Writes each run as one of Weights & Biases, by their client: with its id, labels and settings, metrics by update and scores as its summary.
+        mode="offline" keeps it on this machine until `wandb sync`; `init` are other arguments of wandb.init(), such as entity and dir."""
+        try:
+            import wandb
+        except ImportError:
+            raise Error("to_wandb() needs the client of Weights & Biases: pip install wandb") from None
+        for run in self._json("runs", "--settings", words=_words(words)):
+            labels = [f"{axis}={label}" for axis, label in run["coordinates"].items()] + [f"seed={run['seed']}"]
+            settings = {**run["coordinates"], "seed": run["seed"], **run["settings"]}
+            metrics = self.metrics([run["run"]], names).sort_values("step", kind="stable")
+            with wandb.init(project=project, id=run["run"], name=" ".join(labels), group=run["name"], config=settings, **init) as there:
+                for step, reported in metrics.groupby("step"):
+                    there.log(dict(zip(reported["name"], reported["value"])), step=int(step))
+                there.summary.update({**run["scores"], "state": run["state"]})
+
     # --- training ---------------------------------------------------------------------------------------------------------
     def submit(self, grid: Words, **options: Option) -> Submission:
         """Has grids trained in the background. Options are those of `tearless submit`: only={"model.init": "small_init"}, set={"train.lr": 0.1},

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""export_test.py [REPORT] [NAME…]: `tearless export`, read by TensorBoard's own reader and by pandas. REPORT: results as JUnit XML."""
+"""export_test.py [REPORT] [NAME…]: `tearless export`, read by TensorBoard's own reader and by pandas, and to_wandb(). REPORT: results as JUnit XML."""
 
+import contextlib
+import json
 import math
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -122,6 +125,98 @@ class Csv(Case):
         for column in ("run", "seed", "state", "test.bleu_13a", "dev.ppl", "system"):
             self.assertEqual(runs[column].tolist(), wanted[column].tolist(), column)
         self.assertEqual(set(runs["model.d_model"]), {64}, "settings that do not differ, too")
+
+
+def records_in(file):
+    """The records of a file of W&B's client as bytes, in the blocks of LevelDB's log."""
+    data, at, record = file.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        _, length, kind = struct.unpack("<IHB", data[at:at + 7])
+        record, at = record + data[at + 7:at + 7 + length], at + 7 + length
+        if kind in (1, 4):
+            yield record
+            record = b""
+
+
+class Client:
+    """What to_wandb() calls of W&B's client, with the client's rule that steps grow."""
+
+    def __init__(self):
+        self.runs = []
+
+    def init(self, **given):
+        self.given, self.history, self.summary = given, [], {}
+        self.runs.append((given, self.history, self.summary))
+        return contextlib.nullcontext(self)
+
+    def log(self, values, step):
+        assert not self.history or step > self.history[-1][0], (step, self.history[-1])
+        self.history.append((step, values))
+
+
+@needs_packages
+class WeightsAndBiases(Case):
+    WORDS = ["all", "seed=1"]
+
+    def imported_as_wandb(self, module):
+        self.addCleanup(sys.modules.pop, "wandb")
+        sys.modules["wandb"] = module
+        return module
+
+    def wanted(self):
+        """{run: (config, [(step, {name: value})], scores)}"""
+        workspace = tearless.open(ARCHIVE)
+        runs = json.loads(self.tearless("runs", *self.WORDS, "--settings", "--json", "--workspace", str(ARCHIVE)))
+        metrics = workspace.metrics(self.WORDS)
+        return {run["run"]: ({**run["coordinates"], "seed": 1, **run["settings"]},
+                             [(step, dict(zip(at["name"], at["value"]))) for step, at in metrics[metrics["run"] == run["run"]].groupby("step")],
+                             {**run["scores"], "state": "done"}) for run in runs}
+
+    def test_HasEachRunWithItsSettingsMetricsAndScores(self):
+        client = self.imported_as_wandb(Client())
+        tearless.open(ARCHIVE).to_wandb(self.WORDS, project="p", mode="offline", entity="e")
+        self.assertEqual({given["id"]: (given["config"], history, summary) for given, history, summary in client.runs}, self.wanted())
+        given = client.runs[0][0]
+        self.assertEqual((given["project"], given["mode"], given["entity"], given["group"]), ("p", "offline", "e", "twt_figures_small"))
+        self.assertEqual(given["name"], "system=PostNorm + LayerNorm seed=1")
+
+    def test_OfChosenMetricsHasThese(self):
+        client = self.imported_as_wandb(Client())
+        tearless.open(ARCHIVE).to_wandb(self.WORDS, "train.*", project="p")
+        self.assertEqual({name.split(".")[0] for _, history, _ in client.runs for _, values in history for name in values}, {"train"})
+
+    def test_IsInTheClientsOwnFilesToTheLastDigit(self):
+        try:
+            from wandb.proto import wandb_internal_pb2
+        except ImportError:
+            self.skipTest("the client of Weights & Biases is not installed: pip install wandb")
+        script = f"import tearless; tearless.open({str(ARCHIVE)!r}).to_wandb({self.WORDS}, project='p', mode='offline', dir='.')"
+        subprocess.run([sys.executable, "-c", script], cwd=self.folder, check=True, capture_output=True,
+                       env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # its files are whole at its end
+        found = {}
+        for file in self.folder.rglob("*.wandb"):
+            for data in records_in(file):
+                record = wandb_internal_pb2.Record.FromString(data)
+                if record.HasField("run"):
+                    config = {one.key: json.loads(one.value_json) for one in record.run.config.update if not one.key.startswith("_")}
+                    run = found.setdefault(record.run.run_id, (config, [], {}))
+                if record.HasField("history"):
+                    values = {one.nested_key[0]: json.loads(one.value_json) for one in record.history.item if one.nested_key and not one.nested_key[0].startswith("_")}
+                    run[1].extend([(record.history.step.num, values)] if values else [])
+                if record.HasField("summary"):
+                    run[2].update({one.key: json.loads(one.value_json) for one in record.summary.update if one.key})
+        wanted = self.wanted()
+        self.assertEqual({run: (config, history) for run, (config, history, _) in found.items()}, {run: (config, history) for run, (config, history, _) in wanted.items()})
+        for run, (_, _, scores) in wanted.items():
+            self.assertEqual({**found[run][2], **scores}, found[run][2])
+
+    def test_WithoutTheClientSaysWhatToInstall(self):
+        self.imported_as_wandb(None)
+        with self.assertRaisesRegex(tearless.Error, "pip install wandb"):
+            tearless.open(ARCHIVE).to_wandb(project="p")
 
 
 class Mistakes(Case):

@@ -100,7 +100,7 @@ TEST_F(ServeTest, TheTokenGivesACookieThatNoScriptReadsAndTheCookieGivesThePages
   HttpAnswer first = ask("GET", "/?token=" + token_, kLocal);
   EXPECT_EQ(first.status, 303);
   EXPECT_EQ(first.headers["location"], "/");
-  EXPECT_THAT(first.headers["set-cookie"], AllOf(HasSubstr("; HttpOnly"), HasSubstr("; SameSite=Strict")));
+  EXPECT_THAT(first.headers["set-cookie"], AllOf(HasSubstr("; HttpOnly"), HasSubstr("; SameSite=Lax")));
   EXPECT_THAT(first.bytes, Not(HasSubstr(token_)));
   const HttpAnswer page = get("/");
   EXPECT_EQ(page.status, 200);
