@@ -45,7 +45,7 @@ test-crash: setup  ## kill, fail and cut the power at every call of whole sweeps
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	TEARLESS_CRASH=all $(if $(wildcard /dev/shm),TMPDIR=/dev/shm) build/bin/test_crash $(CRASH_ARGS)
 
-check:  ## format, terms, spelling, lint, tables in TeX, include arrows (minutes; tools/check.sh --quick: seconds)
+check:  ## format, terms, spelling, lint, tables in TeX, pages in Chromium, include arrows (minutes; tools/check.sh --quick: seconds)
 	@TEARLESS_SETUP=check tools/setup.sh
 	@tools/check.sh
 

@@ -78,6 +78,11 @@ if ! $quick && [ $# -eq 0 ]; then
 fi
 
 if ! $quick && [ $# -eq 0 ]; then
+  echo "check: pages in Chromium"
+  tools/look.sh || status=1
+fi
+
+if ! $quick && [ $# -eq 0 ]; then
   echo "check: include arrows"
   tools/configure.sh --preset dev --log-level=WARNING >/dev/null
   cmake --build build-dev --target test_base --parallel "$(nproc)" >/dev/null

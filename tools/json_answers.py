@@ -213,8 +213,9 @@ def of_odd_runs(reader):
         reader.ask(words, of="plan PAPER")
     sweep = reader.ask("submit odd.toml")["sweeps"][0]["id"]
     reader.ask("wait last", 1)
-    for words in ("figure odd", "plot last train.loss"):
+    for words in ("figure odd", "plot last big"):
         reader.ask(words)
+    reader.ask("plot last big --by run", of="plot --by run")
     for words in ("status odd", "verify-resume ends=well ends=differs", "runs odd", "runs odd --derived", "explain odd", "table odd.toml",
                   "check-table odd.toml", "plan more.toml", "cost", "diff 1 3", "diff 1 7", "sql 'SELECT NULL AS missing'"):
         reader.ask(words, 0, 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""look.py BROWSER REPORT.html FOLDER: what tools/look.sh does with Chromium, over its DevTools protocol on a pipe."""
+"""look.py BROWSER PAGE FOLDER: what tools/look.sh does with Chromium, over its DevTools protocol on a pipe."""
 
 import base64
 import json
@@ -66,7 +66,7 @@ class Browser:
         elif method == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning", "assert"):
             self.complaints.append(" ".join(str(part.get("value", part.get("description"))) for part in event["args"]))
         elif method == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(event["entry"]["text"])
+            self.complaints.append(f"{event['entry']['text']} {event['entry'].get('url', '')}")
         elif method == "Audits.issueAdded" and event["issue"]["code"] == "ContentSecurityPolicyIssue":
             details = event["issue"]["details"]["contentSecurityPolicyIssueDetails"]
             self.complaints.append(f"policy: {details['violatedDirective']} {details.get('blockedURL', '')}")
@@ -119,57 +119,96 @@ class Browser:
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", **parameters)["data"]))
 
 
-def look(browser, url, folder):
-    """Takes the pictures. Returns what is wrong beside what the browser complains of, and the times of first paint."""
-    faults, paints = [], []
+def views(browser):
+    """Sets each width and scheme. Yields its name."""
     for width in WIDTHS:
         browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
                      mobile=width < 600)
         for scheme in SCHEMES:
-            name = f"{width}-{scheme}"
             browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             browser.call("Page.navigate", url="about:blank")  # else only the hash would change
-            browser.open(url)
-            paints.append(browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-            browser.value("document.querySelector('#curves')?.scrollIntoView()")
+            yield f"{width}-{scheme}"
+
+
+def whole_picture(browser, name, folder):
+    """Takes a picture of the whole page. Yields what is wrong with its width."""
+    width = int(name.partition("-")[0])
+    tall, broad = browser.value("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+    browser.picture(folder / f"{name}.png", min(MAX_HEIGHT, tall))
+    if broad > width:
+        yield f"at {name} the page is {broad - width} pixels wider than its window"
+
+
+def first_paint(browser):
+    return browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+
+
+def look_at_server(browser, address, folder):
+    """As look(), of the pages of `tearless serve`: the first one, and those of its first sweep and first run."""
+    faults, paints = [], []
+    browser.open(address)  # the token becomes a cookie
+    first = address.partition("?")[0]
+    for name in views(browser):
+        browser.open(first)
+        for page, link in {"sweeps": "", "sweep": "a[href^='/sweep/']", "run": "a[href^='/run/']", "log": "a[href^='/log']"}.items():
+            if link:
+                target = browser.value(f"document.querySelector(\"{link}\")?.href")
+                if not target:
+                    faults += [f"at {name} no link leads to a {page}"] if page != "log" else []  # the run has not begun
+                    break
+                browser.open(target)
+            paints.append(first_paint(browser))
+            browser.value("new Promise(done => setTimeout(done, 1000))")  # curves come by themselves
+            faults += whole_picture(browser, f"{name}-{page}", folder)
+            places, drawn = browser.value("[document.querySelectorAll('.live-curves').length, document.querySelectorAll('.live-curves .chart path').length]")
+            if places and not drawn:
+                faults.append(f"at {name}-{page} no curve is drawn")
+    return faults, paints
+
+
+def look(browser, url, folder):
+    """Takes the pictures. Returns what is wrong beside what the browser complains of, and the times of first paint."""
+    faults, paints = [], []
+    for name in views(browser):
+        browser.open(url)
+        paints.append(first_paint(browser))
+        browser.value("document.querySelector('#curves')?.scrollIntoView()")
+        browser.wait_for_frames()
+        browser.picture(folder / f"{name}-curves.png")
+        browser.value("scrollTo(0, 0)")
+        browser.wait_for_frames()
+        faults += whole_picture(browser, name, folder)
+        for kind in ("cell", "run"):
+            if not browser.value(f"!!document.querySelector('button.{kind}')"):
+                continue
+            browser.value(f"document.querySelector('button.{kind}').click()")
             browser.wait_for_frames()
-            browser.picture(folder / f"{name}-curves.png")
-            browser.value("scrollTo(0, 0)")
+            browser.picture(folder / f"{name}-{kind}.png")
+            if not browser.value("!!document.querySelector('#detail[open]')"):
+                faults.append(f"at {name} a click on the first {kind} opens nothing")
+            browser.value("document.querySelector('#detail').close()")
             browser.wait_for_frames()
-            tall, broad = browser.value("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
-            browser.picture(folder / f"{name}.png", min(MAX_HEIGHT, tall))
-            if broad > width:
-                faults.append(f"at {name} the page is {broad - width} pixels wider than its window")
-            for kind in ("cell", "run"):
-                if not browser.value(f"!!document.querySelector('button.{kind}')"):
-                    continue
-                browser.value(f"document.querySelector('button.{kind}').click()")
-                browser.wait_for_frames()
-                browser.picture(folder / f"{name}-{kind}.png")
-                if not browser.value("!!document.querySelector('#detail[open]')"):
-                    faults.append(f"at {name} a click on the first {kind} opens nothing")
-                browser.value("document.querySelector('#detail').close()")
-                browser.wait_for_frames()
-                if browser.value("location.hash"):
-                    faults.append(f"at {name} the address of the first {kind} stays when it is closed")
+            if browser.value("location.hash"):
+                faults.append(f"at {name} the address of the first {kind} stays when it is closed")
     pdf = browser.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"]
     (folder / "report.pdf").write_bytes(base64.b64decode(pdf))
     browser.wait_for_frames()
     return faults, paints
 
 
-def main(program, report, folder):
-    url = pathlib.Path(report).resolve().as_uri()
+def main(program, page, folder):
+    is_served = page.startswith("http://")
+    url = page if is_served else pathlib.Path(page).resolve().as_uri()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:
-            faults, paints = look(browser, url, pathlib.Path(folder))
+            faults, paints = (look_at_server if is_served else look)(browser, url, pathlib.Path(folder))
         except TimeoutError:
             sys.exit(f"look: Chromium did not answer within {TIMEOUT} s")
         finally:
             browser.process.kill()
             browser.process.wait()
-    own = (url, "data:", "about:")
+    own = (url.partition("?")[0], "data:", "about:")
     others = sorted({request for request in browser.requests if not request.startswith(own)})
     faults += [f"the page asks for {request}" for request in others] + list(dict.fromkeys(browser.complaints))
     for fault in faults:

@@ -57,7 +57,10 @@ class LargeFile {
     buffer_ += text;
     if (buffer_.size() > 1 << 20) finish();
   }
-  void finish() { file_.append(std::exchange(buffer_, "")); }
+  void finish() {
+    file_.append(buffer_);
+    buffer_.clear();
+  }
 
  private:
   AppendFile file_;

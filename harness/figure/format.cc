@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/print.h"
 
 namespace tearless::harness {
 namespace {

@@ -16,7 +16,8 @@ std::string framed(const std::string& place, const std::string& title, const std
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n"
-      "<link rel=\"stylesheet\" href=\"/page.css\">\n<script src=\"/live.js\" defer></script>\n</head>\n<body>\n"
+      "<link rel=\"icon\" href=\"/icon.svg\">\n<link rel=\"stylesheet\" href=\"/page.css\">\n<script src=\"/live.js\" "
+      "defer></script>\n</head>\n<body>\n"
       "<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<nav aria-label=\"Pages\"><ul>"
       "<li><a href=\"/\">{1}</a></li></ul></nav>\n<h1>{0}</h1>\n</header>\n<main id=\"main\">\n{2}</main>\n"
       "<footer><p id=\"live\" role=\"status\"></p><p>Made by tearless {3}.</p></footer>\n</body>\n</html>\n",

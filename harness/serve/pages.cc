@@ -41,6 +41,10 @@ constexpr size_t kLogBytes = 256'000;
 constexpr size_t kRunsExplained = 50;
 constexpr double kPatience = 60;  // seconds after which a service that did not answer is asked again
 
+constexpr const char* kIcon =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><path d=\"M2 2v12h12M4 4c2 6 4 7 10 7\" "
+    "fill=\"none\" stroke=\"#0b6bcb\" stroke-width=\"2\"/></svg>\n";
+
 /// What the workspace has not.
 class Missing : public UserError {
  public:
@@ -285,7 +289,10 @@ std::string run_page(const Opened& opened, const std::string& id) {
   const std::string title =
       sweeps.empty() ? id : fmt::format("{} {}", label_of(opened.store.run_of(sweeps.back(), id)), id.substr(0, 8));
   std::string html = preformatted(explanation_of({id}, opened.globals));
-  std::vector<std::string> links = {link_to("/log?run=" + encoded(id), "what it printed")};
+  std::vector<std::string> links;
+  const RunDirectory folder = opened.workspace().run(id);
+  if (std::filesystem::exists(folder.attempt(folder.newest_attempt()) / "log.txt"))
+    links.push_back(link_to("/log?run=" + encoded(id), "what it printed"));
   for (const std::string& sweep : sweeps) links.push_back(link_to(address_of_sweep(sweep), "sweep " + sweep));
   for (const std::string& derived : opened.store.derived_from(id)) {
     links.push_back(link_to(address_of_run(derived), "derived run " + derived));
@@ -359,6 +366,7 @@ Reply Pages::answer(const Target& target) {
   };
   try {
     if (target.path == "/page.css") return {.type = "text/css; charset=utf-8", .body = page_style() + kLiveStyle};
+    if (target.path == "/icon.svg") return {.type = "image/svg+xml", .body = kIcon};
     if (target.path == "/live.js")
       return {.type = "text/javascript; charset=utf-8", .body = std::string(chart_script()) + "\n" + kLiveScript};
     return shown(target);

@@ -104,6 +104,30 @@ TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
   EXPECT_EQ(ok({"table", "grid.toml"}).output, calm.tearless({"table", "grid.toml"}).output);
 }
 
+TEST_F(DaemonTest, WaitAndStopSayInJsonWhatTheyWaitedForAndWhatEnded) {
+  using nlohmann::json;
+  write_grid("\"succeed\", \"refuse_late\"", 0);
+  start_daemon();
+  const std::string sweep = json::parse(ok({"submit", "grid.toml", "--json"}).output).at("sweeps").at(0).at("id");
+  const test::Finished waited = tearless({"wait", sweep, "--json"});
+  EXPECT_EQ(waited.code, 1);
+  const json answer = json::parse(waited.output);
+  EXPECT_EQ(answer.at("sweeps"), json{sweep});
+  EXPECT_EQ(answer.at("runs"), 8);
+  json failed = json::array();
+  for (const json& run : json::parse(ok({"runs", sweep, "failed", "--json"}).output))
+    failed.push_back({{"run", run.at("run")}, {"state", "failed"}, {"reason", run.at("reason")}});
+  EXPECT_EQ(failed.size(), 4u);
+  EXPECT_EQ(answer.at("without_result"), failed);
+  const std::string done = json::parse(ok({"runs", sweep, "done", "--json"}).output).at(0).at("run");
+  EXPECT_EQ(json::parse(ok({"wait", done, "--json"}).output),
+            (json{{"sweeps", json::array()}, {"runs", 1}, {"without_result", json::array()}}));
+  const int64_t daemon = daemon_pid();
+  EXPECT_EQ(json::parse(ok({"stop", "--wait", "--json"}).output), (json{{"process", daemon}, {"ended", true}}));
+  EXPECT_EQ(daemon_pid(), 0);
+  EXPECT_EQ(json::parse(ok({"stop", "--json"}).output), (json{{"process", nullptr}, {"ended", true}}));
+}
+
 TEST_F(DaemonTest, WorksOnWhereItsLogDoesNotFitOnTheDisk) {
   test::Command daemon = command({});
   daemon.arguments = {"/bin/sh", "-c", "exec \"$0\" daemon >/dev/full 2>&1", test::program("tearless").string()};

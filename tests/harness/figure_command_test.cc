@@ -184,6 +184,46 @@ TEST_F(FigureCommand, GradientNormsAreThoseOfTheirFileAtTheEpochOfTheUpdate) {
   }
 }
 
+TEST_F(FigureCommand, JsonHasThePointsOfCsv) {
+  const auto text = [](const json& number) { return number.is_null() ? "" : fmt::format("{}", number.get<double>()); };
+  const json figures = json::parse(drawn({"a.grid.toml", "--json"}));
+  Cells csv = test::csv_cells(drawn({"a.grid.toml", "--format", "csv"})), points = {csv.at(0)};
+  for (const json& figure : figures) {
+    for (const json& panel : figure.at("panels")) {
+      for (const json& line : panel.at("lines")) {
+        const auto add = [&](const json& x, const std::vector<std::string>& numbers) {
+          std::vector<std::string>& cells = points.emplace_back();
+          cells = {figure.at("name"), line.at("labels").value("fake.behaviour", ""), line.at("labels").at("model.norm"),
+                   line.at("y"), text(x)};
+          cells.insert(cells.end(), numbers.begin(), numbers.end());
+        };
+        for (const json& point : line.at("points")) {
+          add(point.at("x"), {text(point.at("mean")), text(point.at("low")), text(point.at("high")),
+                              text(point.at("runs")), line.at("source"), ""});
+        }
+        for (const json& end : line.at("diverged")) add(end.at("x"), {"", "", "", "0", "", text(end.at("y"))});
+      }
+    }
+  }
+  EXPECT_EQ(points, csv);
+  EXPECT_EQ(figures.at(0).at("title"), "Loss by update");
+  EXPECT_EQ(figures.at(0).at("panels").size(), 2u);
+  EXPECT_EQ(drawn({"a.grid.toml", "--format", "json"}), drawn({"a.grid.toml", "--json"}));
+  EXPECT_EQ(refused({"a.grid.toml", "--format", "csv", "--json"}),
+            "tearless: --json and --format csv contradict each other; omit one of them\n");
+}
+
+TEST_F(FigureCommand, JsonOfAFigureOverLabelsHasTheLabels) {
+  const std::string layout = grid_with(
+      "[[figure]]\ncaption = \"Bars\"\nkind = \"bars\"\nx = \"model.norm\"\n"
+      "y = \"test.score\"\nwhere = { \"fake.behaviour\" = \"succeed\" }\n");
+  std::set<std::string> labels;
+  const json figures = json::parse(drawn({"v1", "--layout", layout, "--json"}));
+  for (const json& point : figures.at(0).at("panels").at(0).at("lines").at(0).at("points"))
+    labels.insert(point.at("x").get<std::string>());
+  EXPECT_THAT(labels, UnorderedElementsAre("layer", "scale, fixed"));
+}
+
 TEST_F(FigureCommand, HasTheMeansOfPlot) {
   std::set<std::vector<std::string>> of_figure, of_plot;
   for (const auto& line : test::csv_cells(drawn({"a.grid.toml", "--format", "csv", "--only", "losses"})))
@@ -300,10 +340,11 @@ TEST_F(FigureCommand, AnUnknownFigureFormatOrEndingIsRefusedWithThoseThatThereAr
               HasSubstr("--only figure-1: there is no such figure"));
   EXPECT_EQ(refused({"a.grid.toml", "--format", "pgfplot"}),
             "tearless: --format pgfplot is not known (did you mean \"pgfplots\"?); it must be one of: text, csv, "
-            "pgfplots, svg, pdf, png\n");
-  EXPECT_EQ(refused({"a.grid.toml", "--out", "f.jpeg"}),
-            "tearless: --out f.jpeg: its ending stands for no format of figures; choose one of .txt, .csv, .tex, .svg, "
-            ".pdf, .png, or add --format\n");
+            "json, pgfplots, svg, pdf, png\n");
+  EXPECT_EQ(
+      refused({"a.grid.toml", "--out", "f.jpeg"}),
+      "tearless: --out f.jpeg: its ending stands for no format of figures; choose one of .txt, .csv, .json, .tex, "
+      ".svg, .pdf, .png, or add --format\n");
   EXPECT_THAT(refused({"a.grid.toml", "--out", "folder/"}), HasSubstr("--out folder/: a folder needs --format"));
   for (const char* left : {"f.jpeg", "folder"}) EXPECT_FALSE(fs::exists(made_->folder_ / left)) << left;
 }

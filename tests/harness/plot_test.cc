@@ -134,6 +134,36 @@ TEST_F(PlotCommand, CsvHasMeanLeastAndGreatestValueOfTheSeedsOfEachCell) {
   EXPECT_EQ(compared, 2u * 12 + 2u * 6);
 }
 
+// Numbers as CSV has them.
+std::string number_text(const json& number) {
+  return number.is_null() ? "nan" : fmt::format("{}", number.get<double>());
+}
+
+TEST_F(PlotCommand, JsonHasTheLinesOfCsv) {
+  for (const std::vector<std::string>& by : {std::vector<std::string>{}, {"--by", "run"}}) {
+    std::vector<std::string> words = {"last", "train.loss", "dev.score", "--csv"};
+    words.insert(words.end(), by.begin(), by.end());
+    const std::string csv = plotted(words);
+    words[3] = "--json";
+    std::string lines = csv.substr(0, csv.find('\n') + 1);
+    for (const json& line : json::parse(plotted(words))) {
+      for (const json& point : line.at("points")) {
+        const std::string norm = line.at("labels").at("model.norm");
+        lines += line.at("metric").get<std::string>() + "," + line.at("sweep").get<std::string>() + ",";
+        if (!by.empty()) lines += fmt::format("{},{},", line.at("run").get<std::string>(), line.at("seed").get<int>());
+        lines += fmt::format("{},{},{}", norm == "layer" ? norm : "\"" + norm + "\"",
+                             line.at("labels").at("fake.behaviour").get<std::string>(), point.at("step").get<int>());
+        for (const char* name : {"value", "mean", "min", "max", "runs"}) {
+          if (point.contains(name)) lines += "," + number_text(point.at(name));
+        }
+        lines += "\n";
+      }
+    }
+    EXPECT_EQ(lines, csv);
+  }
+  EXPECT_THAT(refused({"last", "train.loss", "--csv", "--json"}), HasSubstr("--json and --csv contradict each other"));
+}
+
 TEST_F(PlotCommand, InAPipeItIsAPictureOfEightyColumnsWithoutColoursForEachMetric) {
   const std::string text = plotted({"last", "train.loss", "dev.score"});
   EXPECT_THAT(text, AllOf(StartsWith("train.loss\n"), HasSubstr("\n\ndev.score\n"), Not(HasSubstr("\033"))));

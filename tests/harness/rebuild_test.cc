@@ -20,6 +20,22 @@ TEST_F(RebuildTest, OfRunsThatTheirProgramRefusedLeavesThemFailed) {
   EXPECT_EQ(ok({"sql", states}).output, before);
 }
 
+TEST_F(RebuildTest, InJsonSaysWhatItHasMadeAndWhatItCouldNotRead) {
+  ok({"run", "grid.toml"});
+  fs::remove(folder_ / "results/tearless.db");
+  test::write_text(folder_ / "results/runs/0123456789abcdef/run.json", "damaged");
+  const test::Finished rebuilt = tearless({"rebuild", "--json"});
+  EXPECT_EQ(rebuilt.code, 1);
+  EXPECT_EQ(rebuilt.errors, "");
+  const nlohmann::json answer = nlohmann::json::parse(rebuilt.output);
+  EXPECT_EQ(answer.at("database"), "results/tearless.db");
+  EXPECT_EQ(answer.at("runs"), 4);
+  EXPECT_EQ(answer.at("sweeps"), 1);
+  EXPECT_EQ(answer.at("kept"), "");
+  EXPECT_EQ(answer.at("skipped").size(), 1u);
+  EXPECT_THAT(answer.at("skipped").at(0).get<std::string>(), testing::HasSubstr("0123456789abcdef"));
+}
+
 // In a new database, a copy and an archive; of a run that has had all tries, one that has not, and those that derive.
 TEST_F(RebuildTest, OfRunsThatHaveFailedLeavesThemFailedAndSaysHowOftenTheyWereTried) {
   test::write_text(folder_ / "grid.toml", R"([set]

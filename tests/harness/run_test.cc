@@ -450,6 +450,9 @@ TEST_F(RunTest, LogAndSqlShowWhatHappened) {
   EXPECT_EQ(tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"}).code, 0);
   const std::string id = runs().at(0).root().filename().string();
   EXPECT_EQ(tearless({"log", id.substr(0, 6), "--attempt", "1"}).output, "about to crash\nindex 7 out of range\n");
+  EXPECT_EQ(nlohmann::json::parse(ok({"log", id, "--attempt", "1", "--json"}).output),
+            (nlohmann::json{{"run", id}, {"attempt", 1}, {"text", "about to crash\nindex 7 out of range\n"}}));
+  EXPECT_THAT(tearless({"log", id, "-f", "--json"}).errors, HasSubstr("--json and --follow contradict each other"));
   EXPECT_EQ(tearless({"log", "zzz"}).code, 2);
   const test::Finished answer = tearless({"sql", "SELECT run, outcome FROM attempts_view ORDER BY attempt", "--json"});
   EXPECT_EQ(nlohmann::json::parse(answer.output),

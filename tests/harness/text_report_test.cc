@@ -93,6 +93,8 @@ TEST_F(TextReport, FillsPlacesWithWhatTheCommandsPrintAndChangesNothingElse) {
               test::read_text(folder_ / ("alone" + ending)));
   }
   EXPECT_EQ(report().output, "pages/p.md: 6 places, unchanged\n");
+  EXPECT_EQ(nlohmann::json::parse(ok({"report", "--text", "pages/p.md", "--json"}).output),
+            (nlohmann::json{{"file", "pages/p.md"}, {"places", 6}, {"changed", false}}));
   EXPECT_EQ(page(), whole);
 }
 
@@ -422,11 +424,11 @@ TEST_F(TextReport, WritesAFirstPageThatItFillsAgain) {
   const std::string first = page();
   EXPECT_THAT(first, StartsWith("# A grid\n\n`tearless report --text p.md` makes "));
   const std::string words = "s --layout ../grid.toml", table = "table " + words + " --final --only ";
-  for (const std::string place :
-       {table + R"('Scores --'">"' here' -->)" + "\n**Scores --> here**\n", table + "Updates -->\n**Updates**\n",
-        "figure " + words + " --only losses --out p/ -->\n![Loss \\[by update\\]](p/losses.svg)\n",
-        "## Claims\n\n<!-- tearless check-table " + words + " -->\n" +
-            ok({"check-table", "s", "--format", "markdown"}).output})
+  for (const std::string& place : std::vector<std::string>{
+           table + R"('Scores --'">"' here' -->)" + "\n**Scores --> here**\n", table + "Updates -->\n**Updates**\n",
+           "figure " + words + " --only losses --out p/ -->\n![Loss \\[by update\\]](p/losses.svg)\n",
+           "## Claims\n\n<!-- tearless check-table " + words + " -->\n" +
+               ok({"check-table", "s", "--format", "markdown"}).output})
     EXPECT_THAT(first, HasSubstr(place));
   EXPECT_TRUE(fs::exists(folder_ / "pages/p/losses.svg"));
   write(first + "Prose.\n");

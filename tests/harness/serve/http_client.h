@@ -17,9 +17,9 @@
 namespace tearless::test {
 
 struct HttpAnswer {
-  int status = 0;                              // 0: the connection was closed without an answer
-  std::map<std::string, std::string> headers;  // names in small letters
-  std::string body, bytes;                     // bytes: all
+  int status = 0;                                   // 0: the connection was closed without an answer
+  std::map<std::string, std::string> headers = {};  // names in small letters
+  std::string body = {}, bytes = {};                // bytes: all
 };
 
 // A connection to 127.0.0.1, closed at the end of the scope.
