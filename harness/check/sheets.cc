@@ -134,18 +134,19 @@ bool is_tested(const Check& check) { return is_decided(check) || check.finding.v
 void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks, std::vector<Name>& notes) {
   const auto& [level, looks, location] = grid.tests;
   if (!looks.empty()) {
-    std::map<std::string, std::set<std::string>> kinds;  // level of a look → of which kinds
+    std::set<double> levels;  // of kinds, which differ a little
     for (const Check* check : checks) {
-      if (check->finding.level) kinds[fmt::format("{:.3g} %", 100 * *check->finding.level)].insert(check->kind);
+      if (check->finding.level) levels.insert(100 * *check->finding.level);
     }
-    std::vector<std::string> levels;
-    for (const auto& [text, own] : kinds)
-      levels.push_back(text + (kinds.size() > 1 ? fmt::format(" ({})", fmt::join(own, ", ")) : ""));
+    const auto text = [](double percent) { return fmt::format("{:.3g}", percent); };
+    const std::string least = levels.empty() ? "" : text(*levels.begin()),
+                      most = levels.empty() ? "" : text(*levels.rbegin());
+    const std::string range = least == most ? least : least + " to " + most;
     notes.emplace_back(
         fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
                     "cases without a difference; intervals are at this level, and an estimate that ended early is too "
                     "large on average",
-                    listed(looks), levels.empty() ? "" : fmt::format(" of {}", fmt::join(levels, ", ")), 100 * level));
+                    listed(looks), range.empty() ? "" : fmt::format(" of {} %", range), 100 * level));
   }
   const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });
   if (tested > 1) {

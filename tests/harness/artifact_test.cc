@@ -144,7 +144,8 @@ TEST_F(ArtifactTest, HasNothingOfWhoTrained) {
   ::gethostname(host, sizeof host - 1);
   for (const auto& [name, text] : files()) {
     EXPECT_THAT(text, AllOf(Not(HasSubstr("a-branch-of-mine")), Not(HasSubstr(folder_.path().string())))) << name;
-    if (std::string_view(host).size() > 3) EXPECT_THAT(text, Not(HasSubstr(host))) << name;
+    if (std::string_view(host).size() <= 3) continue;
+    EXPECT_THAT(text, Not(HasSubstr(host))) << name;
   }
 }
 

@@ -1072,10 +1072,10 @@ TEST_F(LooksOfClaims, SayTheirNumberSeedsAndLevelInEachForm) {
   EXPECT_THAT(csv, testing::ContainsRegex(",held,2,0.69[0-9]*,3.30[0-9]*,5,0.0157[0-9]*,2,4,5,,"));
 }
 
-TEST_F(LooksOfClaims, SayTheLevelOfEachKindWhereTheyDiffer) {
+TEST_F(LooksOfClaims, SayBetweenWhichLevelsTheirKindsAre) {
   const std::string within = "[[claim]]\ntext = \"e\"\nequivalent = [\"a\", \"b\"]\nwithin = \"0.1 BLEU\"\n";
   EXPECT_THAT(text(looks([](const Coordinates&, Row&) {}, kBetter + within), TableFormat::kText),
-              HasSubstr("at a constant level of 1.57 % (better), 1.69 % (equivalent), with which"));
+              HasSubstr("at a constant level of 1.57 to 1.69 %, with which"));
 }
 
 TEST_F(Checks, AreAtTheLevelOfTheGrid) {
