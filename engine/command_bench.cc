@@ -115,8 +115,8 @@ int report(Bench& bench, const ExecutionOptions& run, const BenchArguments& args
   }
   fmt::print("{}\n{} parameters, {} threads, kernels for {}, matmuls by {}\n", build_stamp(), bench.parameter_count(),
              at::get_num_threads(), cpu_backend().name, matmul_library_name());
-  fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}\n", 1e3 * step, args.updates,
-             static_cast<double>(rows) / total);
+  fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}, source and target\n", 1e3 * step,
+             args.updates, static_cast<double>(rows) / total);
   fmt::print("matmuls alone {:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n", 1e3 * floor,
              100 * floor * static_cast<double>(args.updates) / total,
              static_cast<double>(peak_memory_bytes()) / (1 << 20));

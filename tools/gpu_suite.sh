@@ -41,6 +41,8 @@ for precision in bf16 tf32 fp32; do
   timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_$precision.toml" --vocabulary 8000 \
     --lengths tools/bench/lengths/base_cuda_real.json --updates 200 --decode --json >"$results/step_$precision.json" || failed=1
 done
+timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 \
+  --lengths tools/bench/lengths/base_cuda_equal.json --updates 200 --json >"$results/step_bf16_equal.json" || failed=1
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --json >"$results/kernels.json" || failed=1
 
 echo "== training and search beside PyTorch"

@@ -1,6 +1,9 @@
-// tools/gpu_sweep.sh to its end, with fake GPUs and the fake engine: what a person with a GPU types.
+// tools/gpu_sweep.sh and tools/gpu_packing.py to their ends, with fake GPUs and the fake engine: what a person with a
+// GPU types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -33,6 +36,45 @@ TEST(GpuSweep, KilledAndResumedIsEqualToAnUndisturbedOneAndItsPageSaysWhatHappen
   EXPECT_THAT(text, testing::ContainsRegex("\\| 2 a GPU, killed and resumed \\| 0:[0-9]+ \\| 2 \\|"));
   EXPECT_THAT(text, HasSubstr("| 1000 bytes | 2 KiB |")) << "memory estimated and measured";
   EXPECT_THAT(text, HasSubstr("test.score: mean"));
+}
+
+TEST(GpuPacking, CountsTheUpdatesOfRunsThatShareAGpuAndComparesTheirBytes) {
+  const test::TempFolder folder;
+  const std::filesystem::path page = folder / "packing.md", numbers = folder / "packing.json";
+  const auto packing = [&](const std::string& part) {
+    return test::run({.arguments = {(test::source_root() / "tools/gpu_packing.py").string(), "--fake", "--part", part,
+                                    "--seconds", "1", "--bin", test::program("").string(), "--page", page.string()},
+                      .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
+  };
+  const test::Finished slices = packing("slices");
+  ASSERT_EQ(slices.code, 0) << slices.output << slices.errors;
+  nlohmann::json rows = nlohmann::json::parse(test::read_text(numbers));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].at("runs"), 1);
+  EXPECT_EQ(rows[1].at("runs"), 4);
+  for (const auto& row : rows) {
+    EXPECT_GT(row.at("updates_per_second"), 0);
+    EXPECT_EQ(row.at("metrics").size(), row.at("runs"));
+  }
+  const std::string run = rows[0].at("metrics").begin().key();
+  EXPECT_EQ(rows[0].at("metrics").at(run), rows[1].at("metrics").at(run)) << "the run of seed 1 is in both";
+  rows[0]["metrics"][run] = "of other bytes";
+  rows[0]["updates_per_second"] = 100.0;
+  rows[1]["updates_per_second"] = 250.0;
+  test::write_text(numbers, rows.dump());
+  const test::Finished both = packing("mps");
+  EXPECT_EQ(both.code, 1);
+  EXPECT_THAT(both.output, HasSubstr("BROKEN  run " + run + " has other metrics with d64 × 4, time slices\n"));
+  EXPECT_THAT(test::read_text(page), testing::AllOf(HasSubstr("| d64 | 4 | time slices | pinned | 250.0 | 2.50 | – |"),
+                                                    HasSubstr("| d64 | 4 | MPS | pinned | ")));
+}
+
+TEST(GpuPacking, AMistakeIsOneSentence) {
+  const test::Finished finished =
+      test::run({.arguments = {(test::source_root() / "tools/gpu_packing.py").string(), "--fake", "--part", "mps"},
+                 .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.errors, HasSubstr("name another file for its page with --page"));
 }
 
 TEST(GpuSweep, AMistakeIsOneSentence) {
