@@ -36,6 +36,7 @@ ViewOutput check_table(const CheckOptions& options, const Globals& globals) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
          states.front().grid.file.string());
   }
+  for (const Sheet& sheet : sheets_of(all)) notice_if_too_wide(sheet, format);
   ViewOutput output = options.output(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
                                      : format == TableFormat::kJson ? json_text(json_of(all))
                                                                     : render(sheets_of(all), format, options.width()));

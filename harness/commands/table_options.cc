@@ -56,6 +56,11 @@ TableFormat TableOptions::chosen_format(const Globals& globals) const {
   return chosen;
 }
 
+void notice_if_too_wide(const Sheet& sheet, TableFormat format) {
+  if (format != TableFormat::kLatex) return;
+  if (const std::string sentence = too_wide_in_latex(sheet); !sentence.empty()) notice(sentence);
+}
+
 namespace {
 
 // In an archive nothing is trained: a grid of which it lacks runs is meant as another layout of what it has.

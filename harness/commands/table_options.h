@@ -10,6 +10,7 @@
 #include "harness/console/columns.h"
 #include "harness/console/globals.h"
 #include "harness/plan/grid_state.h"
+#include "harness/table/sheet.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -40,5 +41,8 @@ struct TableOptions : ViewOptions {
   /// UserError for options that contradict each other.
   TableFormat chosen_format(const Globals& globals) const;
 };
+
+/// Says so of a sheet that does not fit its place in LaTeX, if that is the format.
+void notice_if_too_wide(const Sheet& sheet, TableFormat format);
 
 }  // namespace tearless::harness

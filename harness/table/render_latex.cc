@@ -9,7 +9,6 @@
 #include <optional>
 #include <regex>
 
-#include "base/print.h"
 #include "base/utf8.h"
 #include "harness/table/formats.h"
 #include "harness/table/latex.h"
@@ -223,6 +222,13 @@ std::string body_lines(const Sheet::Row& row, const std::vector<Lead>& widest, b
          body_line(std::vector<Name>(row.labels.size()), row.published, widest) + "[2pt]\n";
 }
 
+/// "" if it is not.
+std::string why_too_wide(const Sheet& sheet, const Fit& fit) {
+  if (fit.too_wide <= 0) return "";
+  return fmt::format("about {:.0f} points wider than a {}: {}", fit.too_wide, fit.is_page_wide ? "page" : "column",
+                     sheet.wraps ? "choose fewer places" : "show fewer columns, or rows as columns");
+}
+
 }  // namespace
 
 std::string latex_text(const std::string& text) {
@@ -230,17 +236,16 @@ std::string latex_text(const std::string& text) {
   return std::regex_replace(escape_latex(text), kNumber, R"($$$1$2\times10^{$3$4}$$)");
 }
 
+std::string too_wide_in_latex(const Sheet& sheet) {
+  const std::string why = why_too_wide(sheet, fit_of(sheet));
+  return why.empty() ? "" : fmt::format("in LaTeX the table \"{}\" is {}", sheet.title.text, why);
+}
+
 std::string render_latex(const Sheet& sheet) {
   const Fit fit = fit_of(sheet);
   const char* environment = fit.is_page_wide ? "table*" : "table";
   std::string text = fmt::format("% needs \\usepackage{{{}booktabs}}\n", fit.widest ? "array," : "");
-  if (fit.too_wide > 0) {
-    const char* advice = sheet.wraps ? "choose fewer places" : "show fewer columns, or rows as columns";
-    const std::string why = fmt::format("about {:.0f} points wider than a {}: {}", fit.too_wide,
-                                        fit.is_page_wide ? "page" : "column", advice);
-    text += "% " + why + "\n";
-    notice(fmt::format("in LaTeX the table \"{}\" is {}", sheet.title.text, why));
-  }
+  if (const std::string why = why_too_wide(sheet, fit); !why.empty()) text += "% " + why + "\n";
   text += fmt::format("\\begin{{{}}}\n\\centering\n\\caption{{{}}}\n", environment, latex_of(sheet.title));
   if (!sheet.label.empty()) text += fmt::format("\\label{{{}}}\n", sheet.label);
   text += "\\vspace{3pt}\n";  // article's own style has none below a caption

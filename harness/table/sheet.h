@@ -66,6 +66,9 @@ void end_sentences(std::vector<Name>& notes);
 
 Sheet sheet_of(const Table& table);
 
+/// Why it does not fit its place in LaTeX, a sentence; "" if it does.
+std::string too_wide_in_latex(const Sheet& sheet);
+
 /// Several sheets with an empty line between them. `width` as of render(). REQUIRES: a format for people.
 std::string render(const std::vector<Sheet>& sheets, TableFormat format, size_t width);
 

@@ -1,6 +1,7 @@
 """A workspace, or an archive of one, as pandas DataFrames. It asks the program alone, for JSON, for CSV and by SQL on the documented views, so what
 it reads is what the program prints, to the last digit; reading changes nothing. docs/python.md lists the columns."""
 
+import importlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -169,7 +170,7 @@ class Workspace:
         """Writes each run as one of Weights & Biases, by their client: with its id, labels and settings, metrics by update and scores as its summary.
         mode="offline" keeps it on this machine until `wandb sync`; `init` are other arguments of wandb.init(), such as entity and dir."""
         try:
-            import wandb
+            wandb = importlib.import_module("wandb")
         except ImportError:
             raise Error("to_wandb() needs the client of Weights & Biases: pip install wandb") from None
         for run in self._json("runs", "--settings", words=_words(words)):
@@ -177,8 +178,8 @@ class Workspace:
             settings = {**run["coordinates"], "seed": run["seed"], **run["settings"]}
             metrics = self.metrics([run["run"]], names).sort_values("step", kind="stable")
             with wandb.init(project=project, id=run["run"], name=" ".join(labels), group=run["name"], config=settings, **init) as there:
-                for step, reported in metrics.groupby("step"):
-                    there.log(dict(zip(reported["name"], reported["value"])), step=int(step))
+                for _, reported in metrics.groupby("step"):
+                    there.log(dict(zip(reported["name"], reported["value"])), step=int(reported["step"].iloc[0]))
                 there.summary.update({**run["scores"], "state": run["state"]})
 
     # --- training ---------------------------------------------------------------------------------------------------------

@@ -281,6 +281,19 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
   }
 }
 
+TEST_F(Commands, TellOfATableThatIsTooWideForItsPlaceInLatexAlone) {
+  std::string labels;
+  for (char c = 'a'; c < 'm'; ++c) labels += (labels.empty() ? "\"" : ", \"") + std::string(40, c) + "\"";
+  test::write_text(folder_ / "wide.toml",
+                   "title = \"Wide\"\nseeds = 1\n[set]\n\"fake.updates\" = 1\n[axis]\n\"model.norm\" = [" + labels +
+                       "]\n[table]\ncolumns = \"model.norm\"\nscores = \"test.score\"\n");
+  ASSERT_THAT(tearless("run wide.toml"), testing::EndsWith("exit 0\n"));
+  const std::string said = "in LaTeX the table \"Wide\" is about ";
+  EXPECT_THAT(tearless("table wide.toml --out wide.tex"), testing::StartsWith(said));
+  EXPECT_THAT(test::read_text(folder_ / "wide.tex"), testing::HasSubstr("points wider than a page"));
+  EXPECT_THAT(tearless("table wide.toml --out wide.md"), testing::Not(testing::HasSubstr(said)));
+}
+
 TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
   const auto refusal = [&](const std::string& command) {
     const std::string text = tearless(command);
