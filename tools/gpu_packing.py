@@ -59,7 +59,7 @@ FAKE_GRID = """seeds = {runs}
 """
 
 
-def settings_of(part):
+def settings_of():
     """(model, runs, whether each run has a core of its own)."""
     for model in MODELS:
         for runs in RUNS[model]:
@@ -103,7 +103,7 @@ def pin(runs):
 def sm_active(seconds):
     """Starts to measure the share of time in which a multiprocessor had work; returns what gives it in percent, or None."""
     try:
-        monitor = subprocess.Popen(["nvidia-smi", "dmon", "--gpm-metrics", "2", "--select", "", "-d", "1", "-c", str(max(1, int(seconds)))],
+        monitor = subprocess.Popen(["nvidia-smi", "dmon", "-i", "0", "--gpm-metrics", "2", "-d", "1", "-c", str(max(1, int(seconds)))],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     except OSError:
         return lambda: None
@@ -189,17 +189,17 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=gpu_sweep.ROOT / "build/bin", help="the folder of the programs (default: build/bin)")
     parser.add_argument("--portable", type=pathlib.Path, help="instead of --bin: what tools/portable.sh gathered")
     parser.add_argument("--page", type=pathlib.Path, default=gpu_sweep.ROOT / "results/gpu/packing.md", help="beside it the numbers as JSON")
-    parser.add_argument("--fake", action="store_true", help="with fake GPUs and a fake engine, of four settings; needs --page")
+    parser.add_argument("--fake", action="store_true", help="with fake GPUs and a fake engine, of two settings; needs --page")
     options = parser.parse_args()
     if options.fake and options.page == parser.get_default("page"):
         gpu_sweep.fail("--fake measures nothing: name another file for its page with --page")
     file = options.page.with_suffix(".json")
     rows = [row for row in (json.loads(file.read_text()) if file.exists() else []) if row["shared_by"] != PARTS[options.part]]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tearless-gpu-packing-"))
-    machine = gpu_sweep.FakeMachine(options, folder) if options.fake else gpu_sweep.Machine(options)
-    machine.environment["CUDA_VISIBLE_DEVICES"] = "0"
-    settings = itertools.islice(settings_of(options.part), 2 if options.fake else None)
+    settings = itertools.islice(settings_of(), 2 if options.fake else None)
     try:
+        machine = gpu_sweep.FakeMachine(options, folder) if options.fake else gpu_sweep.Machine(options)
+        machine.environment["CUDA_VISIBLE_DEVICES"] = "0"
         with Mps(folder) if options.part == "mps" and not options.fake else contextlib.nullcontext() as mps:
             if mps:
                 machine.environment |= mps.environment

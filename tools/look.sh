@@ -38,7 +38,10 @@ export TEARLESS_WORKSPACE=$here/../results/twt_figures_small.tar.gz XDG_CACHE_HO
 "$tearless" report -o "$folder/report.html" >/dev/null
 "$tearless" serve --port 0 >"$folder/address" 2>/dev/null &
 trap 'kill $!' EXIT
-until [ -s "$folder/address" ]; do sleep 0.1; done
+until [ -s "$folder/address" ]; do
+  kill -0 $! 2>/dev/null || { echo "look: tearless serve ended"; exit 1; }
+  sleep 0.1
+done
 status=0
 look "$folder/report.html" "$folder/report" || status=1
 look "$(cat "$folder/address")" "$folder/served" || status=1

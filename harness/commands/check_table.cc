@@ -36,7 +36,7 @@ ViewOutput check_table(const CheckOptions& options, const Globals& globals) {
     fail("{} has neither claims ([[claim]]) nor published numbers with a tolerance: there is nothing to check",
          states.front().grid.file.string());
   }
-  for (const Sheet& sheet : sheets_of(all)) notice_if_too_wide(sheet, format);
+  if (format == TableFormat::kLatex) notice_what_is_too_wide(sheets_of(all));
   ViewOutput output = options.output(format == TableFormat::kCsv    ? render_csv(all, options.formulas)
                                      : format == TableFormat::kJson ? json_text(json_of(all))
                                                                     : render(sheets_of(all), format, options.width()));

@@ -128,8 +128,7 @@ Figure figure_of(ResultSet& runs, const std::vector<std::string>& metrics, bool 
   return draw(grid, {}, {}, spec, runs);
 }
 
-// --- as CSV and JSON
-// -------------------------------------------------------------------------------------------------------
+// --- as CSV and JSON ------------------------------------------------------------------------------------------------
 
 struct PlottedRun {
   const Row* row;

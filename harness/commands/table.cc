@@ -62,8 +62,8 @@ ViewOutput print_table(const PrintOptions& options, const Globals& globals) {
   }
   tables = with_captions(std::move(tables), options.captions);
   const OneCell cell = options.cell.empty() ? OneCell() : one_cell(tables, options.cell, format, "--cell");
-  if (options.cell.empty()) {
-    for (const Table& table : tables) notice_if_too_wide(sheet_of(table), format);
+  if (options.cell.empty() && format == TableFormat::kLatex) {
+    for (const Table& table : tables) notice_what_is_too_wide({sheet_of(table)});
   }
   ViewOutput output = options.output(options.cell.empty() ? render(tables, format, options.formulas, options.width())
                                                           : cell.text + "\n");

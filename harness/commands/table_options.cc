@@ -56,9 +56,10 @@ TableFormat TableOptions::chosen_format(const Globals& globals) const {
   return chosen;
 }
 
-void notice_if_too_wide(const Sheet& sheet, TableFormat format) {
-  if (format != TableFormat::kLatex) return;
-  if (const std::string sentence = too_wide_in_latex(sheet); !sentence.empty()) notice(sentence);
+void notice_what_is_too_wide(const std::vector<Sheet>& sheets) {
+  for (const Sheet& sheet : sheets) {
+    if (const std::string sentence = too_wide_in_latex(sheet); !sentence.empty()) notice(sentence);
+  }
 }
 
 namespace {

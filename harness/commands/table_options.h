@@ -42,7 +42,7 @@ struct TableOptions : ViewOptions {
   TableFormat chosen_format(const Globals& globals) const;
 };
 
-/// Says so of a sheet that does not fit its place in LaTeX, if that is the format.
-void notice_if_too_wide(const Sheet& sheet, TableFormat format);
+/// A sentence for each sheet that does not fit its place in LaTeX.
+void notice_what_is_too_wide(const std::vector<Sheet>& sheets);
 
 }  // namespace tearless::harness

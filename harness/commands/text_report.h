@@ -5,8 +5,7 @@
 // - `cell` and words of `table --cell`: one cell of the tables of the page. A word of their places, such as the sweep,
 //   leaves those of other places out;
 // - `claim` or `claims`, and words (check/named_claims.h): one claim of the page's `check-table`s, or how many have
-// each
-//   verdict; likewise;
+//   each verdict; likewise;
 // - `cost` and its words;
 // - `--workspace W` alone: where the places after it find their sweeps.
 // Paths in places are from the folder of the page. A workspace that is not named is looked for from there upwards, too;

@@ -58,17 +58,15 @@ Left left_of(const Store& store, const Selection& chosen) {
 
 // What the words meant, and of which of its runs there is no result.
 nlohmann::json outcome_of(const Store& store, const Selection& chosen, const Left& left) {
-  std::vector<RunRecord> without;
-  for (const std::string& sweep : chosen.sweeps) {
-    for (RunRecord& run : store.runs_of(sweep)) without.push_back(std::move(run));
-  }
-  for (const std::string& run : chosen.runs) without.push_back(store.known_run(run));
-  nlohmann::json runs = nlohmann::json::array();
-  for (const RunRecord& run : without) {
-    if (!has_result(run.state))
-      runs.push_back({{"run", run.id}, {"state", name_of(run.state)}, {"reason", run.reason}});
-  }
-  return {{"sweeps", chosen.sweeps}, {"runs", left.all}, {"without_result", std::move(runs)}};
+  nlohmann::json without = nlohmann::json::array();
+  const auto add = [&](const RunRecord& run) {
+    if (has_result(run.state)) return;
+    nlohmann::json one = {{"run", run.id}, {"state", name_of(run.state)}, {"reason", run.reason}};
+    if (std::ranges::find(without, one) == without.end()) without.push_back(std::move(one));  // of several sweeps
+  };
+  for (const std::string& sweep : chosen.sweeps) std::ranges::for_each(store.runs_of(sweep), add);
+  for (const std::string& run : chosen.runs) add(store.known_run(run));
+  return {{"sweeps", chosen.sweeps}, {"runs", left.all}, {"without_result", std::move(without)}};
 }
 
 // Whether a look may ask for more runs of one of the sweeps, or has asked for some since `left` was counted.

@@ -85,9 +85,7 @@ std::string progress_of(const Opened& opened, const std::string& sweep, const St
   int64_t all = 0, ended = 0;
   for (const auto& [state, runs] : counts) {
     all += runs;
-    const bool is_open = state == RunState::kQueued || state == RunState::kRunning || state == RunState::kHeld ||
-                         state == RunState::kWaitingData;
-    ended += is_open ? 0 : runs;
+    if (is_inactive(state) && state != RunState::kHeld) ended += runs;
   }
   const SweepFacts* const facts = opened.facts_of(sweep);
   const std::string words =

@@ -61,7 +61,7 @@ int serve_pages(const ServeOptions& options, const Globals& globals) {
 Action command_serve(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<ServeOptions>();
   app.add_option("--port", options->port, "of 127.0.0.1 (default: 8765); 0: any that is free")
-      ->check(CLI::Range(0, 65535));
+      ->check(CLI::Range(0, 65535).description(""));
   // For tests.
   app.add_option("--connections", options->limits.connections)->group("");
   app.add_option("--request-seconds", options->limits.request_seconds)->group("");

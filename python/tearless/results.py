@@ -174,10 +174,10 @@ class Workspace:
         except ImportError:
             raise Error("to_wandb() needs the client of Weights & Biases: pip install wandb") from None
         for run in self._json("runs", "--settings", words=_words(words)):
-            labels = [f"{axis}={label}" for axis, label in run["coordinates"].items()] + [f"seed={run['seed']}"]
-            settings = {**run["coordinates"], "seed": run["seed"], **run["settings"]}
+            labels = {**run["coordinates"], **({} if run["seed"] is None else {"seed": run["seed"]})}  # no sweep: no seed
+            title = " ".join(f"{axis}={label}" for axis, label in labels.items()) or run["run"]
             metrics = self.metrics([run["run"]], names).sort_values("step", kind="stable")
-            with wandb.init(project=project, id=run["run"], name=" ".join(labels), group=run["name"], config=settings, **init) as there:
+            with wandb.init(project=project, id=run["run"], name=title, group=run["name"], config={**labels, **run["settings"]}, **init) as there:
                 for _, reported in metrics.groupby("step"):
                     there.log(dict(zip(reported["name"], reported["value"])), step=int(reported["step"].iloc[0]))
                 there.summary.update({**run["scores"], "state": run["state"]})

@@ -126,6 +126,8 @@ TEST_F(DaemonTest, WaitAndStopSayInJsonWhatTheyWaitedForAndWhatEnded) {
   EXPECT_EQ(json::parse(ok({"stop", "--wait", "--json"}).output), (json{{"process", daemon}, {"ended", true}}));
   EXPECT_EQ(daemon_pid(), 0);
   EXPECT_EQ(json::parse(ok({"stop", "--json"}).output), (json{{"process", nullptr}, {"ended", true}}));
+  start_daemon();
+  EXPECT_EQ(json::parse(ok({"stop", "--json"}).output).at("ended"), false) << "it was not waited for";
 }
 
 TEST_F(DaemonTest, WorksOnWhereItsLogDoesNotFitOnTheDisk) {
