@@ -104,15 +104,15 @@ void add_pairing(const GridChecks& grid, const std::vector<const Check*>& checks
   constexpr const char* kWelch = "Welch's, of independent means";
   if (places.empty()) return;
   if (places.size() == 1) {
-    notes.emplace_back(fmt::format("Intervals are {}", places.begin()->first ? kPaired : kWelch));
+    notes.push_back({fmt::format("Intervals are {}", places.begin()->first ? kPaired : kWelch)});
     return;
   }
   const std::vector<std::string>& welch = places[false];
   const bool are_both = std::ranges::any_of(welch, [&](const std::string& place) {
     return seen.contains({true, place});
   });
-  notes.emplace_back(fmt::format("Intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
-                                 are_both ? ", where the cells have no runs in common" : ""));
+  notes.push_back({fmt::format("Intervals are {}; on {} they are {}{}", kPaired, fmt::join(welch, ", "), kWelch,
+                               are_both ? ", where the cells have no runs in common" : "")});
 }
 
 void add_meanings(const std::vector<const Check*>& checks, std::vector<Name>& notes) {
@@ -125,7 +125,7 @@ void add_meanings(const std::vector<const Check*>& checks, std::vector<Name>& no
       found->second += ", " + check->kind;
     }
   }
-  for (const auto& [meaning, kind] : kinds) notes.emplace_back(fmt::format("{}: {}", kind, meaning));
+  for (const auto& [meaning, kind] : kinds) notes.push_back({fmt::format("{}: {}", kind, meaning)});
 }
 
 bool is_tested(const Check& check) { return is_decided(check) || check.finding.verdict == ClaimVerdict::kCannotTell; }
@@ -142,17 +142,16 @@ void add_levels(const GridChecks& grid, const std::vector<const Check*>& checks,
     const std::string least = levels.empty() ? "" : text(*levels.begin()),
                       most = levels.empty() ? "" : text(*levels.rbegin());
     const std::string range = least == most ? least : least + " to " + most;
-    notes.emplace_back(
-        fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
-                    "cases without a difference; intervals are at this level, and an estimate that ended early is too "
-                    "large on average",
-                    listed(looks), range.empty() ? "" : fmt::format(" of {} %", range), 100 * level));
+    notes.push_back(
+        {fmt::format("Tested at {} seeds at a constant level{}, with which all looks together are wrong in {:.3g} % of "
+                     "cases without a difference; intervals are at this level, and an estimate that ended early is too "
+                     "large on average",
+                     listed(looks), range.empty() ? "" : fmt::format(" of {} %", range), 100 * level)});
   }
   const auto tested = std::ranges::count_if(checks, [](const Check* check) { return is_tested(*check); });
   if (tested > 1) {
-    notes.emplace_back(
-        fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal", tested,
-                    100 * level, level * static_cast<double>(tested)));
+    notes.push_back({fmt::format("Of {} verdicts at {:.3g} % each, about {:.2g} would be wrong if all cells were equal",
+                                 tested, 100 * level, level * static_cast<double>(tested))});
   }
 }
 
@@ -161,13 +160,13 @@ void add_declarations(const GridChecks& grid, const std::vector<const Check*>& c
   std::set<std::string> seen, days;
   for (const Check* check : checks) days.insert(check->declared.empty() ? check->declared_on : "");
   if (!grid.tests.looks.empty() && !days.contains("")) {
-    notes.emplace_back(fmt::format("Declared on {}, before a result of their cells existed", fmt::join(days, " and ")));
+    notes.push_back({fmt::format("Declared on {}, before a result of their cells existed", fmt::join(days, " and "))});
   }
   for (const Check* check : checks) {
     if (check->declared.empty()) continue;
     const std::string text =
         fmt::format("{}: {}", check->name.empty() ? check->text.text : check->name, check->declared);
-    if (seen.insert(text).second) notes.emplace_back(text);
+    if (seen.insert(text).second) notes.push_back({text});
   }
 }
 
@@ -228,7 +227,7 @@ Sheet matrix_of(const GridChecks& grid, const std::vector<std::string>& axes, co
   }
   add_meanings(checks, sheet.notes);
   add_pairing(grid, checks, sheet.notes);
-  if (counts.size() == 1) sheet.notes.emplace_back(fmt::format("n = {}: the seeds of each verdict", *counts.begin()));
+  if (counts.size() == 1) sheet.notes.push_back({fmt::format("n = {}: the seeds of each verdict", *counts.begin())});
   add_levels(grid, checks, sheet.notes);
   add_declarations(grid, checks, sheet.notes);
   add_caveats(checks, sheet.notes);
@@ -277,7 +276,7 @@ std::optional<Sheet> cells_with(ClaimVerdict verdict, const char* title, const G
     has_prediction |= !check.limit.empty();
   }
   if (has_prediction)
-    sheet.notes.emplace_back("prediction: Student's 95 % interval of the mean of so many further runs.");
+    sheet.notes.push_back({"prediction: Student's 95 % interval of the mean of so many further runs."});
   return sheet.rows.empty() ? std::nullopt : std::optional(sheet);
 }
 

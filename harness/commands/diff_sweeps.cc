@@ -247,7 +247,7 @@ void compare_cells(const ComparedSweep& left, const ComparedSweep& right, std::v
                                       some_of({ours.begin(), ours.end()}, kMaxScores), right.id,
                                       some_of({theirs.begin(), theirs.end()}, kMaxScores)));
   } else if (compared == 0) {
-    found.notes.emplace_back("No cell has a seed with a value in both: nothing was compared");
+    found.notes.push_back({"No cell has a seed with a value in both: nothing was compared"});
   }
 }
 

@@ -185,7 +185,7 @@ void add_limits(const Grid& grid, const std::vector<View>& views, const FigureSp
     for (Figure::Panel* panel : panels) add_once(claim->limits.from, panel->at_x);
     if (!panels.empty()) names.push_back(fmt::format("\"{}\"", view.title.text));
   }
-  if (!names.empty()) figure.notes.emplace_back(fmt::format("Dashed lines: the limits of {}.", fmt::join(names, ", ")));
+  if (!names.empty()) figure.notes.push_back({fmt::format("Dashed lines: the limits of {}.", fmt::join(names, ", "))});
 }
 
 }  // namespace

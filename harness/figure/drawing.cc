@@ -551,8 +551,8 @@ Drawing drawing_of(const Figure& figure) {
   }
   drawing.legend = legend_of(figure, drawing.panels);
   if (greatest > 1) {
-    drawing.notes.emplace_back(fmt::format("Of lines with more than {} points, means of up to {} neighbours are drawn.",
-                                           kMaxPoints, greatest));
+    drawing.notes.push_back({fmt::format("Of lines with more than {} points, means of up to {} neighbours are drawn.",
+                                         kMaxPoints, greatest)});
   }
   return drawing;
 }

@@ -44,15 +44,15 @@ void add_incomplete(const Grid& grid, const FigureSpec& spec, const FigureRuns& 
     if (count.most == 0 && count.done.empty()) {
       (runs.reading.waited_for.contains(line) ? empty : ended).push_back(text.empty() ? "all" : text);
     } else if (count.least < count.of) {
-      figure.notes.emplace_back(fmt::format("{}{} of {} drawn{}.", text.empty() ? "" : text + ": ", count.least,
-                                            counted(static_cast<int64_t>(count.of), "run"),
-                                            count.done.empty() ? ", the others have nothing to draw" : count.done));
+      figure.notes.push_back({fmt::format("{}{} of {} drawn{}.", text.empty() ? "" : text + ": ", count.least,
+                                          counted(static_cast<int64_t>(count.of), "run"),
+                                          count.done.empty() ? ", the others have nothing to draw" : count.done)});
     }
   }
-  if (!empty.empty()) figure.notes.emplace_back(fmt::format("No run to draw yet: {}.", fmt::join(empty, "; ")));
+  if (!empty.empty()) figure.notes.push_back({fmt::format("No run to draw yet: {}.", fmt::join(empty, "; "))});
   if (!ended.empty()) {
-    figure.notes.emplace_back(
-        fmt::format("No run to draw, as all have failed or were cancelled: {}.", fmt::join(ended, "; ")));
+    figure.notes.push_back(
+        {fmt::format("No run to draw, as all have failed or were cancelled: {}.", fmt::join(ended, "; "))});
   }
 }
 
@@ -107,7 +107,7 @@ void add_fewer(const FigureSpec& spec, const Reading& reading, Figure& figure) {
   }
   for (auto& [text, names] : lines) {
     if (names.front().empty()) names.front() = kind_of(spec.kind).lines;
-    figure.notes.emplace_back(fmt::format("{}: {}.", fmt::join(names, "; "), text));
+    figure.notes.push_back({fmt::format("{}: {}.", fmt::join(names, "; "), text)});
   }
 }
 
@@ -141,35 +141,35 @@ void add_notes(const Grid& grid, const FigureSpec& spec, const FigureRuns& runs,
     });
   });
   if (!spec.line_for_each_run && seeds > 1) {
-    notes.emplace_back(fmt::format("{}: the mean of {}{}.", kind.lines, counted(static_cast<int64_t>(seeds), "seed"),
-                                   has_band ? fmt::format("; {}: {}", kind.bands, text_of(spec.band)) : ""));
+    notes.push_back({fmt::format("{}: the mean of {}{}.", kind.lines, counted(static_cast<int64_t>(seeds), "seed"),
+                                 has_band ? fmt::format("; {}: {}", kind.bands, text_of(spec.band)) : "")});
   } else if (!spec.line_for_each_run && seeds == 1) {
-    notes.emplace_back(fmt::format("{}: one seed.", kind.lines));
+    notes.push_back({fmt::format("{}: one seed.", kind.lines)});
   }
   if (spec.smooth > 1)
-    notes.emplace_back(fmt::format("Of each run, a point is the mean of {} reported values about it.", spec.smooth));
+    notes.push_back({fmt::format("Of each run, a point is the mean of {} reported values about it.", spec.smooth)});
   if (spec.bins)
-    notes.emplace_back(fmt::format("Of each run, a point is the mean in one of {} equal parts of x.", *spec.bins));
+    notes.push_back({fmt::format("Of each run, a point is the mean in one of {} equal parts of x.", *spec.bins)});
   if (!spec.bins && reading.each > 1) {
-    notes.emplace_back(fmt::format("Of runs with more than {} values, a point is the mean of up to {}.",
-                                   CurveCollector::kMaxPoints, reading.each));
+    notes.push_back({fmt::format("Of runs with more than {} values, a point is the mean of up to {}.",
+                                 CurveCollector::kMaxPoints, reading.each)});
   }
   if (!reading.diverged.empty()) {
-    notes.emplace_back(fmt::format("×: {} diverged, in no mean unless all of a line have.",
-                                   counted(static_cast<int64_t>(reading.diverged.size()), "run")));
+    notes.push_back({fmt::format("×: {} diverged, in no mean unless all of a line have.",
+                                 counted(static_cast<int64_t>(reading.diverged.size()), "run"))});
   }
   if (!reading.below.empty()) {
-    notes.emplace_back(fmt::format("{} with {}, which fail by the table, in no mean.",
-                                   counted(static_cast<int64_t>(reading.below.size()), "run"),
-                                   fmt::join(reading.limits, " or ")));
+    notes.push_back(
+        {fmt::format("{} with {}, which fail by the table, in no mean.",
+                     counted(static_cast<int64_t>(reading.below.size()), "run"), fmt::join(reading.limits, " or "))});
   }
   std::vector<Name> sources;
   for (const FigureSpec::PublishedLine& published : spec.published) {
     if (std::ranges::find(sources, published.source) == sources.end()) sources.push_back(published.source);
   }
   if (!sources.empty()) notes.push_back(joined({{"Published: "}, joined(sources, "; "), {"."}}, ""));
-  if (reading.lacks_metric) notes.emplace_back("Gradient norms are not here: this is a copy of results alone.");
-  for (const std::string& why : reading.stale) notes.emplace_back(fmt::format("Some runs are stale: {}.", why));
+  if (reading.lacks_metric) notes.push_back({"Gradient norms are not here: this is a copy of results alone."});
+  for (const std::string& why : reading.stale) notes.push_back({fmt::format("Some runs are stale: {}.", why)});
   add_fewer(spec, reading, figure);
   add_incomplete(grid, spec, runs, figure);
 }

@@ -276,8 +276,8 @@ double height_of_pgfplots(const Figure& figure) {
     return std::ceil(static_cast<double>(display_width(text)) * kLegendCharacter / line_width(figure));
   };
   double lines = lines_of(figure.title.text);
-  if (!corner_of_legend(figure, drawing))
-    lines += scale_of(figure) * static_cast<double>((drawing.legend.size() + columns - 1) / columns);
+  const size_t lines_of_legend = (drawing.legend.size() + columns - 1) / columns;
+  if (!corner_of_legend(figure, drawing)) lines += scale_of(figure) * static_cast<double>(lines_of_legend);
   for (const Name& note : drawing.notes) lines += lines_of(note.text);
   const double panels = static_cast<double>(drawing.rows()) * (sizes.height + sizes.between_rows);
   return (panels + kAboutLegend + lines * kLine) * kMmOfAPoint;

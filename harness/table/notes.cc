@@ -57,13 +57,13 @@ void add_state_notes(const Grid& grid, const Replicates& runs, const std::string
     parts.push_back(fmt::format("{} {}", count, state));
   }
   if (unfinished > 0) {
-    notes.emplace_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
-                                   counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
-                                   grid.words(), options));
+    notes.push_back({fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
+                                 counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
+                                 grid.words(), options)});
   }
   if (!failed.empty()) {
-    notes.emplace_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                   counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
+    notes.push_back({fmt::format("{} failed. To see why: tearless explain {}{}",
+                                 counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options)});
   }
 }
 
@@ -86,13 +86,13 @@ void add_derived_notes(const Grid& grid, const Table& table, const Replicates& r
   }
   for (const auto& [derivation, count] : missing) {
     if (count == 0) continue;
-    notes.emplace_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
-                                   count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(),
-                                   options));
+    notes.push_back(
+        {fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
+                     count == 1 ? "1 run has" : fmt::format("{} runs have", count), grid.words(), options)});
   }
   if (!failed.empty()) {
-    notes.emplace_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                   counted(std::ssize(failed), "derived run"), *failed.begin(), options));
+    notes.push_back({fmt::format("{} failed. To see why: tearless explain {}{}",
+                                 counted(std::ssize(failed), "derived run"), *failed.begin(), options)});
   }
 }
 
@@ -106,9 +106,9 @@ void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<Nam
   }
   scores.erase(1);
   for (const auto& [factor, names] : scores) {
-    notes.emplace_back(
-        fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
-                    !spec.published.empty() ? "; the published numbers are as their source has them" : ""));
+    notes.push_back(
+        {fmt::format("{}: {} times what the runs report{}", fmt::join(names, ", "), factor,
+                     !spec.published.empty() ? "; the published numbers are as their source has them" : "")});
   }
 }
 
@@ -116,7 +116,7 @@ void add_factor_notes(const Table& table, const TableSpec& spec, std::vector<Nam
 void add_warning_notes(const Replicates& runs, std::vector<Name>& notes) {
   std::set<std::string> all;
   for (const Replicate& run : runs) all.insert(run.trained->run.warnings.begin(), run.trained->run.warnings.end());
-  for (const std::string& warning : all) notes.emplace_back("Warning: " + warning);
+  for (const std::string& warning : all) notes.push_back({"Warning: " + warning});
 }
 
 // Runs that are done without a score that others of their cell have, or with something else in its place. That no run
@@ -138,9 +138,9 @@ void add_scoreless_notes(const Table& table, const std::string& options, Notes w
     for (const auto& [id, instead] : without) ++counts[instead];
     std::vector<std::string> parts;
     for (const auto& [instead, count] : counts) parts.push_back(fmt::format("{} {}", count, instead));
-    notes.emplace_back(fmt::format("no score: {} done without {} ({})",
-                                   without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
-                                   fmt::join(parts, ", ")));
+    notes.push_back({fmt::format("no score: {} done without {} ({})",
+                                 without.size() == 1 ? "1 run is" : fmt::format("{} runs are", without.size()), score,
+                                 fmt::join(parts, ", "))});
     if (which == Notes::kFinal) continue;
     notes.back().text += fmt::format(". To see what is there: tearless explain {}{}", without.begin()->first, options);
   }
@@ -157,8 +157,8 @@ void add_different_notes(const NoteContext& context, std::vector<Name>& notes) {
   const std::string advice = context.which == Notes::kFinal ? ""
                                                             : fmt::format(". To see how: tearless explain {}{}",
                                                                           *different.begin(), context.options);
-  notes.emplace_back(fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
-                                 fmt::join(different, ", "), advice));
+  notes.push_back({fmt::format("NOT the same result after stops: {} {}{}", different.size() == 1 ? "run" : "runs",
+                               fmt::join(different, ", "), advice)});
 }
 
 void add_resume_notes(const NoteContext& context, std::vector<Name>& notes) {
@@ -176,7 +176,7 @@ void add_resume_notes(const NoteContext& context, std::vector<Name>& notes) {
     const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
     text += fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
   }
-  notes.emplace_back(text);
+  notes.push_back({text});
 }
 
 void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<Name>& notes) {
@@ -186,7 +186,7 @@ void add_exclusion_notes(const Grid& grid, const TableSpec& spec, std::vector<Na
   });
   for (const Exclusion& exclusion : grid.excludes) {
     if (counts[&exclusion] > 0)
-      notes.emplace_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
+      notes.push_back({fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why)});
   }
 }
 
@@ -290,10 +290,10 @@ void add_meanings(const NoteContext& context, Table& table) {
   }
   for (const auto& [meaning, scores] : meanings) {
     const bool is_of_all = table.several_scores && meanings.size() == 1;
-    table.notes.emplace_back(
-        fmt::format("{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
-                    is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? seeds_of_cells(table) : "",
-                    counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", ")));
+    table.notes.push_back(
+        {fmt::format("{}{} over {}{} ({})", is_of_all ? "" : fmt::format("{}: ", fmt::join(scores, "; ")),
+                     is_of_all ? capitalised(meaning) : meaning, context.is_without_tests ? seeds_of_cells(table) : "",
+                     counted(std::ssize(seeds), "seed"), fmt::join(seeds, ", "))});
   }
 }
 
@@ -311,12 +311,12 @@ void add_show_notes(const NoteContext& context, Table& table) {
       if (spec.arrangement.where.has(axis.name, point.label))
         labels.push_back(name_of(grid.names, axis.name, point.label).text);
     }
-    table.notes.emplace_back(fmt::format("{}: {}", names_in_print(grid, {i}), fmt::join(labels, ", ")));
+    table.notes.push_back({fmt::format("{}: {}", names_in_print(grid, {i}), fmt::join(labels, ", "))});
   }
   if (!spec.arrangement.average.empty() && averages != Averages::kOfOne) {
-    table.notes.emplace_back(
-        fmt::format("Of each seed the mean over the values of {}{}", names_in_print(grid, spec.arrangement.average),
-                    averages == Averages::kOfOthers ? " that the cell has, which are not the same in every cell" : ""));
+    table.notes.push_back({fmt::format(
+        "Of each seed the mean over the values of {}{}", names_in_print(grid, spec.arrangement.average),
+        averages == Averages::kOfOthers ? " that the cell has, which are not the same in every cell" : "")});
   }
   const auto compares = [](const ShownPart& part) { return part.statistic->needs != Statistic::Needs::kNothing; };
   const auto has = [&](const auto& is_wanted) {
@@ -327,8 +327,8 @@ void add_show_notes(const NoteContext& context, Table& table) {
   const auto is_by_seed = [&](const ShownPart& part) {
     return compares(part) && part.statistic->kind != Statistic::Kind::kRatio;
   };
-  table.notes.emplace_back(baselines_in_print(table) +
-                           (has(is_by_seed) && table.is_paired ? "; differences are of the same seed" : ""));
+  table.notes.push_back(
+      {baselines_in_print(table) + (has(is_by_seed) && table.is_paired ? "; differences are of the same seed" : "")});
 }
 
 const char* method_in_words(const SignificanceTest& test) {
@@ -349,7 +349,7 @@ const char* method_in_words(const SignificanceTest& test) {
 void add_seed_notes(const NoteContext& context, std::vector<Name>& notes) {
   const std::map<int64_t, std::string> later = seeds_added_later(context.runs);
   if (later.empty() || !context.grid.claims.looks.empty()) return;
-  notes.emplace_back(capitalised(peeking_text(later, context.grid.seeds.size())));
+  notes.push_back({capitalised(peeking_text(later, context.grid.seeds.size()))});
 }
 
 // Which cells are equivalent to their baselines, and of which scores each limit is, if not of all.
@@ -372,18 +372,18 @@ void add_equivalence_note(const SignificanceTest& test, const std::string& how, 
   for (const auto& [limit, scores] : limits)
     parts.push_back(limit + (scores == all ? "" : fmt::format(" ({})", fmt::join(scores, ", "))));
   const bool has_mark = any_table_cell(table, [](const TableCell& one) { return one.comparison.is_equivalent; });
-  table.notes.emplace_back(
-      fmt::format("{} to the baseline within {}: two one-sided tests at 5 %, by the 90 % interval, {}, not corrected",
-                  has_mark ? "≈: equivalent" : "No cell is equivalent", fmt::join(parts, ", "), how));
+  table.notes.push_back(
+      {fmt::format("{} to the baseline within {}: two one-sided tests at 5 %, by the 90 % interval, {}, not corrected",
+                   has_mark ? "≈: equivalent" : "No cell is equivalent", fmt::join(parts, ", "), how)});
 }
 
 // Which test the marks and bold numbers are of.
 void add_test_notes(const NoteContext& context, Table& table) {
-  if (context.spec.bold == TableSpec::Bold::kBest) table.notes.emplace_back("Bold: the best mean of the column");
+  if (context.spec.bold == TableSpec::Bold::kBest) table.notes.push_back({"Bold: the best mean of the column"});
   if (context.is_without_tests) {
-    table.notes.emplace_back(
-        "Looks decided how many seeds cells have: marks, bold by a test, intervals and p would be wrong and are left "
-        "out; tearless check-table has the verdicts");
+    table.notes.push_back(
+        {"Looks decided how many seeds cells have: marks, bold by a test, intervals and p would be wrong and are left "
+         "out; tearless check-table has the verdicts"});
   }
   if (!context.spec.test) return;
   const SignificanceTest& test = *context.spec.test;
@@ -400,27 +400,27 @@ void add_test_notes(const NoteContext& context, Table& table) {
       const auto has_mark = [&](const TableCell& one) { return one.comparison.level == static_cast<int>(i) + 1; };
       if (any_table_cell(table, has_mark)) marks.push_back(fmt::format("{} p ≤ {}", i == 0 ? "†" : "‡", levels[i]));
     }
-    table.notes.emplace_back(fmt::format(
+    table.notes.push_back({fmt::format(
         "{}, {}, {}corrected for {}{}{}",
         marks.empty() ? fmt::format("No cell is different from the baseline with p ≤ {}", levels[0])
                       : fmt::format("{}: different from the baseline", fmt::join(marks, ", ")),
         how, test.is_corrected ? "" : "not ", counted(static_cast<int64_t>(context.compared.family), "comparison"),
         test.is_corrected ? " (Holm)" : "",
-        test.is_over_sentences() ? "; of these runs, whatever other seeds give" : ""));
+        test.is_over_sentences() ? "; of these runs, whatever other seeds give" : "")});
     if (table.has_limits) add_equivalence_note(test, how, table);
   }
   if (context.spec.bold == TableSpec::Bold::kNotWorse && any_table_cell(table, &TableCell::is_bold)) {
-    table.notes.emplace_back(fmt::format(
+    table.notes.push_back({fmt::format(
         "Bold: the best of the column, and what is not different from it with p ≤ {}{}{}{}", test.levels.front(),
         test.is_corrected ? " (Holm, over the column)" : "",
         context.compared.is_best_a_baseline ? "; where the best is the baseline, with the p of the marks" : "",
-        has_family ? "" : ": " + how));
+        has_family ? "" : ": " + how)});
   }
   std::vector<std::string> without;
   for (const auto& [why, count] : context.compared.without) without.push_back(fmt::format("{} ({})", why, count));
   if (!without.empty()) {
-    table.notes.emplace_back(fmt::format("Comparisons that are not decided{}: {}",
-                                         has_family ? "" : fmt::format(" ({})", how), fmt::join(without, "; ")));
+    table.notes.push_back({fmt::format("Comparisons that are not decided{}: {}",
+                                       has_family ? "" : fmt::format(" ({})", how), fmt::join(without, "; "))});
   }
 }
 
@@ -451,9 +451,9 @@ void add_power_notes(Table& table) {
   const std::string seeds =
       counts.size() == 1 ? fmt::format("{} seeds", *counts.begin())
                          : fmt::format("{} to {} seeds (the fewest of a column)", *counts.begin(), *counts.rbegin());
-  table.notes.emplace_back(fmt::format(
+  table.notes.push_back({fmt::format(
       "Power: a difference between two cells that {} would have shown four times out of five (two-sided, 5 %): {}",
-      seeds, some_of(parts, kMaxColumns, "; ")));
+      seeds, some_of(parts, kMaxColumns, "; "))});
 }
 
 // Failures of cells, with the interval of their share.
@@ -474,8 +474,8 @@ void add_failure_notes(const Table& table, std::vector<Name>& notes) {
         fmt::format("{}/{} is {:.0f} to {:.0f} %", failed, of, 100 * interval->first, 100 * interval->second));
   }
   if (!parts.empty())
-    notes.emplace_back(
-        fmt::format("Share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; ")));
+    notes.push_back(
+        {fmt::format("Share of runs that fail, with Wilson's 95 % interval: {}", some_of(parts, kMaxParts, "; "))});
 }
 
 // "two rows are called LayerNorm: a and b".
@@ -485,7 +485,7 @@ void add_namesakes(const Table& table, std::vector<Name>& notes) {
     for (size_t i = 0; i < lines.size(); ++i) labels[in_print(i)].insert(labels_of(i));
     for (const auto& [name, own] : labels) {
       if (own.size() > 1)
-        notes.emplace_back(fmt::format("{} {} are called \"{}\": {}", own.size(), what, name, fmt::join(own, "; ")));
+        notes.push_back({fmt::format("{} {} are called \"{}\": {}", own.size(), what, name, fmt::join(own, "; "))});
     }
   };
   add(
@@ -512,23 +512,23 @@ void add_select_notes(const NoteContext& context, Table& table) {
   });
   const std::string axes = names_in_print(grid, spec.arrangement.select->over),
                     by = score_in_print(table, spec.arrangement.select->by);
-  table.notes.emplace_back(fmt::format("{} of {} with the {} mean {}{}{}",
-                                       table.chosen.empty() ? "@: the value" : "The value", axes,
-                                       spec.arrangement.select->highest ? "highest" : "lowest", by,
-                                       table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
-                                       final ? "" : ", which may still change: runs are missing"));
+  table.notes.push_back(
+      {fmt::format("{} of {} with the {} mean {}{}{}", table.chosen.empty() ? "@: the value" : "The value", axes,
+                   spec.arrangement.select->highest ? "highest" : "lowest", by,
+                   table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
+                   final ? "" : ", which may still change: runs are missing")});
   const auto is_by_it = [&](const Table::Column& column) { return is_chosen_by_what_is_reported(spec, column.score); };
   if (std::ranges::any_of(table.columns, is_by_it))
-    table.notes.emplace_back(fmt::format("Chosen by the score that is reported ({}): what is shown is too good", by));
+    table.notes.push_back({fmt::format("Chosen by the score that is reported ({}): what is shown is too good", by)});
   if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen.is_of_all; })) {
-    table.notes.emplace_back(fmt::format("@ compares what there is: some runs have no {}", by));
+    table.notes.push_back({fmt::format("@ compares what there is: some runs have no {}", by)});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.chosen.is_tied; })) {
-    table.notes.emplace_back(
-        fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", by));
+    table.notes.push_back(
+        {fmt::format("tied: others have the same mean {}; the first in the grid's order is shown", by)});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kNotChosen) > 0; })) {
-    table.notes.emplace_back(fmt::format("not chosen: no run has {}", by));
+    table.notes.push_back({fmt::format("not chosen: no run has {}", by)});
   }
 }
 
@@ -566,8 +566,8 @@ void add_machine_notes(const Table& table, std::vector<Name>& notes) {
   for (const auto& [names, same] : scores) {
     const std::string which = scores.size() > 1 ? fmt::format("{}: ", fmt::join(same, ", ")) : "";
     const char* what = names.size() > 1 ? "measured on machines that cannot be compared" : "measured on";
-    notes.emplace_back(fmt::format("{}: {}", which.empty() ? capitalised(what) : which + what,
-                                   some_of({names.begin(), names.end()}, kMaxShown, "; ")));
+    notes.push_back({fmt::format("{}: {}", which.empty() ? capitalised(what) : which + what,
+                                 some_of({names.begin(), names.end()}, kMaxShown, "; "))});
   }
 }
 
@@ -575,34 +575,34 @@ void add_machine_notes(const Table& table, std::vector<Name>& notes) {
 void add_mark_notes(const TableSpec& spec, Table& table) {
   if (any_cell(table, [](const Cell& cell) { return cell.diverged() > 0; })) {
     const bool counted = any_cell(table, [](const Cell& cell) { return cell.diverged_scored > 0; });
-    table.notes.emplace_back(
-        fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
-                    counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
+    table.notes.push_back(
+        {fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
+                     counted ? "; in the mean with the scores of the best checkpoint before that" : "")});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.count(Cell::End::kBelow) > 0; })) {
     const auto first = std::ranges::find(table.columns, false, &Table::Column::is_added);
-    table.notes.emplace_back(fmt::format("fail: trained to the end with {} below {}",
-                                         score_in_print(table, first->score), *spec.rules.fail_below));
+    table.notes.push_back({fmt::format("fail: trained to the end with {} below {}", score_in_print(table, first->score),
+                                       *spec.rules.fail_below)});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.stale > 0; })) {
-    table.notes.emplace_back("*: stale: " + all_of(table, &Origins::stale_because));
+    table.notes.push_back({"*: stale: " + all_of(table, &Origins::stale_because)});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.mixed() > 0; })) {
-    table.notes.emplace_back(fmt::format("°: mixed, {}", kMixed));
+    table.notes.push_back({fmt::format("°: mixed, {}", kMixed)});
   }
   if (any_table_cell(table, &TableCell::repeats)) {
-    table.notes.emplace_back("≡: the same runs as a cell above or before it: what the labels differ in has no effect");
+    table.notes.push_back({"≡: the same runs as a cell above or before it: what the labels differ in has no effect"});
   }
   if (any_cell(table, [](const Cell& cell) { return cell.origins.trained_by.size() > 1; })) {
-    table.notes.emplace_back("Trained by: " + all_of(table, &Origins::trained_by));
+    table.notes.push_back({"Trained by: " + all_of(table, &Origins::trained_by)});
   }
 }
 
 void add_published_or_why_not(const NoteContext& context, Table& table) {
   add_published_notes(context.spec, table);
   if (context.other_settings.empty()) return;
-  table.notes.emplace_back(fmt::format("Without the published numbers, which are not of runs with --set {}",
-                                       fmt::join(context.other_settings, ", ")));
+  table.notes.push_back({fmt::format("Without the published numbers, which are not of runs with --set {}",
+                                     fmt::join(context.other_settings, ", "))});
 }
 
 // What is missing and, in a table that is not final, how to get it.
@@ -613,7 +613,7 @@ void add_missing_notes(const NoteContext& context, Table& table) {
   }
   add_scoreless_notes(table, context.options, context.which, table.notes);
   if (context.which == Notes::kFinal && any_cell(table, [](const Cell& cell) { return cell.missing() > 0; }))
-    table.notes.emplace_back("(k/n): k of n seeds; the others have no result");
+    table.notes.push_back({"(k/n): k of n seeds; the others have no result"});
 }
 
 using AddNotes = void (*)(const NoteContext&, Table&);
@@ -637,7 +637,7 @@ constexpr std::array<AddNotes, std::size(TableSpec::kNotes)> kAdders = {
     [](const NoteContext& context, Table& table) { add_resume_notes(context, table.notes); },
     [](const NoteContext& context, Table& table) { add_warning_notes(context.runs, table.notes); },
     [](const NoteContext& context, Table& table) {
-      if (context.grid.sample) table.notes.emplace_back(drawn_text(*context.grid.sample));
+      if (context.grid.sample) table.notes.push_back({drawn_text(*context.grid.sample)});
     },
     [](const NoteContext& context, Table& table) { add_exclusion_notes(context.grid, context.spec, table.notes); },
     add_missing_notes,
