@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""How the harness behaves with many runs: times submission, restart, the overhead per job, ingestion and queries, and
-prints them beside their goals.
+"""How the harness behaves with many runs: times submission, restart, the overhead per job, ingestion, queries and the
+pages of `tearless serve`, and prints them beside their goals.
 
     tools/bench/scale.py [--bin build/bin] [--folder DIR] [--part NAME ...] [--markdown FILE] [--scale 1.0]
 
 The training program is fake-engine (tests/support/fake_engine.cc), which is part of the tests: its trivial runs make one
 update. `engine` plans through tearless-engine. --folder: on the disk whose cost is to be measured (default: a folder
 of the repository that is deleted afterwards). --scale 0.01: a hundredth of the runs, to try the script. Plans,
-submissions, status and tables are the shortest of three; all else happens once. Beside the overhead per job stand the
+submissions, status, tables and pages are the shortest of three; all else happens once. Beside the overhead per job stand the
 same runs without the harness, and GNU parallel if it is installed.
 """
 
 import argparse
 import datetime
 import hashlib
+import http.client
 import json
 import os
 import pathlib
@@ -24,11 +25,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from measured import processor, run, table, write
 
-PARTS = ["fsync", "submit", "restart", "watch", "jobs", "ingest", "engine"]
+PARTS = ["fsync", "submit", "restart", "watch", "jobs", "ingest", "serve", "engine"]
 
 
 def grid(runs, seeds, sleep_ms=0, batch=1):
@@ -222,14 +224,13 @@ class Bench:
                        text=True, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return 1000 * (time.monotonic() - begin) / runs
 
-    def ingest(self):
-        runs, points = self.runs(10_000), 1000
-        place = self.place("ingest")
+    def rebuilt(self, place, runs, metrics):
+        """A workspace in which each of the runs has these lines of metrics. Returns the seconds of the rebuild."""
         (place / "grid.toml").write_text(grid(runs, 100))
         self.submission(place, "results")
         shutil.rmtree(place / "results/runs", ignore_errors=True)  # the service has begun some
         sweep = next((place / "results/sweeps").iterdir())
-        lines = "".join(json.dumps({"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)}) + "\n" for i in range(points))
+        lines = "".join(json.dumps(metric) + "\n" for metric in metrics)
         for line in (sweep / "runs.jsonl").read_text().splitlines():
             job = json.loads(line)
             folder = place / "results/runs" / job["id"]
@@ -239,15 +240,53 @@ class Bench:
             (folder / "metrics.jsonl").write_text(lines)
             (folder / "scores.json").write_text(scores)
             (folder / "DONE").write_text(json.dumps({
-                "id": job["id"], "outcome": "done", "step": points, "reason": "max_updates",
+                "id": job["id"], "outcome": "done", "step": metrics[-1]["step"], "reason": "max_updates",
                 "files": {"scores.json": hashlib.sha256(scores.encode()).hexdigest()}}))
         subprocess.run(["sync"], check=True)
-        seconds = self.tearless(place, "rebuild")
+        return self.tearless(place, "rebuild")
+
+    def ingest(self):
+        runs, points = self.runs(10_000), 1000
+        place = self.place("ingest")
+        seconds = self.rebuilt(place, runs, losses(points))
         self.report(f"rebuild of {runs:,} runs with {points:,} metrics each", seconds, "s", 120)
         self.report("metrics stored durably", runs * points / seconds, "rows/s", 100_000, at_most=False)
         self.report("status of that database", self.shortest(place, "status"), "s", 0.2)
         self.report("table of that database, planning included", self.shortest(place, "table", "grid.toml"), "s", 0.5)
         self.report("  of it the plan", self.shortest(place, "plan", "grid.toml"), "s")
+
+    def serve(self):
+        """Pages of a workspace, then one page that is watched while two runs train, by a client that does what
+        live.js does."""
+        runs, names, evaluations, points = self.runs(10_000), 200, 5, 1000
+        place = self.place("serve")
+        self.rebuilt(place, runs, losses(points) + [{"step": points // evaluations * (i + 1), "name": f"dev.m{n}", "value": 1 / (i + n + 1)}
+                                                    for i in range(evaluations) for n in range(names - 1)])
+        size = f"{runs:,} runs with {names} metrics each"
+        sweep, some = next((place / "results/sweeps").iterdir()).name, next((place / "results/runs").iterdir()).name
+        server = subprocess.Popen([self.bin / "tearless", "serve", "--port", "0"], cwd=place, stdout=subprocess.PIPE, text=True)
+        address = server.stdout.readline().strip().removeprefix("http://")
+        host, token = address.split("/", 1)
+        visitor = Visitor(host, "/" + token)
+        self.report(f"first page of serve, of {size}", visitor.shortest("/"), "s", 1)
+        self.report("page of the sweep", visitor.shortest(f"/sweep/{sweep}"), "s")
+        self.report("page of a run", visitor.shortest(f"/run/{some}"), "s")
+        self.report(f"a curve of {points:,} points", visitor.shortest(f"/curve?run={some}&metric=train.loss"), "s", 0.2)
+        (place / "trains.toml").write_text(grid(200, 100, sleep_ms=100).replace('"fake.updates" = 1', '"fake.updates" = 100000'))
+        self.tearless(place, "submit", "trains.toml", "--jobs", 2)
+        time.sleep(2)
+        stop = threading.Event()
+        watching = threading.Thread(target=visitor.watch, args=("/", stop), daemon=True)
+        watching.start()
+        time.sleep(5)
+        asked = visitor.asked
+        share = cpu_share(server.pid, lambda: time.sleep(60))
+        self.report("CPU of serve while its first page is watched and two runs train", share, "%", 1)
+        self.report("  the page was asked for again, in a minute", visitor.asked - asked, "times")
+        stop.set()
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        self.stop(place)
 
     def engine(self):
         if not (self.bin / "tearless-engine").exists():
@@ -261,6 +300,43 @@ class Bench:
             '"model.norm.kind" = ["layer_norm", "scale_norm"]\n[table]\nscores = ["test.bleu_13a"]\n')
         seconds = self.shortest(place, "plan", "grid.toml", engine="tearless-engine")
         self.report(f"plan {runs:,} runs through tearless-engine", seconds, "s", 12)
+
+
+class Visitor:
+    """A browser with the cookie of a server."""
+
+    def __init__(self, host, address):
+        self.host, self.asked, self.headers = host, 0, {}
+        self.headers = {"Cookie": self.answer(address)[1].getheader("Set-Cookie").split(";")[0]}
+
+    def answer(self, path):
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection.request("GET", path, headers=self.headers)
+        answer = connection.getresponse()
+        return answer.read(), answer
+
+    def shortest(self, path):
+        def seconds():
+            begin = time.monotonic()
+            text, answer = self.answer(path)
+            if answer.status != 200:
+                sys.exit(f"scale: {path}: {answer.status} {text[:200]}")
+            return time.monotonic() - begin
+
+        return min(seconds() for _ in range(3))
+
+    def watch(self, path, stop):
+        events = http.client.HTTPConnection(self.host, timeout=60)
+        events.request("GET", "/events", headers=self.headers)
+        answer = events.getresponse()
+        while not stop.is_set() and (line := answer.readline()):
+            if line.startswith(b"data:"):
+                self.answer(path)
+                self.asked += 1
+
+
+def losses(points):
+    return [{"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)} for i in range(points)]
 
 
 def cpu_seconds(pid):
