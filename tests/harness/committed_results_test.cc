@@ -134,8 +134,8 @@ TEST(CommittedArchives, TellNobodyWhoTrainedThemWhereAndWithWhichVariables) {
     ASSERT_EQ(test::run({.arguments = {"/bin/tar", "xzf", archive.path().string(), "-C", folder.path().string()}}).code,
               0);
     for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
-      if (!entry.is_regular_file() || entry.path().extension() == ".f32") continue;
       const std::string name = entry.path().filename(), where = archive.path().string() + ": " + entry.path().string();
+      if (!entry.is_regular_file() || name.ends_with(".f32") || name == "metrics.jsonl") continue;  // numbers
       const std::string text = std::regex_replace(test::read_text(entry.path()), std::regex("https?://"), "");
       EXPECT_FALSE(std::regex_search(text, path)) << where;
       if (!name.ends_with(".json")) continue;
