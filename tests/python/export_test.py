@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""export_test.py [REPORT] [NAME…]: `tearless export`, read by TensorBoard's own reader and by pandas, and to_wandb(). REPORT: results as JUnit XML."""
+"""export_test.py [REPORT] [NAME…]: `tearless export`, read by TensorBoard's own reader, pandas and pyarrow, and to_wandb(). REPORT: results as JUnit XML."""
 
 import contextlib
 import json
@@ -113,18 +113,20 @@ class TensorBoard(Case):
 class Csv(Case):
     def test_HasEachMetricAndScoreToTheLastDigit(self):
         import pandas
+        import pyarrow.csv
 
         workspace = tearless.open(ARCHIVE)
         self.tearless("export", "all", "--workspace", str(ARCHIVE), "--to", "csv", "--format", "csv")
         self.assertEqual(sorted(os.listdir(self.folder / "csv")), ["metrics.csv", "runs.csv"])
-        metrics = pandas.read_csv(self.folder / "csv/metrics.csv")
         order = ["run", "step", "name"]
-        metrics, wanted = (frame[frame["name"] != "gradient_norms"].sort_values(order).reset_index(drop=True) for frame in (metrics, workspace.metrics("all")))
-        pandas.testing.assert_frame_equal(metrics, wanted, check_exact=True, check_dtype=False)
-        runs, wanted = pandas.read_csv(self.folder / "csv/runs.csv"), workspace.runs("all", settings=True)
-        for column in ("run", "seed", "state", "test.bleu_13a", "dev.ppl", "system"):
-            self.assertEqual(runs[column].tolist(), wanted[column].tolist(), column)
-        self.assertEqual(set(runs["model.d_model"]), {64}, "settings that do not differ, too")
+        for read in (pandas.read_csv, lambda file: pyarrow.csv.read_csv(file).to_pandas()):
+            metrics, wanted = (frame[frame["name"] != "gradient_norms"].sort_values(order).reset_index(drop=True)
+                               for frame in (read(self.folder / "csv/metrics.csv"), workspace.metrics("all")))
+            pandas.testing.assert_frame_equal(metrics, wanted, check_exact=True, check_dtype=False)
+            runs, wanted = read(self.folder / "csv/runs.csv"), workspace.runs("all", settings=True)
+            for column in ("run", "seed", "state", "test.bleu_13a", "dev.ppl", "system"):
+                self.assertEqual(runs[column].tolist(), wanted[column].tolist(), column)
+            self.assertEqual(set(runs["model.d_model"]), {64}, "settings that do not differ, too")
 
 
 def records_in(file):
