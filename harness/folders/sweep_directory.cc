@@ -219,7 +219,7 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
 std::optional<std::string> diff_of(const Workspace& workspace, const std::string& sweep, const json& commit) {
   try {
     std::string diff = read_file(workspace.sweep(sweep) / kDiffFile);
-    if (sha256(diff) == commit.at("diff").at("sha256")) return diff;
+    if (sha256(diff) == commit.at("diff").at("sha256").get<std::string>()) return diff;
   } catch (const UserError&) {  // it is another user's
   } catch (const json::exception&) {
   }

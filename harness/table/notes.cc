@@ -517,7 +517,9 @@ void add_select_notes(const NoteContext& context, Table& table) {
                    spec.arrangement.select->highest ? "highest" : "lowest", by,
                    table.chosen.empty() ? "" : ": " + table.chosen + " in every cell",
                    final ? "" : ", which may still change: runs are missing")});
-  const auto is_by_it = [&](const Table::Column& column) { return is_chosen_by_what_is_reported(spec, column.score); };
+  const auto is_by_it = [&](const Table::Column& column) {
+    return is_chosen_by_what_is_reported(context.spec, column.score);
+  };
   if (std::ranges::any_of(table.columns, is_by_it))
     table.notes.push_back({fmt::format("Chosen by the score that is reported ({}): what is shown is too good", by)});
   if (final && any_cell(table, [](const Cell& cell) { return !cell.chosen.is_of_all; })) {

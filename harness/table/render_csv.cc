@@ -28,7 +28,7 @@ std::string render_csv(const Table& table, Formulas formulas) {
   header.insert(header.end(), table.row_axes.begin(), table.row_axes.end());
   header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
   header = distinct_names(std::move(header));
-  std::ranges::rotate(header, header.begin() + of_every_table);
+  std::rotate(header.begin(), header.begin() + of_every_table, header.end());
   std::string text = csv_header(std::move(header), formulas);
   for (const Table::Row& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
