@@ -53,7 +53,7 @@ const std::vector<Page> kPages = {
     {"ds", 16, {{"ds", "36 runs and 2 sweeps"}, {"ds_depth", "30 runs and 2 sweeps"}}},
     {"joey", 7, {{"joey", "20 runs and 2 sweeps"}}},
     {"study",
-     60,
+     77,
      {{"study", "178 runs, 6 tables, 2 figures, 34 claims"}, {"study_2", "190 runs, 7 tables, 4 figures, 34 claims"}}},
     {"twt_figures_small", 3, {{"twt_figures_small", "18 runs and 1 sweep"}}},
 };
