@@ -6,6 +6,8 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -59,10 +61,10 @@ Left left_of(const Store& store, const Selection& chosen) {
 // What the words meant, and of which of its runs there is no result.
 nlohmann::json outcome_of(const Store& store, const Selection& chosen, const Left& left) {
   nlohmann::json without = nlohmann::json::array();
+  std::set<std::string> seen;  // sweeps share runs
   const auto add = [&](const RunRecord& run) {
-    if (has_result(run.state)) return;
-    nlohmann::json one = {{"run", run.id}, {"state", name_of(run.state)}, {"reason", run.reason}};
-    if (std::ranges::find(without, one) == without.end()) without.push_back(std::move(one));  // of several sweeps
+    if (!has_result(run.state) && seen.insert(run.id).second)
+      without.push_back({{"run", run.id}, {"state", name_of(run.state)}, {"reason", run.reason}});
   };
   for (const std::string& sweep : chosen.sweeps) std::ranges::for_each(store.runs_of(sweep), add);
   for (const std::string& run : chosen.runs) add(store.known_run(run));
