@@ -7,18 +7,20 @@ pages of `tearless serve`, and prints them beside their goals.
 The training program is fake-engine (tests/support/fake_engine.cc), which is part of the tests: its trivial runs make one
 update. `engine` plans through tearless-engine. --folder: on the disk whose cost is to be measured (default: a folder
 of the repository that is deleted afterwards). --scale 0.01: a hundredth of the runs, to try the script. Plans,
-submissions, status, tables and pages are the shortest of three; all else happens once. Beside the overhead per job stand the
+submissions, status and tables are the shortest of three; all else happens once. Beside the overhead per job stand the
 same runs without the harness, and GNU parallel if it is installed.
 """
 
 import argparse
 import datetime
 import hashlib
+import html
 import http.client
 import json
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import signal
@@ -268,10 +270,10 @@ class Bench:
         address = server.stdout.readline().strip().removeprefix("http://")
         host, token = address.split("/", 1)
         visitor = Visitor(host, "/" + token)
-        self.report(f"first page of serve, of {size}", visitor.shortest("/"), "s", 1)
-        self.report("page of the sweep", visitor.shortest(f"/sweep/{sweep}"), "s")
-        self.report("page of a run", visitor.shortest(f"/run/{some}"), "s")
-        self.report(f"a curve of {points:,} points", visitor.shortest(f"/curve?run={some}&metric=train.loss"), "s", 0.2)
+        self.report(f"first page of serve, of {size}", visitor.seconds("/"), "s", 1)
+        self.report("page of the sweep", visitor.seconds(f"/sweep/{sweep}"), "s")
+        self.report("page of a run", visitor.seconds(f"/run/{some}"), "s")
+        self.report(f"a curve of {points:,} points", visitor.seconds(f"/curve?run={some}&metric=train.loss"), "s", 0.2)
         (place / "trains.toml").write_text(grid(200, 100, sleep_ms=100).replace('"fake.updates" = 1', '"fake.updates" = 100000'))
         self.tearless(place, "submit", "trains.toml", "--jobs", 2)
         time.sleep(2)
@@ -315,23 +317,24 @@ class Visitor:
         answer = connection.getresponse()
         return answer.read(), answer
 
-    def shortest(self, path):
-        def seconds():
-            begin = time.monotonic()
-            text, answer = self.answer(path)
-            if answer.status != 200:
-                sys.exit(f"scale: {path}: {answer.status} {text[:200]}")
-            return time.monotonic() - begin
-
-        return min(seconds() for _ in range(3))
+    def seconds(self, path):
+        begin = time.monotonic()
+        text, answer = self.answer(path)
+        if answer.status != 200:
+            sys.exit(f"scale: {path}: {answer.status} {text[:200]}")
+        return time.monotonic() - begin
 
     def watch(self, path, stop):
+        """At each event asks for the page again, and for the curves that it draws."""
         events = http.client.HTTPConnection(self.host, timeout=60)
         events.request("GET", "/events", headers=self.headers)
         answer = events.getresponse()
         while not stop.is_set() and (line := answer.readline()):
             if line.startswith(b"data:"):
-                self.answer(path)
+                for drawn in re.findall(r'data-curves="([^"]*)"', self.answer(path)[0].decode()):
+                    curves = json.loads(html.unescape(drawn))
+                    for curve in curves["runs"]:
+                        self.seconds(f"/curve?run={curve['run']}&metric={curves['metrics'][0]}")
                 self.asked += 1
 
 
