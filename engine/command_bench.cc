@@ -18,6 +18,7 @@
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/kernel_variants.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
 #include "engine/run/run_options.h"
@@ -32,7 +33,7 @@ using nlohmann::json;
 struct BenchArguments {
   std::filesystem::path config, lengths;
   int64_t vocabulary = 8000, threads = 0, updates = 30, megabytes = 0;
-  std::string instructions;
+  std::string instructions, variants;
   bool bf16 = false, turns = false, as_json = false, decode = false, kernels = false;
 };
 
@@ -193,6 +194,9 @@ Action command_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
+  app.add_option("--variants", args->variants,
+                 "use these forms of CUDA's kernels, separated by commas, which were never timed: all, "
+                 "short-attention, norm-backward, stored-gradients, bias-gradients");
   app.add_flag("--bf16", args->bf16, "with run.precision = \"bf16\"");
   app.add_flag("--decode", args->decode, "also time beam search over the source sentences");
   app.add_flag("--kernels", args->kernels,
@@ -208,6 +212,7 @@ Action command_bench(CLI::App& app) {
     RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
     if (args->bf16) options.run.precision = ExecutionOptions::Precision::kBf16;
     open_device(options.run);
+    kernel_variants() = kernel_variants_of(args->variants);
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     if (args->threads > 0) options.run.threads = args->threads;
     prepare_processor(options.run);

@@ -1,11 +1,12 @@
 // residual + drop(y) and the norm of it (kernels.h: AddNorm): chooses and launches the kernels of add_norm_forward.h
-// and add_norm_backward.h. Rows of up to 1024 channels: one warp per row, which it holds in registers. Wider rows: one
+// and add_norm_backward*.h. Rows of up to 1024 channels: one warp per row, which it holds in registers. Wider rows: one
 // block per row, which reads the row again for every reduction.
 #pragma once
 
 #include <type_traits>
 
 #include "engine/cuda/add_norm_backward.h"
+#include "engine/cuda/add_norm_backward_ahead.h"
 #include "engine/cuda/add_norm_forward.h"
 #include "engine/cuda/block.h"
 #include "engine/cuda/column_sums_body.h"
@@ -61,9 +62,12 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
   const int64_t parts = blocks_for(a.rows, per_block);
   const int64_t sums = gain_width + bias_width;
   float* partial = sums > 0 ? runner.template workspace<float>(parts * sums) : nullptr;
+  const int gains = static_cast<int>(gain_width), biases = static_cast<int>(bias_width);
   with_groups<kSize>(a.width, [&](auto groups) {
-    runner.run(AddNormBackwardRows<T, kAligned, groups.value>{a, per_block, partial, static_cast<int>(gain_width),
-                                                              static_cast<int>(bias_width)});
+    if constexpr (kAligned) {
+      if (a.ahead) return runner.run(AddNormBackwardAhead<T, groups.value>{a, per_block, partial, gains, biases});
+    }
+    runner.run(AddNormBackwardRows<T, kAligned, groups.value>{a, per_block, partial, gains, biases});
   });
   if (sums > 0) runner.run(AddPartials{partial, parts, sums, a.d_gain, gain_width, a.d_bias});
 }

@@ -9,6 +9,7 @@
 //   online_softmax.h             maximum and sum of a row of scores
 //   attention_simt.h, _mma.h     loads and matmuls of one warp
 //   …_forward.h, …_backward.h    the kernels
+//   attention_mma_short.h        backward of short sentences, chosen by AttentionBackward::short_spans
 //
 // Each warp of a block takes some rows of one side ("the warp's rows") and loops over tiles of the other side in shared
 // memory, which the whole block loads. Forward: the warp's rows are queries. Backward: first compute_d_q(), with
@@ -34,6 +35,7 @@
 #include "engine/cuda/attention_layout.h"
 #include "engine/cuda/attention_mma_backward.h"
 #include "engine/cuda/attention_mma_forward.h"
+#include "engine/cuda/attention_mma_short.h"
 #include "engine/cuda/attention_simt_backward.h"
 #include "engine/cuda/attention_simt_forward.h"
 #include "engine/cuda/attention_span.h"
@@ -68,8 +70,27 @@ void with_channels_per_lane(int64_t d_head, F&& f) {
   f(std::integral_constant<int, static_cast<int>(kMaxHead) / kLanes>{});
 }
 
+/// data[i, c] = 0, rows `stride` elements apart.
+template <class T>
+struct ZeroRows {
+  static constexpr const char* kName = "zero_rows";
+  static constexpr int kThreads = 256;
+  T* data;
+  int64_t rows, width, stride;
+
+  Shape shape() const { return {blocks_for(rows * width, kThreads), kThreads, 0}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t e = block.index() * kThreads + block.thread();
+    if (e < rows * width) data[e / width * stride + e % width] = static_cast<T>(0.0f);
+  }
+};
+
 template <class T, class Runner>
 void launch_simt(const Attention<T>& a, Runner& runner) {
+  const int64_t d_model = a.heads * a.d_head;
+  if (a.padded_rows > 0) runner.run(ZeroRows<T>{a.out, a.padded_rows, d_model, d_model});
   const SimtLayout layout = SimtLayout::of(a, a.max_key_length, {.operands = 1});
   with_channels_per_lane(layout.channels, [&](auto channels) {
     if (a.key_rows) {
@@ -81,6 +102,14 @@ void launch_simt(const Attention<T>& a, Runner& runner) {
 }
 template <class T, class Runner>
 void launch_simt(const AttentionBackward<T>& b, Runner& runner) {
+  if (b.stored_rows > 0) {
+    const int64_t d_model = b.forward.heads * b.forward.d_head;
+    runner.run(ZeroRows<T>{b.d_q, b.stored_rows, d_model, b.d_q_stride});
+    if (b.stores_keys) {
+      runner.run(ZeroRows<T>{b.d_k, b.stored_rows, d_model, b.d_k_stride});
+      runner.run(ZeroRows<T>{b.d_v, b.stored_rows, d_model, b.d_v_stride});
+    }
+  }
   const SimtLayout layout = SimtLayout::of(b.forward, std::max(b.forward.max_query_length, b.forward.max_key_length),
                                            {.operands = 2, .stats = true});
   const bool aligned = heads_are_aligned(b.forward) && is_aligned(b.d_out, b.forward.heads * b.forward.d_head);
@@ -122,7 +151,14 @@ bool launch_mma(const AttentionBackward<bf16>& b, Runner& runner) {
       !is_aligned(b.d_k, b.d_k_stride) || !is_aligned(b.d_v, b.d_v_stride)) {
     return false;
   }
+  const int64_t longest = std::max(a.max_query_length, a.max_key_length);
   return with_mma_chunks(a.d_head, [&](auto chunks) {
+    if (b.short_spans && longest <= kMaxShort) {
+      with_short_blocks(longest, [&](auto blocks) {
+        runner.run(MmaAttentionBackwardShort<chunks.value, blocks.value>{b, score_scale(a.d_head)});
+      });
+      return true;
+    }
     MmaLayout layout;
     if (!MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/true, layout)) return false;
     runner.run(MmaAttentionBackward<chunks.value>{b, layout, score_scale(a.d_head)});

@@ -109,12 +109,25 @@ class MmaWarp {
     }
   }
 
+  /// The same as load_warp_rows(), from rows that are in a tile.
+  TEARLESS_BODY void load_warp_rows(int of_tile, int first, WarpRows& warp_rows) const {
+    const bf16* from = tile(of_tile) + (first + block_.lane() % 16) * kRowElements + block_.lane() / 16 * 8;
+    TEARLESS_UNROLL
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      block_.template load_matrices<false>(from + chunk * 16, warp_rows[chunk]);
+    }
+  }
+
   /// sum += weight · rows first … first + 15 of a tile.
   TEARLESS_BODY void add_weighted(int of_tile, int first, const MmaFragment& weight, Accumulator& sum) const {
-    const int lane = block_.lane();
-    const bf16* from = tile(of_tile) + (first + lane % 16) * kRowElements + lane / 16 * 8;
     const uint32_t left[4] = {bf16_pair_bits(weight[0][0], weight[0][1]), bf16_pair_bits(weight[0][2], weight[0][3]),
                               bf16_pair_bits(weight[1][0], weight[1][1]), bf16_pair_bits(weight[1][2], weight[1][3])};
+    add_weighted(of_tile, first, left, sum);
+  }
+  /// The same, of weights as the left operand of mma.
+  TEARLESS_BODY void add_weighted(int of_tile, int first, const uint32_t (&left)[4], Accumulator& sum) const {
+    const int lane = block_.lane();
+    const bf16* from = tile(of_tile) + (first + lane % 16) * kRowElements + lane / 16 * 8;
     TEARLESS_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       uint32_t other[4];
@@ -178,8 +191,9 @@ class MmaWarp {
       }
     }
   }
-  /// The same rows += factor · sum. Changes `sum`.
-  TEARLESS_BODY void add_to_rows(const HeadRows<bf16>& to, int first, float factor, Accumulator& sum) const {
+  /// The same rows += factor · sum, or where `stores` = factor · sum. Changes `sum`.
+  TEARLESS_BODY void add_to_rows(const HeadRows<bf16>& to, int first, float factor, Accumulator& sum,
+                                 bool stores) const {
     swap_pairs(sum);
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
@@ -189,7 +203,7 @@ class MmaWarp {
       Packed<bf16, 4> old[kChunks] = {};  // all loads in flight before the first store
       TEARLESS_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) {
-        if (chunk * 16 < to.d_head) old[chunk] = load_packed<Packed<bf16, 4>>(at + channel(chunk));
+        if (!stores && chunk * 16 < to.d_head) old[chunk] = load_packed<Packed<bf16, 4>>(at + channel(chunk));
       }
       TEARLESS_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -202,6 +216,10 @@ class MmaWarp {
         store_eight_of(at + channel(chunk), x);
       }
     }
+  }
+
+  TEARLESS_BODY bf16* tile(int of_tile) const {
+    return reinterpret_cast<bf16*>(block_.shared()) + of_tile * layout_.tile_rows * kRowElements;
   }
 
  private:
@@ -226,10 +244,6 @@ class MmaWarp {
     }
   }
   TEARLESS_BODY int channel(int chunk) const { return chunk * 16 + t() % 2 * 8 + t() / 2 * 4; }
-
-  TEARLESS_BODY bf16* tile(int of_tile) const {
-    return reinterpret_cast<bf16*>(block_.shared()) + of_tile * layout_.tile_rows * kRowElements;
-  }
 
   Block& block_;
   const MmaLayout& layout_;

@@ -32,6 +32,7 @@ struct MmaAttentionBackward {
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
     const SpanHead<bf16> s(b.forward, block.index(), true);
+    if (b.stored_rows > 0) s.zero_padding(block, b);
     if (s.span.query_count == 0 || s.span.key_count == 0) return;
     const MmaWarp<Block, kChunks> warp(block, layout);
     const Mask mask(b.forward.dropout);
@@ -216,7 +217,7 @@ struct MmaAttentionBackward {
     for (int r = 0; r < 2; ++r) {
       if (warp.t() == 0) layout.stats.p_dot_g(block)[first + warp.row(r)] = p_dot_g[r];
     }
-    warp.add_to_rows(s.query_rows(b.forward, b.d_q, b.d_q_stride, true), first, scale, d_q);
+    warp.add_to_rows(s.query_rows(b.forward, b.d_q, b.d_q_stride, true), first, scale, d_q, b.stored_rows > 0);
   }
 
   // --- ∂k and ∂v ---
@@ -249,8 +250,8 @@ struct MmaAttentionBackward {
         }
       }
       if (first >= keys) continue;
-      warp.add_to_rows(s.key_rows(b.forward, b.d_k, b.d_k_stride, true), first, scale, d_k);
-      warp.add_to_rows(s.key_rows(b.forward, b.d_v, b.d_v_stride, true), first, 1.0f, d_v);
+      warp.add_to_rows(s.key_rows(b.forward, b.d_k, b.d_k_stride, true), first, scale, d_k, b.stores_keys);
+      warp.add_to_rows(s.key_rows(b.forward, b.d_v, b.d_v_stride, true), first, 1.0f, d_v, b.stores_keys);
     }
   }
 

@@ -35,6 +35,7 @@ struct MmaAttentionForward {
   TEARLESS_BODY void operator()(Block& block) const {
     using Warp = MmaWarp<Block, kChunks>;
     const SpanHead<bf16> s(a, block.index(), true);
+    if (a.padded_rows > 0) s.zero_padding(block, a, a.out, a.heads * a.d_head, a.padded_rows);
     const Warp warp(block, layout);
     const Mask mask(a.dropout);
     const int queries = s.span.query_count, keys = s.span.key_count;

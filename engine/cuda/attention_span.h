@@ -98,6 +98,28 @@ struct SpanHead {
     return mask.keep_bits(static_cast<uint32_t>(quarter), dropout_outer(query), dropout_sentence());
   }
 
+  /// Sets the rows to 0 that no span covers, up to row `end` of a matrix with a row for each query. One of the spans
+  /// without queries does it, the first. REQUIRES: rows at 16 bytes, and Attention::padded_rows.
+  template <class Block>
+  TEARLESS_BODY void zero_padding(Block& block, const Attention<T>& a, T* data, int64_t stride, int64_t end) const {
+    const int64_t index = static_cast<uint32_t>(block.index()) / static_cast<uint32_t>(a.heads);
+    if (span.query_count > 0 || (index > 0 && a.spans[index - 1].query_count == 0)) return;
+    const int count = static_cast<int>(end) - span.query_begin;
+    const HeadRows<T> padding = rows(a, data, stride, span.query_begin, count, true);
+    const int groups = padding.d_head / kWideGroup<T>;
+    for (int e = block.thread(); e < count * groups; e += block.threads()) {
+      store_sixteen(padding.row(e / groups) + e % groups * kWideGroup<T>, SixteenBytes<T>{});
+    }
+  }
+  /// Those of the gradients that are stored. REQUIRES: b.stored_rows > 0.
+  template <class Block>
+  TEARLESS_BODY void zero_padding(Block& block, const AttentionBackward<T>& b) const {
+    zero_padding(block, b.forward, b.d_q, b.d_q_stride, b.stored_rows);
+    if (!b.stores_keys) return;
+    zero_padding(block, b.forward, b.d_k, b.d_k_stride, b.stored_rows);
+    zero_padding(block, b.forward, b.d_v, b.d_v_stride, b.stored_rows);
+  }
+
  private:
   template <class U>
   TEARLESS_BODY HeadRows<U> rows(const Attention<T>& a, U* data, int64_t stride, int begin, int count,

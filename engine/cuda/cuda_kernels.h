@@ -49,12 +49,15 @@ inline constexpr uint64_t kCudaKernelsLayout =
     hash_of_sizes<AddNorm<float>, AddNormBackward<float>, BiasReluDropout<float>, BiasReluDropoutBackward<float>,
                   Attention<float>, AttentionSpan, AttentionBackward<float>, RelativeAttention<float>,
                   RelativeAttentionBackward<float>, CrossEntropy<float>, BestTokens<float>, Embedding<float>,
-                  EmbeddingBackward<float>, ColumnSums<float>, SpanMeans<float>, SpanMeansBackward<float>,
-                  Patches<float>, PatchesBackward<float>, MaxPool<float>, MaxPoolBackward<float>, SquaredNorm, Adam,
-                  AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep, Kernels<float>, OptimiserKernels, Backend,
-                  Dropout>();
+                  EmbeddingBackward<float>, ColumnSums<float>, WeightGradient<float>, SpanMeans<float>,
+                  SpanMeansBackward<float>, Patches<float>, PatchesBackward<float>, MaxPool<float>,
+                  MaxPoolBackward<float>, SquaredNorm, Adam, AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep,
+                  Kernels<float>, OptimiserKernels, Backend, Dropout>();
 
-/// Implements Backend::capture, with launches by LibTorch and by our kernels. Inside libtearless_cuda.so only.
+/// Implements Kernels::weight_gradient. Inside libtearless_cuda.so only, as what follows.
+bool weight_gradient_by_cublaslt(const WeightGradient<bf16>& gradient, void* stream);
+
+/// Implements Backend::capture, with launches by LibTorch and by our kernels.
 std::function<void()> capture_graph(const std::function<void()>& launches);
 
 }  // namespace tearless::engine

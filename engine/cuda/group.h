@@ -92,6 +92,16 @@ TEARLESS_BODY void store_eight_of(bf16* to, const float* x) {
   for (int i = 0; i < 4; ++i) to[i] = static_cast<bf16>(x[i]);
 #endif
 }
+/// Two floats as bf16, to a 4-byte aligned address.
+TEARLESS_BODY void store_four_of(bf16* to, float low, float high) {
+#ifdef __CUDA_ARCH__
+  *reinterpret_cast<uint32_t*>(to) = bf16_pair_bits(low, high);
+#else
+  if (reinterpret_cast<uintptr_t>(to) % 4 != 0) std::abort();
+  to[0] = static_cast<bf16>(low);
+  to[1] = static_cast<bf16>(high);
+#endif
+}
 #ifdef __CUDA_ARCH__
 /// One 16-byte store to global memory. In PTX, because the compiler sometimes splits an ordinary store of four words.
 __device__ __forceinline__ void store_words(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {

@@ -42,6 +42,7 @@ constexpr Kernels<T> kernel_table() {
           .attention_saved_size = attention_saved_size,
           .attention = run_call<Attention<T>, Runner>,
           .attention_backward = run_call<AttentionBackward<T>, Runner>,
+          .stores_attention = true,
           .relative_attention = run_call<RelativeAttention<T>, Runner>,
           .relative_attention_backward = run_call<RelativeAttentionBackward<T>, Runner>,
           .cross_entropy = run_call<CrossEntropy<T>, Runner>,

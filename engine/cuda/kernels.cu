@@ -121,7 +121,11 @@ class CudaRunner {
 };
 
 const Kernels<float> float_kernels = kernel_table<float, CudaRunner>();
-const Kernels<bf16> bf16_kernels = kernel_table<bf16, CudaRunner>();
+const Kernels<bf16> bf16_kernels = [] {
+  Kernels<bf16> table = kernel_table<bf16, CudaRunner>();
+  table.weight_gradient = weight_gradient_by_cublaslt;
+  return table;
+}();
 const OptimiserKernels optimiser_kernels = optimiser_table<CudaRunner>();
 const SearchKernels search_kernels = search_table<CudaRunner>();
 const CudaKernels kernels = {.layout = kCudaKernelsLayout,

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "engine/ops/backend.h"
+#include "engine/ops/kernel_variants.h"
 
 namespace tearless::engine {
 namespace {
@@ -71,7 +72,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
     const at::Tensor d_x = sum.has_grad() ? sum.grad() : normed.grad();
     const at::Tensor d_y = y ? at::empty_like(d_x) : at::Tensor();
     with_kernels(d_x, [&]<class T>(const Kernels<T>& kernels, void* stream) {
-      AddNormBackward<T> b{.rows = count, .width = width};
+      AddNormBackward<T> b{.rows = count, .width = width, .ahead = kernel_variants().norm_backward};
       if (through_norm) {
         b.x = read<T>(sum.data());
         b.statistics = reinterpret_cast<const RowStatistics<Wide<T>>*>(read<Wide<T>>(statistics));

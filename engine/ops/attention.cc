@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "engine/ops/attention_call.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/kernel_variants.h"
 
 namespace tearless::engine {
 namespace {
@@ -119,13 +121,25 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
   }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * spans.seen_pairs();
   AttentionCall call{{tape, spans, q.rows.data()}, q, k, v, heads, d_head, dropout};
-  const Value out =
-      call.output(tape, [&](const auto& kernels, const auto& a, void* stream) { kernels.attention(a, stream); });
+  const bool stores = kernel_variants().stored_gradients &&
+                      kernels_have(q.rows.data(), [](const auto& kernels) { return kernels.stores_attention; });
+  const Value out = call.output(
+      tape, stores, [&](const auto& kernels, const auto& a, void* stream) { kernels.attention(a, stream); });
   tape.record("attention", [=] {
     if (!out.has_grad()) return;
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
-      AttentionBackward<T> b{.forward = call.arguments<T>()};
+      AttentionBackward<T> b{.forward = call.arguments<T>(), .short_spans = kernel_variants().short_attention};
       b.d_out = read<T>(out.grad());
+      if (stores && !q.rows.has_grad()) {
+        const at::Tensor& rows = q.rows.data();
+        const bool together = rows.is_same(k.rows.data()) && rows.is_same(v.rows.data());
+        // Every column has to be written.
+        if (rows.size(1) == (together ? 3 : 1) * d_model) {
+          b.stored_rows = rows.size(0);
+          b.stores_keys = together;
+          q.rows.add_grad(at::empty_like(rows));
+        }
+      }
       b.d_q = gradient_of<T>(q);
       b.d_k = gradient_of<T>(k);
       b.d_v = gradient_of<T>(v);

@@ -76,12 +76,13 @@ struct AttentionCall {
     return a;
   }
 
-  /// What `kernel` makes of the arguments. Where the tape records, it saves what the gradient needs.
+  /// What `kernel` makes of the arguments. Where the tape records, it saves what the gradient needs. `zeroes`: the
+  /// kernel knows Attention::padded_rows.
   template <class Kernel>
-  Value output(const Tape& tape, Kernel&& kernel) {
+  Value output(const Tape& tape, bool zeroes, Kernel&& kernel) {
     const auto options = q.rows.data().options();
     const std::vector<int64_t> shape = {q.rows.data().size(0), heads * d_head};
-    Value out(spans.host.padded ? at::zeros(shape, options) : at::empty(shape, options));
+    Value out(spans.host.padded && !zeroes ? at::zeros(shape, options) : at::empty(shape, options));
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       Attention<T> a = arguments<T>();
       if (tape.recording()) {
@@ -90,6 +91,7 @@ struct AttentionCall {
         a.saved = write<Wide<T>>(saved);
       }
       a.out = write<T>(out.data());
+      if (spans.host.padded && zeroes) a.padded_rows = shape[0];
       kernel(kernels, a, stream);
     });
     return out;

@@ -106,6 +106,7 @@ struct AddNormBackward {
   T* d_y = nullptr;             // [T, D] or null
   Wide<T>* d_gain = nullptr;    // [gain_size], added to; null: none
   Wide<T>* d_bias = nullptr;    // [D], added to; null: none
+  bool ahead = false;           // KernelVariants::norm_backward; CUDA only
 };
 
 /// out = drop(max(x + bias, 0)); x and out may be the same.
@@ -159,7 +160,10 @@ struct Attention {
   int64_t q_stride = 0, k_stride = 0, v_stride = 0;
   const int32_t* key_rows = nullptr;  // search: key j of a span is row key_rows[key_begin + j] of k and v; or null
   Dropout dropout = {};
-  T* out = nullptr;          // [T, heads · d_h]
+  T* out = nullptr;  // [T, heads · d_h]
+  /// Not 0, CUDA only: rows of `out` that no span covers get 0 up to this one. REQUIRES: the spans cover the rows from
+  /// the first on, and those without queries are the last ones and begin behind the others.
+  int64_t padded_rows = 0;
   Wide<T>* saved = nullptr;  // [Kernels::attention_saved_size()], for the same backend's backward; null: none follows
 };
 template <class T>
@@ -170,6 +174,11 @@ struct AttentionBackward {
   T* d_k = nullptr;
   T* d_v = nullptr;
   int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;
+  bool short_spans = false;  // KernelVariants::short_attention; CUDA only
+  /// Not 0, CUDA only: d_q is stored and not added to. It has so many rows, of which those that no span covers get 0.
+  /// With `stores_keys` d_k and d_v too, which then have as many. REQUIRES: as Attention::padded_rows.
+  int64_t stored_rows = 0;
+  bool stores_keys = false;
 };
 
 /// Attention with relative positions: with a = span.keys_before() + i - j the distance from query i of a span back to
@@ -330,6 +339,18 @@ struct ColumnSums {
   int64_t rows = 0, width = 0, stride = 0;
   const T* data = nullptr;  // [T, W], rows stride apart
   Wide<T>* sum = nullptr;   // [W]
+};
+
+/// d_weight += d_yᵀ x, and bias_sums = Σ_t d_y[t].
+template <class T>
+struct WeightGradient {
+  int64_t rows = 0, in = 0, out = 0;
+  const T* x = nullptr;    // [rows, in], rows x_stride apart
+  const T* d_y = nullptr;  // [rows, out], rows d_y_stride apart
+  int64_t x_stride = 0, d_y_stride = 0;
+  Wide<T>* d_weight = nullptr;  // [out, in], rows d_weight_stride apart
+  int64_t d_weight_stride = 0;
+  Wide<T>* bias_sums = nullptr;  // [out]
 };
 
 /// out[i] = the mean of the rows key_begin … key_begin + key_count - 1 of x, of spans[i]; 0 where key_count is 0.
@@ -541,12 +562,15 @@ struct Kernels {
   int64_t (*attention_saved_size)(const AttentionSpan* spans, int64_t span_count, int64_t heads) = nullptr;
   void (*attention)(const Attention<T>&, void* stream) = nullptr;
   void (*attention_backward)(const AttentionBackward<T>&, void* stream) = nullptr;
+  bool stores_attention = false;  // they know Attention::padded_rows and AttentionBackward::stored_rows
   void (*relative_attention)(const RelativeAttention<T>&, void* stream) = nullptr;
   void (*relative_attention_backward)(const RelativeAttentionBackward<T>&, void* stream) = nullptr;
   void (*cross_entropy)(const CrossEntropy<T>&, void* stream) = nullptr;
   void (*embedding)(const Embedding<T>&, void* stream) = nullptr;
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream) = nullptr;
   void (*column_sums)(const ColumnSums<T>&, void* stream) = nullptr;
+  /// bf16 on CUDA only. False: the library has nothing for such operands, and nothing was computed.
+  bool (*weight_gradient)(const WeightGradient<T>&, void* stream) = nullptr;
   void (*packed_matmul)(const PackedMatmul<T>&, void* stream) = nullptr;  // CPU only
   int64_t panel_width = 0;                                                // of packed_matmul
   void (*span_means)(const SpanMeans<T>&, void* stream) = nullptr;

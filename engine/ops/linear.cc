@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/kernel_variants.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/packed_weights.h"
 
@@ -132,6 +133,28 @@ bool by_panels(const Tape& tape, const at::Tensor& x, const at::Tensor& weight, 
   return true;
 }
 
+/// Both gradients as one matmul, or false where that is not to be.
+bool add_weight_and_bias_gradient(const at::Tensor& dy, const at::Tensor& x, const Value& weight, const Value& bias) {
+  if (!kernel_variants().bias_gradients || dy.scalar_type() != at::kBFloat16) return false;
+  const Kernels<bf16>& kernels = kernels_for<bf16>(dy);
+  if (!kernels.weight_gradient) return false;
+  at::Tensor& d_weight = weight.grad_buffer();
+  at::Tensor sums = at::empty({dy.size(1)}, d_weight.options());
+  const bool done = kernels.weight_gradient({.rows = dy.size(0),
+                                             .in = x.size(1),
+                                             .out = dy.size(1),
+                                             .x = read<bf16>(x),
+                                             .d_y = read<bf16>(dy),
+                                             .x_stride = x.stride(0),
+                                             .d_y_stride = dy.stride(0),
+                                             .d_weight = write<float>(d_weight),
+                                             .d_weight_stride = d_weight.stride(0),
+                                             .bias_sums = write<float>(sums)},
+                                            stream_for(dy));
+  if (done) bias.grad_buffer().add_(sums);
+  return done;
+}
+
 }  // namespace
 
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias, RowStride stride) {
@@ -148,9 +171,11 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias,
   }
   tape.record("matmul", [x, weight, w, bias, y] {
     if (!y.has_grad()) return;
-    const at::Tensor& dy = y.grad();                               // [T, out]
-    matmul(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
-    if (bias) add_column_sums(dy, bias.grad_buffer());
+    const at::Tensor& dy = y.grad();  // [T, out]
+    if (!bias || !add_weight_and_bias_gradient(dy, x.data(), weight, bias)) {
+      matmul(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
+      if (bias) add_column_sums(dy, bias.grad_buffer());
+    }
     if (!x.requires_grad()) return;
     const bool add = x.has_grad();
     at::Tensor dx = add ? x.grad() : at::empty_like(x.data());

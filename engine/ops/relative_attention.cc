@@ -91,7 +91,7 @@ Value relative_attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k,
   }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += multiply_adds(spans, window, d_model);
   AttentionCall call{{tape, spans, q.rows.data()}, q, k, v, heads, d_head, dropout};
-  const Value out = call.output(tape, [&](const auto& kernels, const auto& a, void* stream) {
+  const Value out = call.output(tape, /*zeroes=*/false, [&](const auto& kernels, const auto& a, void* stream) {
     kernels.relative_attention(relative_call(a, r, u, w, window), stream);
   });
   tape.record("relative attention", [=] {

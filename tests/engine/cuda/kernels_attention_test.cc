@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/cuda/attention_mma_short.h"
 #include "tests/engine/cuda/kernel_check.h"
 #include "tests/support/sanitized.h"
 
@@ -15,6 +16,11 @@ struct AttentionCase {
   double p = 0;
   bool aligned = true;
   bool indexed = false;  // keys by Attention::key_rows; no backward then
+  bool short_spans = false;
+
+  int64_t longest() const {
+    return std::max(*std::max_element(queries.begin(), queries.end()), *std::max_element(keys.begin(), keys.end()));
+  }
 };
 
 /// Whether tensor cores take it: then the weights of a sum are rounded to bf16 first.
@@ -133,7 +139,8 @@ Outputs run_attention(const AttentionCase& c, const AttentionInputs<T>& in) {
                               .d_v = d_v.data(),
                               .d_q_stride = in.d_stride,
                               .d_k_stride = in.d_stride,
-                              .d_v_stride = in.d_stride},
+                              .d_v_stride = in.d_stride,
+                              .short_spans = c.short_spans},
                              nullptr);
   backend()->synchronise();
   return {out.values(), d_q.values(), d_k.values(), d_v.values(), logsumexp.values()};
@@ -223,16 +230,15 @@ void expect_close_or_infinite(const char* what, std::vector<double> got, std::ve
 
 template <class T>
 void check_attention(const AttentionCase& c) {
-  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, {} bytes",
-                           c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.indexed, sizeof(T)));
+  SCOPED_TRACE(
+      fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, short {}, {} bytes",
+                  c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.indexed, c.short_spans, sizeof(T)));
   const AttentionInputs<T> in(c);
   const Outputs got = run_twice([&] { return run_attention(c, in); });
   const ExpectedAttention<T> expected(c, in);
   // Scores are sums of d_head terms, and their error comes through the exponential as a relative one: scores here are
   // of size 4 at most, so 4 · arithmetic(d_head) of it; then sums over the keys or queries.
-  const int64_t longest =
-      std::max(*std::max_element(c.queries.begin(), c.queries.end()), *std::max_element(c.keys.begin(), c.keys.end()));
-  const double error = 4 * arithmetic(c.d_head) + arithmetic(longest);
+  const double error = 4 * arithmetic(c.d_head) + arithmetic(c.longest());
   const bool rounds = by_mma<T>(c);
   expect_close<T>("out", got[0], expected.out.value, error, 0, expected.out.roundings(rounds));
   if (c.indexed) return;
@@ -240,6 +246,10 @@ void check_attention(const AttentionCase& c) {
   expect_close<T>("d_k", got[2], expected.d_k.value, error, 0, expected.d_k.roundings(rounds));
   expect_close<T>("d_v", got[3], expected.d_v.value, error, 0, expected.d_v.roundings(rounds));
   expect_close_or_infinite("logsumexp", got[4], expected.logsumexp, error);
+  if (!rounds || c.short_spans || c.longest() > kMaxShort) return;
+  AttentionCase again = c;
+  again.short_spans = true;
+  check_attention<T>(again);
 }
 
 void check_both(const AttentionCase& c) {
@@ -544,6 +554,80 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
   }
   for (size_t i = 3 * kHead; i < 5 * kHead; ++i) EXPECT_NE(out[i], 7);
   for (size_t i = 4 * kHead; i < 5 * kHead; ++i) EXPECT_EQ(d_kv[i], 0);
+}
+
+/// Self-attention over rows of which the spans of `lengths` cover the first, then two without queries; as many rows
+/// behind them that are no sentence's. With `stores` out, ∂q, ∂k and ∂v begin as NaN, without as 0.
+template <class T>
+Outputs run_padded(const std::vector<int32_t>& lengths, int64_t d_head, bool short_spans, bool stores) {
+  constexpr int64_t kHeads = 2, kPadding = 21;
+  std::vector<AttentionSpan> spans;
+  int32_t begin = 0;
+  for (const int32_t length : lengths) {
+    spans.push_back({begin, length, begin, length, begin + 1});
+    begin += length;
+  }
+  for (int i = 0; i < 2; ++i) spans.push_back({begin, 0, begin, 0, 0});
+  const int64_t rows = begin + kPadding, d_model = kHeads * d_head, width = 3 * d_model;
+  const Array<AttentionSpan> device_spans(spans);
+  const Array<T> qkv = Array<T>::of(normal_numbers<T>(static_cast<size_t>(rows * width), 1)),
+                 d_out = Array<T>::of(normal_numbers<T>(static_cast<size_t>(rows * d_model), 2));
+  const double before = stores ? NAN : 0;
+  Array<T> out = Array<T>::of(std::vector<double>(d_out.size(), before)),
+           d_qkv = Array<T>::of(std::vector<double>(qkv.size(), before));
+  Array<float> logsumexp(static_cast<size_t>(rows * kHeads));
+  const Attention<T> a{.spans = device_spans.data(),
+                       .span_count = static_cast<int64_t>(spans.size()),
+                       .max_query_length = *std::max_element(lengths.begin(), lengths.end()),
+                       .max_key_length = *std::max_element(lengths.begin(), lengths.end()),
+                       .causal = true,
+                       .heads = kHeads,
+                       .d_head = d_head,
+                       .q = qkv.data(),
+                       .k = qkv.data() + d_model,
+                       .v = qkv.data() + 2 * d_model,
+                       .q_stride = width,
+                       .k_stride = width,
+                       .v_stride = width,
+                       .dropout = some_dropout(0.2),
+                       .out = out.data(),
+                       .padded_rows = stores ? rows : 0,
+                       .saved = logsumexp.data()};
+  backend()->kernels<T>().attention(a, nullptr);
+  backend()->kernels<T>().attention_backward({.forward = a,
+                                              .d_out = d_out.data(),
+                                              .d_q = d_qkv.data(),
+                                              .d_k = d_qkv.data() + d_model,
+                                              .d_v = d_qkv.data() + 2 * d_model,
+                                              .d_q_stride = width,
+                                              .d_k_stride = width,
+                                              .d_v_stride = width,
+                                              .short_spans = short_spans,
+                                              .stored_rows = stores ? rows : 0,
+                                              .stores_keys = stores},
+                                             nullptr);
+  backend()->synchronise();
+  return {out.values(), d_qkv.values()};
+}
+
+template <class T>
+void expect_stored_as_added(const std::vector<int32_t>& lengths, int64_t d_head, bool short_spans) {
+  SCOPED_TRACE(fmt::format("{}, heads of {}, short {}, {} bytes", lengths, d_head, short_spans, sizeof(T)));
+  const Outputs added = run_padded<T>(lengths, d_head, short_spans, false);
+  const Outputs stored = run_twice([&] { return run_padded<T>(lengths, d_head, short_spans, true); });
+  EXPECT_EQ(stored[0], added[0]) << "out";
+  EXPECT_EQ(stored[1], added[1]) << "d_qkv";
+}
+
+TEST_P(AttentionKernel, StoresGradientsWhereNothingIsToBeAddedTo) {
+  const std::vector<int32_t> lengths = {1, 16, 33, 64};
+  expect_stored_as_added<float>(lengths, 8, false);
+  expect_stored_as_added<bf16>(lengths, 5, false);
+  for (const int64_t d_head : {16, 64, 80}) {
+    expect_stored_as_added<bf16>(lengths, d_head, false);
+    expect_stored_as_added<bf16>(lengths, d_head, true);
+  }
+  expect_stored_as_added<bf16>({70, 3}, 64, true);
 }
 
 TEST_P(AttentionKernel, RefusesHeadsThatAreTooWide) {

@@ -29,10 +29,29 @@ class RunnerOnHost {
   std::vector<unsigned char> memory_;
 };
 
+/// In place of cuBLASLt.
+bool weight_gradient(const WeightGradient<bf16>& g, void*) {
+  for (int64_t o = 0; o < g.out; ++o) {
+    g.bias_sums[o] = 0;
+    for (int64_t t = 0; t < g.rows; ++t) {
+      const float d = static_cast<float>(g.d_y[t * g.d_y_stride + o]);
+      g.bias_sums[o] += d;
+      for (int64_t i = 0; i < g.in; ++i) {
+        g.d_weight[o * g.d_weight_stride + i] += d * static_cast<float>(g.x[t * g.x_stride + i]);
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 const Kernels<float> float_kernels_on_host = kernel_table<float, RunnerOnHost>();
-const Kernels<bf16> bf16_kernels_on_host = kernel_table<bf16, RunnerOnHost>();
+const Kernels<bf16> bf16_kernels_on_host = [] {
+  Kernels<bf16> table = kernel_table<bf16, RunnerOnHost>();
+  table.weight_gradient = weight_gradient;
+  return table;
+}();
 const OptimiserKernels optimiser_kernels_on_host = optimiser_table<RunnerOnHost>();
 const SearchKernels search_kernels_on_host = search_table<RunnerOnHost>();
 

@@ -227,7 +227,7 @@ Outputs run_add_norm(const AddNormCase& c, const AddNormInputs<T>& in) {
 /// The kernel's d_residual, d_y, d_gain and d_bias; empty where not asked for. `x` is the sum of forward.
 template <class T>
 Outputs run_add_norm_backward(const AddNormCase& c, const AddNormInputs<T>& in, const std::vector<double>& x,
-                              const std::vector<RowStatistics<float>>& row_statistics) {
+                              const std::vector<RowStatistics<float>>& row_statistics, bool ahead) {
   const size_t shift = c.aligned ? 0 : 1;
   const Array<T> sum = Array<T>::of(x, shift);
   const Array<float> gain = Array<float>::of(in.gain, shift);
@@ -236,7 +236,7 @@ Outputs run_add_norm_backward(const AddNormCase& c, const AddNormInputs<T>& in, 
   Array<T> d_normed = Array<T>::of(in.d_normed, shift), d_sum = Array<T>::of(in.d_sum, shift);
   Array<T> d_residual(in.size, shift), d_y(in.size, shift);
   Array<float> d_gain = Array<float>::of(in.d_gain_before, shift), d_bias = Array<float>::of(in.d_bias_before, shift);
-  AddNormBackward<T> b{.rows = c.rows, .width = c.width};
+  AddNormBackward<T> b{.rows = c.rows, .width = c.width, .ahead = ahead};
   if (c.with_normed) {
     b.x = sum.data();
     b.statistics = statistics.data();
@@ -329,7 +329,10 @@ void check_add_norm(const AddNormCase& c) {
     expect_statistics(forward[2], expected.statistics, arithmetic(c.width));
   }
 
-  const Outputs backward = run_twice([&] { return run_add_norm_backward(c, in, x, expected.statistics); });
+  const auto run_backward = [&](bool ahead) {
+    return run_twice([&] { return run_add_norm_backward(c, in, x, expected.statistics, ahead); });
+  };
+  const Outputs backward = run_backward(false);
   expect_close<T>("d_residual", backward[0], expected.d_residual, arithmetic(c.width));
   if (c.with_y) expect_close<T>("d_y", backward[1], expected.d_y, arithmetic(c.width));
   // The sum over rows of a clamped or tiny row may be small beside its terms.
@@ -337,6 +340,10 @@ void check_add_norm(const AddNormCase& c) {
     expect_close<float>("d_gain", backward[2], expected.d_gain, arithmetic(c.width + c.rows),
                         1 + static_cast<double>(c.gain_size == 1 ? std::sqrt(c.rows * c.width) : 0));
   if (c.with_normed && c.bias) expect_close<float>("d_bias", backward[3], expected.d_bias, arithmetic(c.rows), 1);
+  const Outputs ahead = run_backward(true);
+  for (size_t i = 0; i < ahead.size(); ++i) {
+    expect_close<T>("ahead", ahead[i], backward[i], arithmetic(c.width + c.rows), 1);
+  }
 }
 
 class AddNormKernel : public OnEachBackend {};
