@@ -53,7 +53,7 @@ UntilDecided until_decided(const Grid& grid, std::optional<double> max_hours) {
   return {.first_seeds = {first, last}, .max_hours = max_hours};
 }
 
-// When the claims were first submitted with a sweep of this grid file.
+// When the claims were first submitted with a sweep of this grid file, also where its results came here as an archive.
 std::map<std::string, std::string> first_declared(const Workspace& workspace, const Store* store,
                                                   const Submission& submission) {
   std::map<std::string, std::string> declared;
@@ -61,7 +61,7 @@ std::map<std::string, std::string> first_declared(const Workspace& workspace, co
     if (const auto* claim = std::get_if<ClaimSpec>(&view.spec)) declared[claim->hash] = submission.sweep.submitted_at;
   }
   for (const Sweep& other : store ? store->sweeps() : std::vector<Sweep>()) {
-    if (other.grid_file != submission.sweep.grid_file || declared.empty()) continue;
+    if (declared.empty() || !is_of_grid(other, submission.sweep.grid_file)) continue;
     for (const auto& [hash, time] : declarations_of(workspace, other.id)) {
       if (const auto own = declared.find(hash); own != declared.end()) own->second = std::min(own->second, time);
     }
