@@ -1,8 +1,10 @@
-// tools/gpu_sweep.sh and tools/gpu_packing.py to their ends, with fake GPUs and the fake engine: what a person with a
-// GPU types.
+// tools/gpu_sweep.sh, tools/gpu_packing.py and tools/gpu_gl_en.py to their ends, with fake GPUs and the fake engine:
+// what a person with a GPU types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/paths.h"
@@ -11,6 +13,7 @@
 namespace tearless::harness::gpu_sweep_test {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -75,6 +78,61 @@ TEST(GpuPacking, AMistakeIsOneSentence) {
                  .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
   EXPECT_EQ(finished.code, 2);
   EXPECT_THAT(finished.errors, HasSubstr("name another file for its page with --page"));
+}
+
+test::Finished gpu_gl_en(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), (test::source_root() / "tools/gpu_gl_en.py").string());
+  arguments.insert(arguments.end(), {"--bin", test::program("").string()});
+  return test::run({.arguments = std::move(arguments), .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
+}
+
+/// Of all runs in a workspace.
+int attempts_in(const std::filesystem::path& workspace) {
+  int count = 0;
+  for (const auto& run : std::filesystem::directory_iterator(workspace / "runs")) {
+    const std::filesystem::directory_iterator attempts(run.path() / "attempts"), end;
+    count += static_cast<int>(std::distance(attempts, end));
+  }
+  return count;
+}
+
+// Fifteen runs that sleep for 0.8 s, two at the same time, take longer than the first call has.
+TEST(GpuGlEn, IsFinishedByTheNextCallAndTakesOverTheEndedRunsOfAnArchive) {
+  const test::TempFolder folder;
+  const std::filesystem::path out = folder / "out", runs = out / "gl_en_runs", page = out / "twt_gl_en.md";
+  const auto call = [&](const std::string& minutes) {
+    return gpu_gl_en({"--fake", "--out", out.string(), "--runs-per-gpu", "1", "--minutes", minutes});
+  };
+  const test::Finished stopped = call("0.05");
+  ASSERT_EQ(stopped.code, 0) << stopped.output << stopped.errors;
+  EXPECT_THAT(stopped.output, testing::ContainsRegex("[0-9]+ of 15 runs are done; the same command resumes\n"));
+  const test::Finished finished = call("5");
+  ASSERT_EQ(finished.code, 0) << finished.output << finished.errors;
+  EXPECT_THAT(finished.output, EndsWith("gpu_gl_en: 15 of 15 runs are done\n"));
+  const int attempts = attempts_in(runs);
+  EXPECT_LE(attempts, 17) << "two were stopped";
+  const std::string text = test::read_text(page);
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "| (4) Pre + Fix + ScaleNorm | 20.00 ± 0.00 \\[20.91‡\\*, −0.91\\] | 20.00 ± 0.00 \\[22.18, −2.18\\] |"));
+  EXPECT_THAT(text, HasSubstr("| T4 ScaleNorm is better than LayerNorm (bleu) | cannot tell: +0.00"));
+  EXPECT_THAT(text, HasSubstr("-->15 runs (15 done) took " + std::to_string(attempts) + " attempts"));
+
+  std::filesystem::remove_all(runs);
+  test::write_text(page, "Our sentences stay.\n" + text);
+  const test::Finished elsewhere = call("5");
+  EXPECT_THAT(elsewhere.output, EndsWith("gpu_gl_en: 15 of 15 runs are done\n"));
+  EXPECT_EQ(attempts_in(runs), attempts) << "nothing was trained again";
+  EXPECT_EQ(test::read_text(page), "Our sentences stay.\n" + text) << "the claims are as old as they were, too";
+}
+
+TEST(GpuGlEn, AMistakeIsOneSentence) {
+  EXPECT_THAT(gpu_gl_en({"--fake"}).errors, HasSubstr("name another folder with --out"));
+  EXPECT_THAT(gpu_gl_en({"--minutes", "0"}).errors, HasSubstr("--minutes is above 0"));
+  const test::Finished missing = gpu_gl_en({"--data", "/nowhere"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.errors, HasSubstr("/nowhere/train.gl is missing: tools/data/get_ted.py gl-en FOLDER makes"));
 }
 
 TEST(GpuSweep, AMistakeIsOneSentence) {
