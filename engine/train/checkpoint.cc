@@ -57,12 +57,25 @@ std::vector<at::Tensor> TrainedState::all() const {
   return tensors;
 }
 
+TrainedState TrainedState::copy() const {
+  TrainedState copied{.parameters = parameters.clone(), .optimiser = {}};
+  for (const at::Tensor& buffer : optimiser) copied.optimiser.push_back(buffer.clone());
+  for (const at::Tensor& buffer : carried) copied.carried.push_back(buffer.clone());
+  return copied;
+}
+
 size_t TrainedState::bytes() const { return (1 + optimiser.size()) * parameters.nbytes() + carried_bytes(); }
 
 size_t TrainedState::carried_bytes() const {
   size_t sum = 0;
   for (const at::Tensor& tensor : carried) sum += tensor.nbytes();
   return sum;
+}
+
+bool checkpoint_is_due(double share, size_t bytes, double since, double took) {
+  constexpr size_t kAlways = 64 << 20;
+  if (share == 0 || share == 1) return share == 1;
+  return bytes < kAlways || took <= share * (since + took);
 }
 
 bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
@@ -74,6 +87,7 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
   make_folders(temporary);
 
   std::string bytes;
+  bytes.reserve(buffers.bytes());
   for (const at::Tensor& buffer : buffers.all()) {
     const at::Tensor host = buffer.cpu();
     bytes.append(static_cast<const char*>(host.const_data_ptr()), host.nbytes());

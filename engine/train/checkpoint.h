@@ -27,6 +27,8 @@ struct TrainedState {
 
   /// All of them, in the order of state.bin.
   std::vector<at::Tensor> all() const;
+  /// With memory of their own, on the same device.
+  TrainedState copy() const;
   /// Their size in state.bin.
   size_t bytes() const;
   size_t carried_bytes() const;
@@ -46,6 +48,10 @@ class DamagedCheckpoint : public UserError {
  public:
   using UserError::UserError;
 };
+
+/// Whether an evaluation is to write a checkpoint of `bytes`, `since` seconds after the end of the last one, which took
+/// `took`: where checkpoints then take at most `share` of the time (ExecutionOptions::checkpoint_share).
+bool checkpoint_is_due(double share, size_t bytes, double since, double took);
 
 class Checkpoints {
  public:

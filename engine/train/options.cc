@@ -54,7 +54,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
                       .unset_word = "pass"},
                      o.epoch_updates);
   v.optional_integer({.key = "evaluate_updates",
-                      .meaning = "updates between two evaluations on dev, each with a checkpoint; 0: one at the end of "
+                      .meaning = "updates between two evaluations on dev; 0: one at the end of "
                                  "each epoch; `pass`: one at the end of each pass. One more ends the training",
                       .min = 0,
                       .max = 1e9,
@@ -266,6 +266,14 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
       o.log_updates);
   v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the selected ones", 1, 1000),
             o.keep_checkpoints);
+  v.number({.key = "checkpoint_share",
+            .meaning = "largest share of the time for the checkpoints that evaluations write; those below 64 MiB are "
+                       "always written. What a later one needs of the selected model stays in memory till then. 0: a "
+                       "checkpoint only where the run ends or is stopped; 1: after every evaluation",
+            .min = 0,
+            .max = 1,
+            .identity = Identity::kLocal},
+           o.checkpoint_share);
 }
 
 void check_consistent(const ExecutionOptions& o) {

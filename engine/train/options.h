@@ -114,6 +114,7 @@ struct ExecutionOptions {
   Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
   int64_t log_updates = 50;       // updates between two reports of training loss, learning rate and gradient norm
   int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the selected ones
+  double checkpoint_share = 0.1;  // of the time, for checkpoints after evaluations (checkpoint_is_due())
   ObserveOptions observe = {};
 };
 /// Without those of `observe`, which is a table of its own.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -256,7 +257,7 @@ void Trainer::evaluate() {
   select(train_.select, epoch_ended(), {state_.update, compared, std::move(numbers)}, state_.selected);
   schedule_.on_evaluation(compared, state_.update);
   spdlog::info("update {}{}  selected {}", state_.update, line, fmt::join(selected_steps(), ", "));
-  checkpoint();
+  checkpoint_or_keep();
   report(Phase::kTraining);
   ++evaluations_made_;
   evaluation_seconds_ += seconds_since(start);
@@ -279,6 +280,7 @@ std::string Trainer::end_reason() const {
 }
 
 Trainer::Results Trainer::results() {
+  write_kept();
   report(Phase::kEvaluating);
   const std::vector<int64_t> steps = selected_steps();
   if (std::ssize(steps) < train_.select.count) {
@@ -369,10 +371,41 @@ void Trainer::checkpoint() {
   sync_files();
   state_.metrics = metrics_->written();
   state_.gradient_norms = gradient_norms_->written();
+  const Clock::time_point start = Clock::now();
+  write_kept();
   // Prune only after writing a new checkpoint. An existing one may date from before this step's evaluation, and it
   // needs the checkpoints that were selected at that time.
   if (!checkpoints_.write(state_.update, buffers_, state_as_json())) return;
   checkpoints_.prune(execution_.keep_checkpoints, selected_steps());
+  checkpoint_written_ = Clock::now();
+  checkpoint_seconds_ = seconds_since(start);
+}
+
+void Trainer::write_kept() {
+  const std::optional<Kept> kept = std::exchange(kept_, std::nullopt);
+  if (!kept || !is_selected(kept->step)) return;
+  end_if_superseded();
+  sync_files();  // its state names their beginnings
+  checkpoints_.write(kept->step, kept->buffers, kept->state);
+}
+
+void Trainer::checkpoint_or_keep() {
+  const bool ends = at_limit() || !end_reason().empty();  // then a later one may not come
+  const double since = checkpoint_written_ ? seconds_since(*checkpoint_written_) : 0;
+  if (ends || checkpoint_is_due(execution_.checkpoint_share, buffers_.bytes(), since, checkpoint_seconds_)) {
+    return checkpoint();
+  }
+  if (!is_selected(state_.update)) return;
+  end_if_superseded();
+  write_kept();  // where the model is made of both
+  write_gradient_norms();
+  state_.metrics = metrics_->written();
+  state_.gradient_norms = gradient_norms_->written();
+  kept_ = Kept{state_.update, buffers_.copy(), state_as_json()};
+}
+
+bool Trainer::is_selected(int64_t step) const {
+  return std::ranges::any_of(state_.selected, [&](const SelectedStep& selected) { return selected.step == step; });
 }
 
 void Trainer::end_if_superseded() const {
@@ -384,6 +417,7 @@ void Trainer::restore() {
   metrics_.reset();
   gradient_norms_.reset();
   unwritten_norms_.clear();
+  kept_.reset();
   std::optional<int64_t> step;
   while ((step = checkpoints_.newest())) {
     try {

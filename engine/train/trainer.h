@@ -3,12 +3,14 @@
 //
 // metrics.jsonl, gradient_norms.f32 and scores.json are the same, byte for byte, whatever the number of attempts:
 // everything that the loop depends on is in State, the schedule and the trained buffers, and every checkpoint contains
-// all three. A lost checkpoint costs time, never a result.
+// all three. A lost checkpoint costs time, never a result; so an evaluation may leave its checkpoint out where writing
+// it would take too long (ExecutionOptions::checkpoint_share).
 //
 // An attempt writes only while its folder is the newest in attempts/. If it has been replaced (for example after a
 // network file system lost the lock), it ends without writing another byte.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -73,12 +75,17 @@ class Trainer {
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
+  /// Writes the kept checkpoint if the model is still made of it.
+  void write_kept();
+  /// After an evaluation: checkpoint() where it is due; where not, keeps what the model may be made of.
+  void checkpoint_or_keep();
   nlohmann::json state_as_json();
   State state_from_json(const nlohmann::json& state) const;
   Schedule new_schedule() const { return {train_.schedule, task_.schedule_width(), train_.update_limit()}; }
   /// The dev number that compares evaluations, rounded, with the sign that makes higher better.
   double selection_value(const NamedNumbers& evaluation) const;
   std::vector<int64_t> selected_steps() const;
+  bool is_selected(int64_t step) const;
 
   /// Throws Superseded if a newer attempt has begun.
   void end_if_superseded() const;
@@ -142,10 +149,19 @@ class Trainer {
   std::unique_ptr<Updater> updater_;
   State state_;
   std::optional<ContinuedFile> metrics_, gradient_norms_;
-  std::vector<float> unwritten_norms_;  // of the last updates
-  int64_t batches_in_pass_ = 0;         // of the started pass
-  int64_t started_pass_ = -1;           // the pass that the task has cut into batches; -1: none
-  std::string divergence_;              // why the run diverged; "": it has not
+  /// A checkpoint that is not written yet, of a selected step: later ones may replace it.
+  struct Kept {
+    int64_t step;
+    TrainedState buffers;
+    nlohmann::json state;
+  };
+  std::optional<Kept> kept_;
+  std::optional<std::chrono::steady_clock::time_point> checkpoint_written_;  // when the last one was, in this attempt
+  double checkpoint_seconds_ = 0;                                            // that it took
+  std::vector<float> unwritten_norms_;                                       // of the last updates
+  int64_t batches_in_pass_ = 0;                                              // of the started pass
+  int64_t started_pass_ = -1;  // the pass that the task has cut into batches; -1: none
+  std::string divergence_;     // why the run diverged; "": it has not
 
   // Measured, never part of a result.
   uint64_t metrics_kept_bytes_ = 0;

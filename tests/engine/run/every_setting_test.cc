@@ -280,6 +280,10 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
   }
+  void checkpoints_are_fewer(const Change& c) {
+    EXPECT_LT(trained(c.after).checkpoints.size(), trained(c.before).checkpoints.size());
+    same_results(c);
+  }
   void decoding_batches_differ(const Change& c) {
     const RunOptions before = runs_.options(c.before), after = runs_.options(c.after);
     const Translate task = test::translate_task(after);
@@ -431,6 +435,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"observe.group_by", {"layer", &Checks::groups_are_of_layers, {{"observe.groups", true}}}},
         {"observe.only", {"encoder.1.ffn", &Checks::only_these_groups_are_logged, {{"observe.groups", true}}}},
         {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
+        {"run.checkpoint_share", {0, &Checks::checkpoints_are_fewer, {{"run.keep_checkpoints", 1000}}}},
     };
     rows.merge(test::text_rows<Checks>());
     return rows;

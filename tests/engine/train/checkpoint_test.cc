@@ -298,6 +298,17 @@ TEST_F(Checkpointed, OfAnotherRunIsRefusedWithBothIdsAndAdvice) {
   EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
 }
 
+TEST(CheckpointIsDue, WhereItTakesNoMoreThanItsShareOfTheTime) {
+  constexpr size_t kLarge = 64 << 20;
+  EXPECT_TRUE(checkpoint_is_due(0.1, kLarge, 0, 0)) << "the first";
+  EXPECT_FALSE(checkpoint_is_due(0.1, kLarge, 17.9, 2));
+  EXPECT_TRUE(checkpoint_is_due(0.1, kLarge, 18.1, 2));
+  EXPECT_TRUE(checkpoint_is_due(0.5, kLarge, 2.1, 2));
+  EXPECT_TRUE(checkpoint_is_due(0.1, kLarge - 1, 0, 2)) << "a small one";
+  EXPECT_TRUE(checkpoint_is_due(1, kLarge, 0, 2));
+  EXPECT_FALSE(checkpoint_is_due(0, 1, 1e9, 0));
+}
+
 TEST_F(Checkpointed, OfAnotherModelIsRefused) {
   write(10);
   for (const int64_t other : {4, 6}) {

@@ -259,6 +259,39 @@ TEST_P(StoppedSelections, AStopInAnyEvaluationAlsoThatOfTheMeanDoesNotShow) {
   }
 }
 
+// Written are then those of a stop and of the end, and before them those that the model is made of.
+TEST_P(StoppedSelections, CheckpointsThatWaitInMemoryChangeNothing) {
+  const std::string expected = undisturbed();
+  const std::vector<int64_t> written = run_.checkpoint_steps();
+  start_again();
+  execution_.checkpoint_share = 0;
+  expect_the_same_at_the_end(expected);
+  EXPECT_EQ(run_.checkpoint_steps(), written);
+  for (uint32_t update = 1; update < 25; ++update) {
+    start_again();
+    ASSERT_EQ(stop_at(update), kExitStopped) << update;
+    EXPECT_EQ(run_.checkpoint_steps().back(), update);
+    expect_the_same_at_the_end(expected);
+  }
+  for (size_t evaluation = 0; evaluation < 4; ++evaluation) {
+    start_again();
+    Toy stopped = toy();
+    stopped.at_evaluation = [&](size_t n) {
+      if (n == evaluation) throw StopRequested();
+    };
+    EXPECT_EQ(attempt(stopped), kExitStopped) << evaluation;
+    expect_the_same_at_the_end(expected);
+  }
+  start_again();
+  Toy crashing = toy();
+  crashing.crash_at = 24;
+  EXPECT_THROW(attempt(crashing), std::runtime_error);
+  if (GetParam().count == 1) {
+    EXPECT_THAT(run_.checkpoint_steps(), testing::IsEmpty());
+  }
+  expect_the_same_at_the_end(expected);
+}
+
 TEST_P(StoppedSelections, ALostCheckpointOfTheMeanIsTrainedAgain) {
   const std::string expected = undisturbed();
   for (const int64_t step : run_.checkpoint_steps()) {

@@ -198,6 +198,17 @@ TEST_F(Trained, ARunThatDivergesAfterAnEvaluationLeavesTheScoresOfItsBestCheckpo
   EXPECT_TRUE(changed_result_file(run_, done()).empty());
 }
 
+TEST_F(Trained, ARunThatDivergesHasTheScoresOfABestCheckpointThatWaitedInMemory) {
+  Toy toy;
+  toy.script = {1, 7, 3};
+  toy.spoil_at = 14;
+  execution_.checkpoint_share = 0;
+  EXPECT_EQ(attempt(toy), kExitDiverged);
+  EXPECT_EQ(scores().at("selected_step"), 8);
+  EXPECT_EQ(scores().at("test.size").get<double>(), metric("dev.ppl")[1].second) << "not of the spoilt parameters";
+  EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(8));
+}
+
 TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
   const auto kept = [this](int64_t epoch_updates, int64_t newest) {
     start_again();
