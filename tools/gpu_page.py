@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_page.py RESULTS GPU: collects the results of tools/gpu_suite.sh from a folder into gpu.json and the page gpu.md, with the goals."""
+"""gpu_page.py RESULTS GPU: collects what tools/gpu_suite.sh and gpu_peers.sh left in a folder into gpu.json and the page gpu.md, with the goals."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ import sys
 
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BENCHES = ("bench_eager", "bench_compiled")
+BENCHES = ("bench_eager", "bench_compiled", "bench_ctranslate2")
 LENGTHS = ROOT / "tools/bench/lengths"
 PEAK = {"H200": {"bf16": 989.4, "tf32": 494.7, "fp32": 66.9}}  # TFLOP/s without sparsity, as NVIDIA gives them
 BANDWIDTH = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039}  # GB/s, as NVIDIA gives them
@@ -68,7 +68,9 @@ def main(results, gpu):
     for file in sorted(results.glob("step_*.json")):
         document["steps"][file.stem.removeprefix("step_")] = read(file)
 
-    page = [f"# On {gpu}", "", "| test program | tests | failures | skipped |", "|---|---|---|---|"]
+    page = [f"# On {gpu}"]
+    if document["tests"]:
+        page += ["", "| test program | tests | failures | skipped |", "|---|---|---|---|"]
     page += [f"| {name} | {t['tests']} | {t['failures']} | {t['skipped']} |" for name, t in document["tests"].items()]
     if kernels := document["kernels"]:
         page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | share of copy |", "|---|---|---|---|"]

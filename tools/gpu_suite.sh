@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), a short sweep (tools/gpu_sweep.py),
-# single kernels, and training and search beside plain PyTorch. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
+# single kernels, and updates and search of the base model; tools/gpu_peers.sh times other programs beside them. No network, no package manager; needs
+# Python's torch 2.11 and what tools/portable.sh gathered.
 #   tools/gpu_suite.sh [PORTABLE] [RESULTS] [PYTHON]     default: build-portable, results/gpu, python3
 # Writes RESULTS/gpu.json, RESULTS/gpu.md and the tests' output. Exit code 1 where a test failed.
 set -euo pipefail
@@ -8,20 +9,10 @@ cd "$(dirname "$0")/.."
 portable=${1:-build-portable}
 results=${2:-results/gpu}
 python=${3:-python3}
-readonly bench_seconds=5 test_limit=60 sweep_limit=150 one_limit=30 eager_limit=80 compiled_limit=150  # together within ten minutes
+readonly test_limit=60 sweep_limit=150 one_limit=30  # together within ten minutes
 
-fail() { echo "gpu_suite: $*" >&2; exit 2; }
-[ -x "$portable/bin/tearless-engine" ] || fail "$portable/bin/tearless-engine is missing: run tools/portable.sh where the engine was built"
-torch=$("$python" -c 'import os, torch; assert torch.__version__.startswith("2.11."), torch.__version__; print(os.path.dirname(torch.__file__))') ||
-  fail "$python has no torch 2.11"
-gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) || fail "no NVIDIA GPU is visible (nvidia-smi fails)"
-
-# torch's CUDA libraries lie beside it, one folder a package.
-libraries=$PWD/$portable/lib:$torch/lib
-for folder in "$(dirname "$torch")"/nvidia/*/lib; do
-  [ -d "$folder" ] && libraries+=:$folder
-done
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# shellcheck source=tools/gpu_machine.sh
+. tools/gpu_machine.sh
 export TEARLESS_SOURCE=$PWD CUBLAS_WORKSPACE_CONFIG=:4096:8
 mkdir -p "$results"
 
@@ -44,15 +35,6 @@ done
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 \
   --lengths tools/bench/lengths/base_cuda_equal.json --updates 200 --json >"$results/step_bf16_equal.json" || failed=1
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --json >"$results/kernels.json" || failed=1
-
-echo "== training and search beside PyTorch"
-# Lists and peers in two parts: torch.compile takes minutes, and nothing else must be lost where it takes too long.
-compare() {
-  timeout "$1" "$python" tools/bench/compare.py --engine "$portable/bin/tearless-engine" --device cuda --threads 1 --seconds $bench_seconds \
-    --json "$results/$2.json" --markdown "$results/$2.md" "${@:3}" || failed=1
-}
-compare $eager_limit bench_eager --lists real,decode --peers "eager padded,eager packed"
-compare $compiled_limit bench_compiled --lists equal
 
 "$python" tools/gpu_page.py "$results" "$gpu" || failed=1
 echo "gpu_suite: $results/gpu.md"

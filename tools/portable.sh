@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gathers what tools/gpu_suite.sh and tools/gpu_sweep.sh need on a machine that has Python's torch and nothing of ours: programs, tests, and the libraries
+# Gathers what tools/gpu_suite.sh, gpu_peers.sh and gpu_sweep.sh need on a machine that has Python's torch and nothing of ours: programs, tests, and the libraries
 # they need besides torch's and the C library (2.36 or newer).
 #   tools/portable.sh [BUILD] [FOLDER]     default: build, build-portable
 set -euo pipefail

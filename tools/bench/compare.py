@@ -15,9 +15,14 @@ nothing; the goals refer to it (of rt to `real`). `real`: drawn from TED gl-en a
 RT, words as they are, cut into batches as the engine cuts a pass. Decoding is beam search over 48 sentences of TED's test set, by a
 PyTorch search that runs whole prefixes again (the goals refer to that) and by one with caches.
 
+With --limit each peer takes turns with the engine by itself, and is given up that many seconds after its start, or where it fails:
+torch.compile may take minutes, and must not cost what others have measured. Its row then holds the turns until then, or says that there
+were none. Exit code 1 where one failed. On a GPU peers
+and engine compute in bf16, the peers by autocast.
+
     tools/bench/compare.py                                   all sizes that run on the CPU
     tools/bench/compare.py --sizes d32,d64 --threads 1       some
-    tools/bench/compare.py --device cuda --threads 1         those for a GPU
+    tools/bench/compare.py --device cuda --threads 1         those for a GPU (tools/gpu_peers.sh)
 
 Needs a Python with torch 2.11.0: this one, or the one that TEARLESS_BENCH_PYTHON names.
 """
@@ -32,6 +37,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from measured import cores, numbers, output_of, processor, run, table, write
@@ -47,7 +53,7 @@ DECODING_GOAL = 10
 class Size:
     name: str  # of sizes/NAME.toml and lengths/NAME_*.json
     vocabulary: int
-    goals: dict  # peer → least ratio on the list of the goals, or {threads: ratio}; "best" is the fastest peer
+    goals: dict  # peer → least ratio on the list of the goals, or {threads: ratio}
     device: str = "cpu"
     lists: tuple = ("equal", "real", "decode")
     goal_list: str = "equal"
@@ -74,13 +80,14 @@ SIZES = [
     Size("base", 8000, {"padded": {1: 2.2, 2: 2.4}}, peak=0.8, bf16=3.2),
     Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
     Size("mnist", 10, {}, lists=("equal",), peers=("padded",)),
-    Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
+    Size("base_cuda", 8000, {"eager padded": 2.8, "compiled layers": 1.3, "compiled padded": 1.3, "compiled padded with graphs": 1.3}, "cuda"),
 ]
 PEERS = {
     "cpu": {"padded": ["--form", "padded"], "packed": ["--form", "packed"]},
     "cuda": {
         "eager padded": ["--form", "padded"],
         "eager packed": ["--form", "packed"],
+        "compiled layers": ["--form", "padded", "--variant", "compile-layers"],
         "compiled padded": ["--form", "padded", "--variant", "compile"],
         "compiled padded with graphs": ["--form", "padded", "--variant", "compile-graphs"],
     },
@@ -89,11 +96,15 @@ LISTS = ("equal", "real", "decode")
 
 
 # --- the sides -------------------------------------------------------------------------------------------------------------------
-class Side:
-    """A process that speaks the protocol of `tearless-engine bench --turns`. `ready` is its first answer."""
+class GivenUp(Exception):
+    """A peer took too long, or failed; says which."""
 
-    def __init__(self, name, command, threads):
-        self.name = name
+
+class Side:
+    """A process that speaks the protocol of `tearless-engine bench --turns`. `ready` is its first answer; after `limit` seconds it is given up."""
+
+    def __init__(self, name, command, threads, limit=None):
+        self.name, self.limit, self.given_up = name, limit, False
         self.errors = tempfile.TemporaryFile("w+")
         environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         try:
@@ -101,16 +112,29 @@ class Side:
                                             env=environment)
         except OSError as error:
             sys.exit(f"compare: cannot start {name}: {error}")
+        self.timer = threading.Timer(limit or 0, self.give_up)
+        self.timer.daemon = True
+        if limit:
+            self.timer.start()
+
+    def give_up(self):
+        self.given_up = True
+        self.process.kill()
 
     def answer(self):
         line = self.process.stdout.readline()
+        if self.given_up:
+            raise GivenUp(f"no turn within {self.limit:g} s")
         try:
             return json.loads(line)
         except json.JSONDecodeError:
             code = self.process.wait() if not line else "running"
             self.errors.seek(0)
             said = self.errors.read().strip().splitlines()[-1:] or [line.strip() or "it said nothing"]
-            sys.exit(f"compare: {self.name} gave no answer (exit code {code}): {said[0]}")
+            failure = f"{self.name} gave no answer (exit code {code}): {said[0]}"
+            if self.limit:
+                raise GivenUp(failure) from None
+            sys.exit(f"compare: {failure}")
 
     def ask(self, request):
         try:
@@ -131,7 +155,11 @@ class Side:
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        self.timer.cancel()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -150,12 +178,15 @@ class Sides(dict):
         self.commands["engine"] = [arguments.engine, "bench", *common]
         if bf16:
             self.commands["engine, bf16"] = [*self.commands["engine"], "--bf16"]
-        self.threads = threads
+        self.threads, self.limit = threads, arguments.limit
 
     def __enter__(self):
         try:
             for name, command in self.commands.items():
-                self[name] = Side(name if name.startswith("engine") else f"peer ({name})", command, self.threads)
+                if name.startswith("engine"):
+                    self[name] = Side(name, command, self.threads)
+                else:
+                    self[name] = Side(f"peer ({name})", command, self.threads, self.limit)
                 self[name].ready = self[name].answer()
         except BaseException:
             self.__exit__()
@@ -197,14 +228,20 @@ def in_turns(sides):
 
 
 def compare_updates(sides, batches, box):
-    """{name: [seconds of each update]}, all of equal length; the first is of batch 1, because a trial took batch 0."""
+    """{name: [seconds of each update]}, all of equal length; the first is of batch 1, because a trial took batch 0. Where a peer is given up,
+    of the turns until then if they have all batches that differ."""
     slowest = max(side.update(1)[0] for side in sides.values())
     count = max(1, int(box / (2 * MIN_TURNS) / slowest))
     seconds = {name: [] for name in sides}
+    shapes = len({json.dumps(sorted(batch)) for batch in batches})
     for turn, names in enumerate(in_turns(sides), 1):
-        for name in names:
-            seconds[name] += sides[name].update(count)
-        shapes = len({json.dumps(sorted(batch)) for batch in batches})
+        try:
+            for name in names:
+                seconds[name] += sides[name].update(count)
+        except GivenUp:
+            if (turn - 1) * count < (1 if shapes == 1 else len(batches)):
+                raise
+            return {name: values[:(turn - 1) * count] for name, values in seconds.items()}
         enough = turn >= MIN_TURNS and (shapes == 1 or turn * count >= MIN_VISITS * len(batches))
         if enough and max(map(sum, seconds.values())) >= box:
             return seconds
@@ -215,11 +252,11 @@ def rows_of(example):
     return sum(example) if isinstance(example, list) else example
 
 
-def measure_updates(arguments, size, kind, threads):
+def measure_updates(arguments, size, kind, threads, names):
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     batches = json.loads(lengths.read_text())["batches"]
-    peers = {name: PEERS[size.device][name] for name in arguments.peers if not size.peers or name in size.peers}
-    with Sides(arguments, size, lengths, threads, peers, bf16=size.device == "cpu" and has_bf16()) as sides:
+    peers = {name: PEERS[size.device][name] for name in names}
+    with Sides(arguments, size, lengths, threads, peers, bf16=size.device == "cpu" and "padded" in peers and has_bf16()) as sides:
         seconds = compare_updates(sides, batches, arguments.seconds)
         limit = sides["engine"].ask({"peak": True})
         ready = {name: side.ready for name, side in sides.items()}
@@ -242,8 +279,12 @@ def measure_updates(arguments, size, kind, threads):
     return with_ratios(result, size.goals_of(kind, threads))
 
 
+def decoding_peer(size):
+    return "padded" if size.device == "cpu" else "eager padded"
+
+
 def measure_decoding(arguments, size, threads):
-    peer = "padded" if size.device == "cpu" else "eager padded"
+    peer = decoding_peer(size)
     with Sides(arguments, size, HERE / "lengths" / "decode.json", threads, {peer: PEERS[size.device][peer]}) as sides:
         searches = {"engine": (sides["engine"], {"decode": True}),
                     **{s: (sides[peer], {"decode": True, "search": s}) for s in ("straightforward", "cached")}}
@@ -265,11 +306,20 @@ def measure_decoding(arguments, size, threads):
     return with_ratios(result, {"straightforward": DECODING_GOAL} if size.device == "cpu" else {})
 
 
+def measure(arguments, size, kind, threads, names):
+    """Of updates or of decoding; without a time where a peer was given up before it had one."""
+    try:
+        return measure_decoding(arguments, size, threads) if kind == "decode" else measure_updates(arguments, size, kind, threads, names)
+    except GivenUp as reason:
+        return {"what": "decoding" if kind == "decode" else "update", "given_up": {name: str(reason) for name in names}, "ready": {}, "ms": {},
+                "ratios": {}, "goals": {}}
+
+
 def with_ratios(result, goals):
     """With the ratio of every peer, and of the best of them."""
     ratios = {name: ms / result["ms"]["engine"] for name, ms in result["ms"].items() if name != "engine"}
     ratios["best"] = min(ratios.values())
-    return result | {"ratios": ratios, "goals": {name: {"goal": goal, "met": ratios[name] >= goal} for name, goal in goals.items()}}
+    return result | {"ratios": ratios, "goals": {name: {"goal": goal, "met": ratios[name] >= goal} for name, goal in goals.items() if name in ratios}}
 
 
 # --- the report ------------------------------------------------------------------------------------------------------------------
@@ -304,20 +354,32 @@ def report(document):
     """The readable page."""
     machine = document["machine"]
     gpu = f" and an {machine['gpu']}" if "gpu" in machine else ""
+    matmul = f", matmuls by {document['matmul']}" if document["matmul"] and machine["device"] == "cpu" else ""
     lines = [f"# Training updates and decoding against plain PyTorch, {machine['device']}", "",
              f"Measured {document['date']} on {machine['processor']}, {machine['cores']} cores{gpu}; engine "
-             f"{document['engine']}, matmuls by {document['matmul']}; peer: Python torch {document['torch']}. What is timed, and how: tools/bench/compare.py."]
+             f"{document['engine']}{matmul}; peer: Python torch {document['torch']}. What is timed, and how: tools/bench/compare.py."]
+    on_gpu = machine["device"] == "cuda"
+    if on_gpu:
+        lines += ["Both compute in bf16: PyTorch under autocast, the engine with run.precision."]
     updates = [result for result in document["results"] if result["what"] == "update"]
-    decodings = [result for result in document["results"] if result["what"] == "decoding"]
+    given_up = [(result, name, reason) for result in document["results"] for name, reason in result.get("given_up", {}).items()]
+    decodings = [result for result in document["results"] if result["what"] == "decoding" and result["ms"]]
     if updates:
-        peers = list(dict.fromkeys(name for result in updates for name in result["ms"] if name != "engine"))
-        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", "share of the peak",
-                "engine in bf16, ms", "ratio, padded fp32"]
-        lines += ["", "## One update", "", *table(head, [[
-            r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) if p in r["ms"] else "–" for p in peers), number(r["ms"]["engine"]),
-            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r), *bf16_cells(r)] for r in updates])]
-        if len(peers) > 2:
+        peers = list(dict.fromkeys(name for result in updates for name in (*result["ms"], *result.get("given_up", {})) if name != "engine"))
+        alone = () if on_gpu else ("share of the peak", "engine in bf16, ms", "ratio, padded fp32")
+        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", *alone]
+
+        def row(r):
+            cells = {name: number(ms) for name, ms in r["ms"].items()} | dict.fromkeys(r.get("given_up", {}), "given up")
+            return [r["size"], r["list"], str(r["threads"]), *(cells.get(name, "–") for name in (*peers, "engine")),
+                    *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r),
+                    *([] if on_gpu else [peak_cell(r), *bf16_cells(r)])]
+
+        lines += ["", "## One update", "", *table(head, [row(r) for r in updates])]
+        if len(peers) > 2 and not any(r.get("given_up") for r in updates):
             lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
+    if given_up:
+        lines += ["", *(f"{name}, {r['size']} `{r['list']}`: {reason}." for r, name, reason in given_up)]
     if decodings:
         head = ["size", "threads", "whole prefixes, s", "cached, s", "engine, s", "engine, sentences/s", "ratio", "ratio, cached", "goal", "met"]
         lines += ["", f"## Beam-4 decoding of {decodings[0]['sentences']} sentences", "", *table(head, [[
@@ -352,11 +414,15 @@ def parse_arguments():
     parser.add_argument("--peers", metavar="NAME,…", help="of updates; default: all of the device")
     parser.add_argument("--threads", metavar="N,…", help="default: 1 and the number of cores")
     parser.add_argument("--seconds", type=float, default=10, help="that the slowest side works on a list (default: 10)")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="time each peer by itself, and give it up after so long or where it fails")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all medians and quartiles")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the tables")
+    parser.add_argument("--resume", action="store_true", help="keep what --json has of these programs and this machine, but peers given up")
     parser.add_argument("--find-torch", action="store_true", help="only say whether there is a Python torch to compare with")
     arguments = parser.parse_args()
     arguments.python = os.environ.get("TEARLESS_BENCH_PYTHON") or sys.executable
+    if arguments.limit is not None and not arguments.limit > 0:
+        parser.error("--limit must be above 0")
 
     def chosen(text, known, option):
         names = text.split(",")
@@ -372,6 +438,18 @@ def parse_arguments():
     arguments.peers = chosen(arguments.peers or ",".join(peers), peers, "--peers")
     arguments.threads = numbers(parser, "--threads", arguments.threads, 1) if arguments.threads else sorted({1, cores()})
     return arguments
+
+
+def kept(arguments, document):
+    """Results of the file of --json that need not be measured again."""
+    if not (arguments.resume and arguments.json and arguments.json.exists()):
+        return []
+    before = json.loads(arguments.json.read_text())
+    same = all(before[key] == document[key] for key in ("engine", "torch", "seconds")) and document["machine"].items() <= before["machine"].items()
+    if not same:
+        return []
+    document["machine"], document["matmul"] = before["machine"], before["matmul"]
+    return [result for result in before["results"] if not result.get("given_up")]
 
 
 def main():
@@ -393,22 +471,30 @@ def main():
         "seconds": arguments.seconds,
         "results": [],
     }
-    parts = [(size, kind, threads) for size in arguments.sizes for kind in arguments.lists if kind in size.lists for threads in arguments.threads]
-    for i, (size, kind, threads) in enumerate(parts, 1):
+    document["results"] = kept(arguments, document)
+    parts = []
+    for size in arguments.sizes:
+        names = [name for name in arguments.peers if not size.peers or name in size.peers]
+        for kind in (kind for kind in arguments.lists if kind in size.lists):
+            together = [[decoding_peer(size)]] if kind == "decode" else [[name] for name in names] if arguments.limit else [names]
+            parts += [(size, kind, threads, group) for threads in arguments.threads for group in together]
+    for i, (size, kind, threads, names) in enumerate(parts, 1):
         start = time.monotonic()
+        part = {"size": size.name, "list": kind, "threads": threads, "peers": names}
         print(f"[{i}/{len(parts)}] {size.name} {kind}, threads {threads}: ", end="", flush=True)
-        if kind == "decode":
-            result = measure_decoding(arguments, size, threads)
-        else:
-            result = measure_updates(arguments, size, kind, threads)
+        if any(part.items() <= result.items() for result in document["results"]):
+            print("kept", flush=True)
+            continue
+        result = part | measure(arguments, size, kind, threads, names)
         document["machine"] |= {"gpu": ready["gpu"] for ready in result["ready"].values() if "gpu" in ready}
-        document["matmul"] = result["ready"]["engine"]["matmul"]
+        document["matmul"] = result["ready"].get("engine", {}).get("matmul", document["matmul"])
         document["results"].append(result)
-        print(", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) + f" ({time.monotonic() - start:.0f} s)", flush=True)
+        said = ", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) or ", ".join(result["given_up"].values())
+        print(f"{said} ({time.monotonic() - start:.0f} s)", flush=True)
         write(arguments.json, json.dumps(document, indent=1))
         write(arguments.markdown, report(document))
     print("\n" + report(document), end="")
-    return 0
+    return 1 if any("gave no answer" in reason for result in document["results"] for reason in result.get("given_up", {}).values()) else 0
 
 
 if __name__ == "__main__":

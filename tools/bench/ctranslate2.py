@@ -13,7 +13,7 @@ loaded and a search made before; the seconds of translate_batch(), from sub-word
 CTranslate2's batches, and on several threads whether they divide a batch (intra) or decode batches of their own (inter), are those that
 were fastest in trials before the turns; the report names them.
 
-Searches. Outputs have at most 100 tokens on both sides and do not begin with EOS; source sentences end with EOS.
+Searches. Outputs have at most 100 tokens on both sides (60 on a GPU) and do not begin with EOS; source sentences end with EOS.
     greedy      the most probable token, on both sides. All outputs must be equal: the program ends with 1 where they are not. CTranslate2
                 then computes no softmax.
     beam4       beam 4, no length penalty. Both end a sentence when its best hypothesis has ended, as nothing can become better.
@@ -22,7 +22,15 @@ Searches. Outputs have at most 100 tokens on both sides and do not begin with EO
                 extensions those that end are set aside, and the search ends with four. Tearless ends earlier where one of them is
                 better than any other can become; at the first position CTranslate2 divides EOS' probability among the other tokens.
 
+On a GPU (--device cuda) the model is the base model, 6+6 layers and d = 512, with 8,000 merges, trained and decoded by tearless in bf16;
+CTranslate2 decodes its weights in each of --types. The sentences are all of Multi30k's test sets, --repeat times over: what a process of
+tearless does once (loading libraries, capturing decode steps) is in its seconds, but is a small part of them. Numbers are rounded otherwise on
+both sides, so outputs are compared by BLEU of one side's against the other's; below LEAST_BLEU the program ends with 1, because weights or
+searches differ. CTranslate2's wheel is of CUDA 12. Where there is no libcublas.so.12, it gets CUDA 13's by that name: it takes nine functions
+from that library by their names (dlsym), and they are the same in both.
+
     tools/bench/ctranslate2.py MULTI30K --folder FOLDER --markdown results/bench/ctranslate2.md
+    tools/bench/ctranslate2.py MULTI30K --folder FOLDER --device cuda        on a GPU; tools/gpu_peers.sh does it
     tools/bench/ctranslate2.py MULTI30K --folder FOLDER --widths 128 --turns 1 --searches greedy       tries whether everything works
 
 MULTI30K has train.lc.norm.tok.de and .en, val. and test_2016_flickr. likewise, also as .gz or .xz: data/task1/tok of
@@ -31,12 +39,16 @@ TEARLESS_CTRANSLATE2_PYTHON names.
 """
 
 import argparse
+import ctypes
+import dataclasses
 import datetime
 import gzip
+import itertools
 import json
 import lzma
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -49,9 +61,31 @@ from measured import numbers, processor, table
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 INSTALL = "pip install ctranslate2==4.8.5 numpy"
-SETS = {"train": ("train", None), "dev": ("val", None), "test": ("test_2016_flickr", 800)}  # of Multi30k, and how many sentences
+
+
+@dataclasses.dataclass
+class Device:
+    """What is measured there."""
+    widths: str
+    types: str  # of CTranslate2
+    threads: str
+    searches: str
+    repeat: int
+    layers: int
+    heads: int
+    merges: int
+    batch: int  # tokens of an update
+    peak_lr: float
+    tests: tuple  # sets of Multi30k
+    sentences: int | None  # the first of them
+    longest: int  # tokens of an output
+    batches: tuple  # tried for CTranslate2: (max_batch_size, batch_type)
+    settings: str  # the last of [decode], and [run]
+
+
+SETS = {"train": ("train",), "dev": ("val",)}  # of Multi30k
 EPOCH = 500  # updates
-LONGEST = 100  # tokens of an output
+BLEU = re.compile(r"bleu ([\d.]+),")
 GOALS = {"greedy": 1.0, "beam4": 1.15, "beam4_mean": 1.15}
 # Settings of [derived], and arguments of translate_batch().
 SEARCHES = {
@@ -59,13 +93,21 @@ SEARCHES = {
     "beam4": ({"beam": 4, "search": "twt", "alpha": 0.0}, {"beam_size": 4, "length_penalty": 0}),
     "beam4_mean": ({"beam": 4, "search": "fairseq", "length_penalty": "length", "alpha": 1.0}, {"beam_size": 4, "length_penalty": 1}),
 }
-# Tried for CTranslate2: (max_batch_size, batch_type).
-BATCHES = [(16, "examples"), (32, "examples"), (64, "examples"), (128, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens")]
+LEAST_BLEU = 90
 TRIALS = 2
+DEVICES = {
+    "cpu": Device("128,256", "float32", "1,2", ",".join(SEARCHES), 1, 3, 4, 5000, 1024, 0.003, ("test_2016_flickr",), 800, 100,
+                  ((16, "examples"), (32, "examples"), (64, "examples"), (128, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens")),
+                  f"\n[run]\nthreads = {measured.cores()}\n"),
+    "cuda": Device("512", "bfloat16,float16", "1", "beam4", 8, 6, 8, 8000, 4096, 0.0007,
+                   ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"), None, 60, ((512, "examples"), (2048, "examples"), (32768, "tokens")),
+                   'batch_tokens = 65536\n\n[run]\ndevice = "cuda"\nprecision = "bf16"\n'),
+}
 
 
 def settings_of(width, arguments):
     """TOML. The output vocabulary is all but PAD and BOS, so that both sides compute as many logits."""
+    device = arguments.measured
     return f"""# Written by tools/bench/ctranslate2.py.
 [data]
 name       = "multi30k-de-en"
@@ -78,14 +120,14 @@ how_to_get = "tools/bench/ctranslate2.py writes it"
 
 [text]
 kind   = "bpe"
-merges = 5000
+merges = {device.merges}
 
 [model]
-encoder_layers = 3
-decoder_layers = 3
+encoder_layers = {device.layers}
+decoder_layers = {device.layers}
 d_model        = {width}
 d_ff           = {4 * width}
-heads          = 4
+heads          = {device.heads}
 placement      = "pre"
 norm           = {{ kind = "layer_norm" }}
 tied_embeddings        = "all"
@@ -96,21 +138,19 @@ dropout = {{ residual = 0.1, attention = 0.1, relu = 0.1, word = 0.0 }}
 [train]
 epoch_updates = {EPOCH}
 max_epochs    = {arguments.epochs}
-batch         = {{ tokens = 1024 }}
-schedule      = {{ kind = "invsqrt", warmup_updates = 500, peak_lr = 0.003 }}
+batch         = {{ tokens = {device.batch} }}
+schedule      = {{ kind = "invsqrt", warmup_updates = 500, peak_lr = {device.peak_lr} }}
 
 [decode]
 beam       = 1
-max_length = {LONGEST}
-
-[run]
-threads = {measured.cores()}
-"""
+max_length = {device.longest}
+{device.settings}"""
 
 
 # --- the model ---------------------------------------------------------------------------------------------------------------------
 def fail(message):
-    sys.exit(f"ctranslate2: {message}")
+    print(f"ctranslate2: {message}", file=sys.stderr)
+    sys.exit(2)
 
 
 def environment(arguments, threads):
@@ -135,10 +175,12 @@ def text_of(file):
 
 
 def write_corpus(arguments):
-    for part, (name, count) in SETS.items():
+    for part, names in (SETS | {"test": arguments.measured.tests}).items():
         for language in ("de", "en"):
-            measured.write(arguments.folder / "data" / f"{part}.{language}",
-                           "".join(text_of(arguments.multi30k / f"{name}.lc.norm.tok.{language}")[:count]))
+            lines = [line for name in names for line in text_of(arguments.multi30k / f"{name}.lc.norm.tok.{language}")]
+            if part == "test":
+                lines = lines[:arguments.measured.sentences] * arguments.repeat
+            measured.write(arguments.folder / "data" / f"{part}.{language}", "".join(lines))
 
 
 def train(arguments, width):
@@ -200,11 +242,13 @@ class Tearless:
 class CTranslate2:
     """ctranslate2_peer.py with the model of a run, on some threads."""
 
-    def __init__(self, arguments, run, prepared, threads):
+    def __init__(self, arguments, run, prepared, threads, compute_type):
         # -P: `import ctranslate2` must not find this file.
-        command = [arguments.python, "-P", HERE / "ctranslate2_peer.py", run, prepared, "--threads", str(threads)]
+        command = [arguments.python, "-P", HERE / "ctranslate2_peer.py", run, prepared, "--threads", str(threads), "--device", arguments.device,
+                   "--type", compute_type]
+        self.type = compute_type
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment(arguments, threads))
+                                        env=environment(arguments, threads) | arguments.libraries)
         self.ready = self.answer()
 
     def answer(self):
@@ -229,16 +273,18 @@ class CTranslate2:
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------------------
-def tuned(peer, threads, search):
+def tuned(arguments, peer, threads, search):
     """The fastest request: each is tried TRIALS times, and the shorter time counts."""
     kinds = ["intra", "inter"] if threads > 1 else ["intra"]
-    requests = [{"threads": kind, "max_batch_size": size, "batch_type": batch_type, "max_decoding_length": LONGEST} | SEARCHES[search][1]
-                for kind in kinds for size, batch_type in BATCHES]
-    return min(requests, key=lambda request: min(peer.decode(**request)[0] for _ in range(TRIALS)))
+    device = arguments.measured
+    requests = [{"threads": kind, "max_batch_size": size, "batch_type": batch_type, "max_decoding_length": device.longest} | SEARCHES[search][1]
+                for kind in kinds for size, batch_type in device.batches]
+    once = peer.ready["sentences"] // arguments.repeat
+    return min(requests, key=lambda request: min(peer.decode(first=once, **request)[0] for _ in range(TRIALS)))
 
 
 def compare(arguments, width, run, threads, search, peer):
-    request = tuned(peer, threads, search)
+    request = tuned(arguments, peer, threads, search)
     tearless = Tearless(arguments, width, search, threads)
     seconds = {"tearless": [], "CTranslate2": []}
     for _ in range(arguments.turns):
@@ -250,10 +296,22 @@ def compare(arguments, width, run, threads, search, peer):
     sentences = len(ours)
     rates = {name: sentences / statistics.median(all_seconds) for name, all_seconds in seconds.items()}
     ratio = rates["tearless"] / rates["CTranslate2"]
-    return {"width": width, "threads": threads, "search": search, "run": run.name, "request": request, "seconds": seconds,
-            "sentences": sentences, "equal": sum(a == b for a, b in zip(ours, lines, strict=True)),
+    of_each = {}
+    for name, outputs in {"tearless": ours, "CTranslate2": lines}.items():
+        of_each[name] = arguments.folder / f"{name}.hyp"
+        of_each[name].write_text("".join(line + "\n" for line in outputs), encoding="utf-8")
+    bleu = engine(arguments, "tearless-engine score", "score", of_each["CTranslate2"], of_each["tearless"])
+    return {"width": width, "threads": threads, "search": search, "type": peer.type, "run": run.name, "request": request, "seconds": seconds,
+            "sentences": sentences, "bleu": float(BLEU.search(bleu)[1]), "equal": sum(a == b for a, b in zip(ours, lines, strict=True)),
             "words": sum(len(line.split()) for line in ours) / sentences, "longest": max(len(line.split()) for line in ours),
             "rates": rates, "ratio": ratio, "goal": GOALS[search], "met": ratio >= GOALS[search]}
+
+
+def differ(arguments, result):
+    """Whether outputs differ by more than rounding."""
+    if arguments.device == "cpu" and result["type"] == "float32":
+        return result["search"] == "greedy" and result["equal"] < result["sentences"]
+    return arguments.device == "cuda" and result["bleu"] < LEAST_BLEU
 
 
 # --- the report ------------------------------------------------------------------------------------------------------------------
@@ -264,18 +322,25 @@ def batches_of(request, threads):
 
 def report(document):
     results = document["results"]
-    lines = ["# Decoding against CTranslate2", "",
-             f"Measured {document['date']} on {document['processor']}, {document['cores']} cores. {document['tearless']}, matmuls "
-             f"by {document['arithmetic']}; CTranslate2 {document['ctranslate2']}, float32. Multi30k de-en, models of 3+3 layers and "
-             f"{document['updates']:,} updates; medians of {document['turns']} turns. What is timed, and how: "
-             "tools/bench/ctranslate2.py.", ""]
-    lines += table(["d", "search", "threads", "tearless, sentences/s", "CTranslate2, sentences/s", "ratio", "goal", "met", "equal outputs",
-                    "words an output", "batches of CTranslate2"],
-                   [[str(r["width"]), r["search"], str(r["threads"]), f"{r['rates']['tearless']:.0f}", f"{r['rates']['CTranslate2']:.0f}",
-                     f"{r['ratio']:.2f}", f"{r['goal']:g}x", "yes" if r["met"] else "no", f"{r['equal']} of {r['sentences']}",
+    device = DEVICES[document["device"]]
+    types = ", ".join(dict.fromkeys(r["type"] for r in results))
+    gpu = f" and an {document['gpu']}" if "gpu" in document else ""
+    lines = [f"# Decoding against CTranslate2, {document['device']}", "",
+             f"Measured {document['date']} on {document['processor']}, {document['cores']} cores{gpu}. {document['tearless']}"
+             + (", bf16" if gpu else f", matmuls by {document['arithmetic']}")
+             + f"; CTranslate2 {document['ctranslate2']}, {types}. Multi30k de-en, models of {device.layers}+{device.layers} layers and "
+             f"{document['updates']:,} updates; {results[0]['sentences']:,} sentences, the test sets {document['repeat']} times; medians of "
+             f"{document['turns']} turns. What is timed, and how: tools/bench/ctranslate2.py."]
+    if document["cublas"]:
+        lines += [f"CTranslate2 was given {document['cublas']}."]
+    lines.append("")
+    lines += table(["d", "search", "threads", "type of CTranslate2", "tearless, sentences/s", "CTranslate2, sentences/s", "ratio", "goal", "met",
+                    "equal outputs", "BLEU against tearless's", "words an output", "batches of CTranslate2"],
+                   [[str(r["width"]), r["search"], str(r["threads"]), r["type"], f"{r['rates']['tearless']:.0f}", f"{r['rates']['CTranslate2']:.0f}",
+                     f"{r['ratio']:.2f}", f"{r['goal']:g}x", "yes" if r["met"] else "no", f"{r['equal']} of {r['sentences']}", f"{r['bleu']:.2f}",
                      f"{r['words']:.1f}", batches_of(r["request"], r["threads"])] for r in results])
     lines += ["", f"    {INSTALL}", "    export TEARLESS_CTRANSLATE2_PYTHON=/path/to/python",
-              "    tools/bench/ctranslate2.py MULTI30K --folder FOLDER --markdown FILE"]
+              f"    tools/bench/ctranslate2.py MULTI30K --folder FOLDER{' --device cuda' if gpu else ''} --markdown FILE"]
     return "\n".join(lines) + "\n"
 
 
@@ -289,19 +354,60 @@ def find_ctranslate2(python):
              "TEARLESS_CTRANSLATE2_PYTHON=/path/to/python")
 
 
+def cublas_as_12(folder):
+    """({variable: value} with which CTranslate2 finds a libcublas.so.12, what it then is)."""
+    try:
+        ctypes.CDLL("libcublas.so.12")
+        return {}, ""
+    except OSError:
+        pass
+    places = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    found = next((file for place in places if place and (file := pathlib.Path(place) / "libcublas.so.13").exists()), None)
+    if not found:
+        fail("no folder of LD_LIBRARY_PATH has libcublas.so.13, and there is no libcublas.so.12: CTranslate2 needs one of them on a GPU")
+    link = folder / "cublas/libcublas.so.12"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(found.resolve())
+    return ({"LD_LIBRARY_PATH": ":".join([str(link.parent), *places])},
+            "cuBLAS 13 by the name libcublas.so.12, which its wheel of CUDA 12 looks for")
+
+
+def gpu_name():
+    try:
+        return measured.output_of(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).splitlines()[0]
+    except RuntimeError as error:
+        fail(f"no NVIDIA GPU is visible (nvidia-smi: {error})")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("multi30k", type=pathlib.Path, metavar="MULTI30K", help="folder with the tokenised files")
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="for models, which are trained once, and caches")
     parser.add_argument("--engine", type=pathlib.Path, default=ROOT / "build/bin/tearless-engine", metavar="PROGRAM")
-    parser.add_argument("--widths", default="128,256", metavar="N,…", help="default: 128,256")
-    parser.add_argument("--searches", default=",".join(SEARCHES), metavar="NAME,…", help="default: all")
-    parser.add_argument("--threads", default="1,2", metavar="N,…", help="default: 1,2")
+    parser.add_argument("--device", choices=tuple(DEVICES), default="cpu")
+
+    def of_device(option, metavar, what=""):
+        defaults = ", ".join(f"{getattr(device, option[2:])} ({name})" for name, device in DEVICES.items())
+        parser.add_argument(option, metavar=metavar, help=f"{what}default: {defaults}")
+
+    of_device("--widths", "N,…")
+    of_device("--types", "NAME,…", "compute types of CTranslate2; ")
+    of_device("--searches", "NAME,…")
+    of_device("--threads", "N,…")
+    of_device("--repeat", "N", "how many times the test sets are decoded in a turn; ")
     parser.add_argument("--turns", type=int, default=5, metavar="N", help="of each side (default: 5)")
     parser.add_argument("--epochs", type=int, default=4, metavar="N", help="of the training, 500 updates each (default: 4)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all times")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the report")
+    parser.add_argument("--resume", action="store_true", help="keep what the file of --json has of these programs and this machine")
     arguments = parser.parse_args()
+    arguments.measured = DEVICES[arguments.device]
+    for option in ("widths", "types", "searches", "threads", "repeat"):
+        if getattr(arguments, option) is None:
+            setattr(arguments, option, str(getattr(arguments.measured, option)))
+    arguments.repeat, = numbers(parser, "--repeat", arguments.repeat, 1)
+    arguments.types = arguments.types.split(",")
     arguments.widths = numbers(parser, "--widths", arguments.widths, 4)
     arguments.threads = numbers(parser, "--threads", arguments.threads, 1)
     arguments.searches = arguments.searches.split(",")
@@ -318,31 +424,48 @@ def parse_arguments():
     return arguments
 
 
+def kept(arguments, document):
+    """Results of the file of --json that need not be measured again."""
+    if not (arguments.resume and arguments.json and arguments.json.exists()):
+        return []
+    before = json.loads(arguments.json.read_text())
+    document["arithmetic"] = before["arithmetic"]
+    return before["results"] if all(before.get(key) == document[key] for key in document if key not in ("date", "arithmetic", "results")) else []
+
+
 def main():
     arguments = parse_arguments()
+    arguments.libraries, cublas = cublas_as_12(arguments.folder) if arguments.device == "cuda" else ({}, "")
     document = {
-        "date": datetime.date.today().isoformat(), "processor": processor(), "cores": measured.cores(),
-        "tearless": engine(arguments, "tearless-engine", "--version").splitlines()[0], "arithmetic": "",
+        "date": datetime.date.today().isoformat(), "device": arguments.device, "processor": processor(), "cores": measured.cores(),
+        "tearless": engine(arguments, "tearless-engine", "--version").splitlines()[0], "arithmetic": "", "cublas": cublas,
         "ctranslate2": find_ctranslate2(arguments.python), "updates": EPOCH * arguments.epochs, "turns": arguments.turns,
-        "results": [],
+        "repeat": arguments.repeat, "results": [],
     }
+    if arguments.device == "cuda":
+        document["gpu"] = gpu_name()
+    document["results"] = kept(arguments, document)
     write_corpus(arguments)
     for width in arguments.widths:
         run, prepared = train(arguments, width)
-        for threads in arguments.threads:
-            with CTranslate2(arguments, run, prepared, threads) as peer:
-                for search in arguments.searches:
+        for threads, compute_type in itertools.product(arguments.threads, arguments.types):
+            part = {"width": width, "threads": threads, "type": compute_type}
+            done = [result["search"] for result in document["results"] if part.items() <= result.items()]
+            searches = [search for search in arguments.searches if search not in done]
+            if not searches:
+                continue
+            with CTranslate2(arguments, run, prepared, threads, compute_type) as peer:
+                for search in searches:
                     result = compare(arguments, width, run, threads, search, peer)
                     document["results"].append(result)
                     document["arithmetic"] = (run / "attempts/1/arithmetic").read_text().strip()
-                    print(f"d = {width}, {search}, {threads} threads: {result['rates']['tearless']:.0f} and "
+                    print(f"d = {width}, {search}, {threads} threads, {compute_type}: {result['rates']['tearless']:.0f} and "
                           f"{result['rates']['CTranslate2']:.0f} sentences/s, ratio {result['ratio']:.2f}, {result['equal']} of "
-                          f"{result['sentences']} outputs equal", flush=True)
+                          f"{result['sentences']} outputs equal, BLEU {result['bleu']:.2f}", flush=True)
                     measured.write(arguments.json, json.dumps(document, indent=1))
                     measured.write(arguments.markdown, report(document))
     print("\n" + report(document), end="")
-    differ = [r for r in document["results"] if r["search"] == "greedy" and r["equal"] < r["sentences"]]
-    return 1 if differ else 0
+    return 1 if any(differ(arguments, result) for result in document["results"]) else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """ctranslate2_peer.py RUN TOKENS: decodes the test set of a trained run with CTranslate2, for tools/bench/ctranslate2.py to time.
 
-Writes the weights of RUN/model.safetensors as a model of CTranslate2 in a temporary folder and loads it in float32. TOKENS is the run's
+Writes the weights of RUN/model.safetensors as a model of CTranslate2 in a temporary folder and loads it in a compute type. TOKENS is the run's
 prepared corpus (engine/data/token_file.h), of which it takes the vocabulary and the test set's source sentences. Says {"ready": true} when
-it is warm, then answers each line of JSON on standard input, {"threads": "intra" or "inter", …} and arguments of translate_batch(), with
-{"seconds": s, "lines": [translations]}. "inter": each thread decodes batches of its own; "intra": they share the work of a batch.
+it is warm, then answers each line of JSON on standard input, {"threads": "intra" or "inter", …} and arguments of translate_batch(), and
+"first": n where only so many sentences are decoded, with {"seconds": s, "lines": [translations]}. "inter": each thread decodes batches of
+its own; "intra": they share the work of a batch.
 
 Start it with `python -P`: ctranslate2.py lies beside it.
 """
@@ -165,23 +166,29 @@ def main():
     parser.add_argument("run", type=pathlib.Path, metavar="RUN")
     parser.add_argument("tokens", type=pathlib.Path, metavar="TOKENS")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--type", default="float32")
     arguments = parser.parse_args()
     corpus = TokenFile(arguments.tokens)
     spec = specification(read_settings(arguments.run), read_weights(arguments.run / "model.safetensors"), corpus.pieces)
     source = [[corpus.pieces[token] for token in line] for line in corpus.test]
     with tempfile.TemporaryDirectory(prefix="ctranslate2-") as folder:
         spec.save(folder)
-        translators = {
-            kind: ctranslate2.Translator(folder, device="cpu", compute_type="float32", inter_threads=inter, intra_threads=intra)
-            for kind, inter, intra in [("intra", 1, arguments.threads), ("inter", arguments.threads, 1)]}
+        kinds = [("intra", 1, arguments.threads)] + ([("inter", arguments.threads, 1)] if arguments.threads > 1 else [])
+        try:
+            translators = {kind: ctranslate2.Translator(folder, device=arguments.device, compute_type=arguments.type, inter_threads=inter,
+                                                        intra_threads=intra) for kind, inter, intra in kinds}
+        except (RuntimeError, ValueError) as error:
+            fail(f"{arguments.device}, {arguments.type}: {error}")
     for translator in translators.values():
         translator.translate_batch(source[:8 * arguments.threads], max_batch_size=8)
     print(json.dumps({"ready": True, "sentences": len(source)}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         translator = translators[request.pop("threads")]
+        sentences = source[:request.pop("first", None)]
         start = time.monotonic()
-        results = translator.translate_batch(source, return_end_token=True, **request)  # EOS counts as length
+        results = translator.translate_batch(sentences, return_end_token=True, **request)  # EOS counts as length
         seconds = time.monotonic() - start
         outputs = [[piece for piece in result.hypotheses[0] if piece != corpus.pieces[EOS]] for result in results]
         print(json.dumps({"seconds": seconds, "lines": [joined(output) for output in outputs]}), flush=True)
