@@ -27,7 +27,7 @@ readonly whole=570 eager_limit=170 decoding_limit=260 peer_limit=110 start_limit
 mkdir -p "$results"
 work=${TMPDIR:-/tmp}/tearless-gpu-peers$dry # the trained model and what torch.compile has compiled, for another call on the same machine
 mkdir -p "$work/site"
-tar -C "$work/site" -xf "$peers/ctranslate2.tar.xz"
+"$python" -m tarfile -e "$peers/ctranslate2.tar.xz" "$work/site" # tar would need xz
 export TEARLESS_BENCH_PYTHON=$python TEARLESS_CTRANSLATE2_PYTHON=$python TORCHINDUCTOR_CACHE_DIR=$work/inductor CUBLAS_WORKSPACE_CONFIG=:4096:8
 
 failed=0

@@ -90,7 +90,9 @@ class Compare(unittest.TestCase):
 
     def test_what_was_measured_is_kept(self):
         self.fake(slow="padded")
-        self.compare("--limit", "1")
+        self.compare("--limit", "1", "--peers", "padded")
+        _, _, page = self.compare("--limit", "30", "--peers", "packed", "--resume")
+        self.assertIn("no turn within 1 s", page)
         self.fake()
         ended, document, page = self.compare("--limit", "30", "--resume")
         self.assertEqual(ended.returncode, 0, ended.stderr)

@@ -441,7 +441,7 @@ def parse_arguments():
 
 
 def kept(arguments, document):
-    """Results of the file of --json that need not be measured again."""
+    """Results of the file of --json that hold here, too."""
     if not (arguments.resume and arguments.json and arguments.json.exists()):
         return []
     before = json.loads(arguments.json.read_text())
@@ -449,7 +449,7 @@ def kept(arguments, document):
     if not same:
         return []
     document["machine"], document["matmul"] = before["machine"], before["matmul"]
-    return [result for result in before["results"] if not result.get("given_up")]
+    return before["results"]
 
 
 def main():
@@ -482,13 +482,14 @@ def main():
         start = time.monotonic()
         part = {"size": size.name, "list": kind, "threads": threads, "peers": names}
         print(f"[{i}/{len(parts)}] {size.name} {kind}, threads {threads}: ", end="", flush=True)
-        if any(part.items() <= result.items() for result in document["results"]):
+        before = [result for result in document["results"] if part.items() <= result.items()]
+        if any(not result.get("given_up") for result in before):
             print("kept", flush=True)
             continue
         result = part | measure(arguments, size, kind, threads, names)
         document["machine"] |= {"gpu": ready["gpu"] for ready in result["ready"].values() if "gpu" in ready}
         document["matmul"] = result["ready"].get("engine", {}).get("matmul", document["matmul"])
-        document["results"].append(result)
+        document["results"] = [result for result in document["results"] if result not in before] + [result]
         said = ", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) or ", ".join(result["given_up"].values())
         print(f"{said} ({time.monotonic() - start:.0f} s)", flush=True)
         write(arguments.json, json.dumps(document, indent=1))
