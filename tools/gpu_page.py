@@ -86,7 +86,7 @@ def main(results, gpu):
     if any(document["steps"].values()):
         page += ["", *steps_table(gpu, document["steps"])]
     text = "\n".join(page) + "\n\n"
-    for part in ("sweep", *BENCHES):
+    for part in ("sweep", "variants", *BENCHES):
         file = results / f"{part}.md"
         if file.exists():
             text += file.read_text() + "\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), a short sweep (tools/gpu_sweep.py),
-# single kernels, and updates and search of the base model; tools/gpu_peers.sh times other programs beside them. No network, no package manager; needs
-# Python's torch 2.11 and what tools/portable.sh gathered.
+# single kernels, updates and search of the base model, and forms of the kernels that were never timed (tools/bench/variants.py);
+# tools/gpu_peers.sh times other programs beside them. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
 #   tools/gpu_suite.sh [PORTABLE] [RESULTS] [PYTHON]     default: build-portable, results/gpu, python3
 # Writes RESULTS/gpu.json, RESULTS/gpu.md and the tests' output. Exit code 1 where a test failed.
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 portable=${1:-build-portable}
 results=${2:-results/gpu}
 python=${3:-python3}
-readonly test_limit=60 sweep_limit=150 one_limit=30  # together within ten minutes
+readonly test_limit=60 sweep_limit=150 one_limit=30 variants_limit=150  # together within ten minutes
 
 # shellcheck source=tools/gpu_machine.sh
 . tools/gpu_machine.sh
@@ -35,6 +35,11 @@ done
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 \
   --lengths tools/bench/lengths/base_cuda_equal.json --updates 200 --json >"$results/step_bf16_equal.json" || failed=1
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --json >"$results/kernels.json" || failed=1
+
+echo "== forms of the kernels that runs do not use yet"
+timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --variants norm-backward --json >"$results/kernels_norm_backward.json" || failed=1
+timeout $variants_limit "$python" tools/bench/variants.py --engine "$portable/bin/tearless-engine" --gpu "$gpu" --json "$results/variants.json" \
+  --markdown "$results/variants.md" || failed=1
 
 "$python" tools/gpu_page.py "$results" "$gpu" || failed=1
 echo "gpu_suite: $results/gpu.md"

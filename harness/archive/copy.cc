@@ -146,9 +146,12 @@ CopyReport copy_folders(const Workspace& workspace, const fs::path& to, const Co
   }
   for (const std::string& id : folders_in(workspace.runs())) {
     if (!options.sweeps.empty() && !wanted.contains(id)) continue;
+    const RunDirectory run = workspace.run(id);
+    // What a run that is about to begin has, or a kill before its first attempt leaves.
+    if (!fs::exists(run.settings()) && run.newest_attempt() == 0 && !fs::exists(run.done())) continue;
     const StatisticsFiles statistics = options.needs ? needed[id] : StatisticsFiles{true, true};
     const RunDirectory copy(to / "runs" / id);
-    if (!copy_run(workspace.run(id), copy.root(), options.results_only, statistics)) {
+    if (!copy_run(run, copy.root(), options.results_only, statistics)) {
       report.in_work.push_back(id);
       continue;
     }

@@ -43,6 +43,20 @@ TEST_F(CopyTest, OfAWorkspaceInWorkLeavesOutWhatIsBeingTrained) {
   EXPECT_THAT(continued.output, HasSubstr("4 runs: 4 done"));
 }
 
+// A kill before the first attempt leaves an empty folder.
+TEST_F(CopyTest, LeavesOutARunThatHasNotBegun) {
+  ok({"run", "grid.toml"});
+  const fs::path folder = "runs/0123456789abcdef";
+  fs::create_directories(folder_ / "results" / folder);
+  for (const char* target : {"results.tar.gz", "laptop"}) {
+    EXPECT_THAT(ok({"copy", target}).output, HasSubstr("1 sweep, 4 runs")) << target;
+    ok({"table", "last", "--workspace", target});
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "laptop" / folder));
+  fs::create_directories(folder_ / "results" / folder / "attempts/1");
+  EXPECT_THAT(tearless({"copy", "damaged.tar.gz"}).errors, HasSubstr("0123456789abcdef/run.toml"));
+}
+
 TEST_F(CopyTest, IsRefusedWhereSomethingIsAndInTheWorkspaceItself) {
   ok({"run", "grid.toml"});
   test::write_text(folder_ / "file", "mine");

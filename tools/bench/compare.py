@@ -17,8 +17,7 @@ PyTorch search that runs whole prefixes again (the goals refer to that) and by o
 
 With --limit each peer takes turns with the engine by itself, and is given up that many seconds after its start, or where it fails:
 torch.compile may take minutes, and must not cost what others have measured. Its row then holds the turns until then, or says that there
-were none. Exit code 1 where one failed. On a GPU peers
-and engine compute in bf16, the peers by autocast.
+were none. Exit code 1 where one failed. On a GPU peers and engine compute in bf16, the peers by autocast.
 
     tools/bench/compare.py                                   all sizes that run on the CPU
     tools/bench/compare.py --sizes d32,d64 --threads 1       some
