@@ -9,6 +9,7 @@
 //   online_softmax.h             maximum and sum of a row of scores
 //   attention_simt.h, _mma.h     loads and matmuls of one warp
 //   …_forward.h, …_backward.h    the kernels
+//   attention_one_query.h        forward of spans with one query, chosen by Attention::one_query
 //   attention_mma_short.h        backward of short sentences, chosen by AttentionBackward::short_spans
 //
 // Each warp of a block takes some rows of one side ("the warp's rows") and loops over tiles of the other side in shared
@@ -36,6 +37,7 @@
 #include "engine/cuda/attention_mma_backward.h"
 #include "engine/cuda/attention_mma_forward.h"
 #include "engine/cuda/attention_mma_short.h"
+#include "engine/cuda/attention_one_query.h"
 #include "engine/cuda/attention_simt_backward.h"
 #include "engine/cuda/attention_simt_forward.h"
 #include "engine/cuda/attention_span.h"
@@ -43,12 +45,6 @@
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
-
-template <class T>
-bool heads_are_aligned(const Attention<T>& a) {
-  return a.d_head % kWideGroup<T> == 0 && is_aligned(a.q, a.q_stride) && is_aligned(a.k, a.k_stride) &&
-         is_aligned(a.v, a.v_stride);
-}
 
 /// Elements of Attention::saved: one float for each query row, up to the last one of a span, and head.
 inline int64_t attention_saved_size(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
@@ -170,6 +166,9 @@ bool launch_mma(const AttentionBackward<bf16>& b, Runner& runner) {
 template <template <class> class Call, class T, class Runner>
 requires std::is_same_v<Call<T>, Attention<T>> || std::is_same_v<Call<T>, AttentionBackward<T>>
 void launch(const Call<T>& call, Runner& runner) {
+  if constexpr (std::is_same_v<Call<T>, Attention<T>>) {
+    if (launch_one_query(call, runner)) return;
+  }
   if constexpr (std::is_same_v<T, bf16>) {
     if (launch_mma(call, runner)) return;
   }

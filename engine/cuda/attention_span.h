@@ -32,6 +32,13 @@ struct IndexedRows : HeadRows<T> {
   TEARLESS_BODY T* row(int i) const { return this->data + indices[i] * this->stride; }
 };
 
+/// Whether q, k and v have rows at 16 bytes and heads of whole groups.
+template <class T>
+bool heads_are_aligned(const Attention<T>& a) {
+  return a.d_head % kWideGroup<T> == 0 && is_aligned(a.q, a.q_stride) && is_aligned(a.k, a.k_stride) &&
+         is_aligned(a.v, a.v_stride);
+}
+
 /// Scores are q · k times this: 1 / √d_head.
 TEARLESS_BOTH float score_scale(int64_t d_head) { return 1.0f / sqrtf(static_cast<float>(d_head)); }
 

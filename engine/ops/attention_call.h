@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/kernel_variants.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
@@ -73,6 +74,7 @@ struct AttentionCall {
     a.v_stride = v.rows.data().stride(0);
     a.saved = write<Wide<T>>(saved);
     a.dropout = dropout;
+    a.one_query = kernel_variants().search_attention;
     return a;
   }
 

@@ -7,30 +7,37 @@
 #include "base/error.h"
 
 namespace tearless::engine {
+namespace {
+
+constexpr std::array<std::pair<const char*, bool KernelVariants::*>, 5> kVariants = {
+    {{"short-attention", &KernelVariants::short_attention},
+     {"norm-backward", &KernelVariants::norm_backward},
+     {"stored-gradients", &KernelVariants::stored_gradients},
+     {"search-attention", &KernelVariants::search_attention},
+     {"bias-gradients", &KernelVariants::bias_gradients}}};
+
+}  // namespace
 
 KernelVariants& kernel_variants() {
   static KernelVariants in_use;
   return in_use;
 }
 
+std::string kernel_variant_names() {
+  std::string names;
+  for (const auto& [name, member] : kVariants) names += fmt::format("{}, ", name);
+  return names + "all";
+}
+
 KernelVariants kernel_variants_of(const std::string& names) {
   KernelVariants chosen;
-  const std::array<std::pair<const char*, bool*>, 4> known = {{{"short-attention", &chosen.short_attention},
-                                                               {"norm-backward", &chosen.norm_backward},
-                                                               {"stored-gradients", &chosen.stored_gradients},
-                                                               {"bias-gradients", &chosen.bias_gradients}}};
   std::istringstream words(names);
   for (std::string word; std::getline(words, word, ',');) {
     bool found = false;
-    for (const auto& [name, chooses] : known) {
-      if (word != name && word != "all") continue;
-      *chooses = found = true;
+    for (const auto& [name, member] : kVariants) {
+      if (word == name || word == "all") chosen.*member = found = true;
     }
-    if (found) continue;
-    fail(
-        "there is no variant \"{}\" of the kernels; choose from: short-attention, norm-backward, stored-gradients, "
-        "bias-gradients, all",
-        word);
+    if (!found) fail("there is no variant \"{}\" of the kernels; choose from: {}", word, kernel_variant_names());
   }
   return chosen;
 }

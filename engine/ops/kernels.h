@@ -160,7 +160,8 @@ struct Attention {
   int64_t q_stride = 0, k_stride = 0, v_stride = 0;
   const int32_t* key_rows = nullptr;  // search: key j of a span is row key_rows[key_begin + j] of k and v; or null
   Dropout dropout = {};
-  T* out = nullptr;  // [T, heads · d_h]
+  bool one_query = false;  // KernelVariants::search_attention; CUDA only
+  T* out = nullptr;        // [T, heads · d_h]
   /// Not 0, CUDA only: rows of `out` that no span covers get 0 up to this one. REQUIRES: the spans cover the rows from
   /// the first on, and those without queries are the last ones and begin behind the others.
   int64_t padded_rows = 0;

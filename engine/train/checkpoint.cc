@@ -72,10 +72,14 @@ size_t TrainedState::carried_bytes() const {
   return sum;
 }
 
+bool checkpoints_may_wait(double share, size_t bytes) {
+  constexpr size_t kAlwaysWritten = 64 << 20;
+  return share == 0 || (share < 1 && bytes >= kAlwaysWritten);
+}
+
 bool checkpoint_is_due(double share, size_t bytes, double since, double took) {
-  constexpr size_t kAlways = 64 << 20;
-  if (share == 0 || share == 1) return share == 1;
-  return bytes < kAlways || took <= share * (since + took);
+  if (!checkpoints_may_wait(share, bytes)) return true;
+  return share > 0 && took <= share * (since + took);
 }
 
 bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {

@@ -49,8 +49,11 @@ class DamagedCheckpoint : public UserError {
   using UserError::UserError;
 };
 
+/// Whether an evaluation may leave a checkpoint of `bytes` to a later one, and keep in memory what that needs. `share`:
+/// ExecutionOptions::checkpoint_share.
+bool checkpoints_may_wait(double share, size_t bytes);
 /// Whether an evaluation is to write a checkpoint of `bytes`, `since` seconds after the end of the last one, which took
-/// `took`: where checkpoints then take at most `share` of the time (ExecutionOptions::checkpoint_share).
+/// `took`: where checkpoints then take at most `share` of the time.
 bool checkpoint_is_due(double share, size_t bytes, double since, double took);
 
 class Checkpoints {

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "engine/ops/matmul.h"
+#include "engine/train/checkpoint.h"
 
 namespace tearless::engine {
 
@@ -19,7 +20,9 @@ void prepare_processor(const ExecutionOptions& execution) {
 int64_t estimated_memory_bytes(const ExecutionOptions& execution, int64_t parameters, int64_t saved, int64_t buffers) {
   const bool on_gpu = execution.device == ExecutionOptions::Device::kCuda;
   const bool bf16 = row_precision(execution) == RowPrecision::kBf16;
-  const int64_t per_parameter = 8 + 4 * buffers + (bf16 ? 2 : 0);
+  const int64_t state = 4 * (1 + buffers);
+  const bool may_wait = checkpoints_may_wait(execution.checkpoint_share, static_cast<size_t>(state * parameters));
+  const int64_t per_parameter = 4 + state * (may_wait ? 2 : 1) + (bf16 ? 2 : 0);
   const int64_t per_number = (bf16 ? 2 : 4) * (captures_updates(execution) ? 2 : 1);
   const int64_t context = on_gpu ? int64_t{1} << 30 : 0;
   return context + per_parameter * parameters + per_number * saved;

@@ -39,6 +39,7 @@ inline bool captures_updates(const ExecutionOptions& execution) {
 ///
 ///   parameters   8 bytes each, value and gradient; 4 more for each of the optimiser's `buffers`; 2 more for the copy
 ///                in bf16 on a GPU
+///   waiting      4 bytes more each, of parameter and buffers, where a checkpoint may wait in memory (checkpoint.h)
 ///   rows         4 bytes a number, 2 in bf16 on a GPU
 ///   captured     the rows twice: a captured update has memory of its own, and LibTorch keeps that of the update before
 ///                it, which ran operation by operation

@@ -2,7 +2,8 @@
 """variants.py: times each form of CUDA's kernels that runs do not use yet (engine/ops/kernel_variants.h) beside those in use.
 
 One process of `tearless-engine bench` for each, and one for all together, take turns with one that has none, as in compare.py: k updates
-each, in an order that reverses every turn. A form is faster where the updates' median is, on both lists.
+each, in an order that reverses every turn; then each decodes the source sentences of the list `real`, beam 4. A form is faster where the
+updates' median is, on both lists; search-attention, where the search's is.
 
     tools/bench/variants.py --engine build-portable/bin/tearless-engine --markdown results/gpu/variants.md     # two minutes
     tools/bench/variants.py --size d32 --seconds 0.1          without a GPU: the steps, no measurement, as kernels of the CPU have no forms
@@ -11,18 +12,20 @@ each, in an order that reverses every turn. A form is faster where the updates' 
 import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import pathlib
 
-from compare import HERE, ROOT, SIZES, Side, compare_updates, typical
+from compare import HERE, ROOT, SIZES, Side, compare_updates, in_turns, quantiles, typical
 from measured import processor, run, table, write
 
-VARIANTS = ("short-attention", "norm-backward", "stored-gradients", "bias-gradients", "all")
+VARIANTS = ("short-attention", "norm-backward", "stored-gradients", "search-attention", "bias-gradients", "all")
 NONE = "as runs have them"
+SEARCHES = 5
 
 
 def measure(arguments, size, kind):
-    """Milliseconds of an update, and their quartiles, by variant."""
+    """Milliseconds of an update and of a search, with their quartiles, by form."""
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     common = [arguments.engine, "bench", str(HERE / "sizes" / f"{size.name}.toml"), "--vocabulary", str(size.vocabulary), "--lengths", str(lengths),
               "--threads", "1", "--turns"]
@@ -34,21 +37,30 @@ def measure(arguments, size, kind):
             sides[name] = ends.enter_context(Side(name, command, threads=1))
             sides[name].answer()
         seconds = compare_updates(sides, batches, arguments.seconds)
-    return {name: typical(values, batches[1:] + batches[:1]) for name, values in seconds.items()}
+        found = {"updates": {name: typical(values, batches[1:] + batches[:1]) for name, values in seconds.items()}}
+        if kind == "real":
+            searches = {name: [] for name in sides}
+            for names in itertools.islice(in_turns(sides), SEARCHES):
+                for name in names:
+                    searches[name].append(sides[name].ask({"decode": True}))
+            found["search"] = {name: [1e3 * x for x in quantiles([answer["seconds"] for answer in answers])] for name, answers in searches.items()}
+            found["sentences"] = searches[NONE][0]["sentences"]
+    return found
 
 
 def report(document):
-    lists = document["lists"]
-    head = ["form", *(f"{kind}, ms{what}" for kind in lists for what in ("", " less"))]
+    columns = {f"{kind}, ms": found["updates"] for kind, found in document["lists"].items()}
+    columns |= {f"search of {found['sentences']:,} sentences, ms": found["search"] for found in document["lists"].values() if "search" in found}
+    head = ["form", *(f"{column}{what}" for column in columns for what in ("", " less"))]
     rows = []
     for name in (NONE, *VARIANTS):
         cells = []
-        for kind, measured in lists.items():
+        for measured in columns.values():
             lower, middle, upper = measured[name]
             cells += [f"{middle:.3f} ({lower:.3f} to {upper:.3f})", f"{measured[NONE][1] - middle:+.3f}" if name != NONE else "–"]
         rows.append([name, *cells])
     return "\n".join([f"# Forms of the kernels, {document['size']}", "", f"Measured {document['date']} on {document['machine']} by tools/bench/variants.py: "
-                      "an update, median and quartiles, in turns; and by how much that is less than with the kernels that runs have.", "",
+                      "an update, and a search, median and quartiles, in turns; and by how much that is less than with the kernels that runs have.", "",
                       *table(head, rows)])
 
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/cuda/kernel_table.h"
 #include "tests/engine/cuda/bodies.h"
 #include "tests/engine/ops/op_cases.h"
 #include "tests/support/error_of.h"
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 
 /// What the kernels were last called with.
 struct Called {
-  bool short_spans = false, ahead = false, bias = false, stores_keys = false;
+  bool short_spans = false, one_query = false, ahead = false, bias = false, stores_keys = false;
   int64_t padded_rows = 0, stored_rows = 0;
 };
 Called called;
@@ -25,6 +26,7 @@ const Backend& recording_backend() {
     Kernels<bf16> table = test::bf16_kernels_on_host;
     table.attention = [](const Attention<bf16>& a, void* stream) {
       called.padded_rows = a.padded_rows;
+      called.one_query = a.one_query;
       test::bf16_kernels_on_host.attention(a, stream);
     };
     table.attention_backward = [](const AttentionBackward<bf16>& b, void* stream) {
@@ -113,7 +115,7 @@ void expect_near(const std::vector<at::Tensor>& got, const std::vector<at::Tenso
 TEST_F(KernelVariantsTest, NoneIsUsedUnlessItIsNamed) {
   called = {};
   gradients_of_a_layer(false);
-  EXPECT_FALSE(called.short_spans || called.ahead || called.bias || called.stores_keys);
+  EXPECT_FALSE(called.short_spans || called.one_query || called.ahead || called.bias || called.stores_keys);
   EXPECT_EQ(called.padded_rows + called.stored_rows, 0);
 }
 
@@ -136,11 +138,68 @@ TEST_F(KernelVariantsTest, EachReachesItsKernelAndHasTheGradientsOfTheOthers) {
     EXPECT_EQ(called.padded_rows, 21 + kPadding);
     EXPECT_EQ(called.stored_rows, 21 + kPadding);
     EXPECT_EQ(called.stores_keys, !apart);
+    with("search-attention", 0);  // no kernel of training
+    EXPECT_TRUE(called.one_query);
     with("bias-gradients", test::kBf16Tolerance);
     EXPECT_TRUE(called.bias);
     with("all", test::kBf16Tolerance);
     EXPECT_TRUE(called.short_spans && called.ahead && called.bias && called.stored_rows > 0);
   }
+}
+
+/// Notes which kernels a call launches.
+struct Launches {
+  std::vector<std::string> names;
+  std::vector<float> memory = std::vector<float>(1 << 12);
+  template <class Body>
+  void run(const Body&) {
+    names.emplace_back(Body::kName);
+  }
+  template <class V>
+  V* workspace(int64_t) {
+    return reinterpret_cast<V*>(memory.data());
+  }
+};
+template <class Call>
+std::string first_launch_of(const Call& call) {
+  Launches launches;
+  launch(call, launches);
+  return launches.names.at(0);
+}
+
+TEST(KernelVariants, AreLaunchedForCallsThatTheySupport) {
+  alignas(16) bf16 rows[64];
+  Attention<bf16> a{.span_count = 1, .max_query_length = 64, .max_key_length = 64, .heads = 1, .d_head = 64};
+  a.q = a.k = a.v = a.out = rows;
+  a.q_stride = a.k_stride = a.v_stride = 64;
+  AttentionBackward<bf16> b{.forward = a, .d_out = rows, .d_q = rows, .d_k = rows, .d_v = rows};
+  b.d_q_stride = b.d_k_stride = b.d_v_stride = 64;
+  EXPECT_EQ(first_launch_of(b), "attention_mma_backward");
+  b.short_spans = true;
+  EXPECT_EQ(first_launch_of(b), "attention_mma_backward_short");
+  b.forward.max_key_length = 65;
+  EXPECT_EQ(first_launch_of(b), "attention_mma_backward");
+
+  a.max_query_length = 1;
+  EXPECT_EQ(first_launch_of(a), "attention_mma");
+  a.one_query = true;
+  EXPECT_EQ(first_launch_of(a), "attention_one_query");
+  float saved = 0;
+  for (Attention<bf16> other : {a, a, a, a}) {
+    static int turn = 0;
+    if (turn == 0) other.max_query_length = 2;
+    if (turn == 1) other.dropout = test::dropout(0.1);
+    if (turn == 2) other.saved = &saved;
+    if (turn == 3) other.q_stride = 65;
+    EXPECT_THAT(first_launch_of(other), testing::AnyOf("attention_mma", "attention")) << turn++;
+  }
+
+  AddNormBackward<bf16> norm{.rows = 1, .width = 64, .x = rows, .d_normed = rows, .d_residual = rows};
+  EXPECT_EQ(first_launch_of(norm), "add_norm_backward");
+  norm.ahead = true;
+  EXPECT_EQ(first_launch_of(norm), "add_norm_backward_ahead");
+  norm.width = 63;
+  EXPECT_EQ(first_launch_of(norm), "add_norm_backward");
 }
 
 TEST(KernelVariants, OnAGpuHaveTheGradientsOfTheOthers) {

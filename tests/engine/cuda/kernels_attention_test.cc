@@ -16,7 +16,7 @@ struct AttentionCase {
   double p = 0;
   bool aligned = true;
   bool indexed = false;  // keys by Attention::key_rows; no backward then
-  bool short_spans = false;
+  bool short_spans = false, one_query = false;
 
   int64_t longest() const {
     return std::max(*std::max_element(queries.begin(), queries.end()), *std::max_element(keys.begin(), keys.end()));
@@ -123,6 +123,7 @@ Outputs run_attention(const AttentionCase& c, const AttentionInputs<T>& in) {
                  .v_stride = in.kv_stride,
                  .key_rows = c.indexed ? indices.data() : nullptr,
                  .dropout = in.dropout,
+                 .one_query = c.one_query,
                  .out = out.data(),
                  .saved = c.indexed ? nullptr : logsumexp.data()};
   kernels.attention(a, nullptr);
@@ -230,9 +231,10 @@ void expect_close_or_infinite(const char* what, std::vector<double> got, std::ve
 
 template <class T>
 void check_attention(const AttentionCase& c) {
-  SCOPED_TRACE(
-      fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, short {}, {} bytes",
-                  c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.indexed, c.short_spans, sizeof(T)));
+  SCOPED_TRACE(fmt::format(
+      "queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, short {}, one query {}, {} bytes",
+      c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.indexed, c.short_spans, c.one_query,
+      sizeof(T)));
   const AttentionInputs<T> in(c);
   const Outputs got = run_twice([&] { return run_attention(c, in); });
   const ExpectedAttention<T> expected(c, in);
@@ -241,7 +243,12 @@ void check_attention(const AttentionCase& c) {
   const double error = 4 * arithmetic(c.d_head) + arithmetic(c.longest());
   const bool rounds = by_mma<T>(c);
   expect_close<T>("out", got[0], expected.out.value, error, 0, expected.out.roundings(rounds));
-  if (c.indexed) return;
+  if (c.indexed) {
+    AttentionCase again = c;
+    again.one_query = true;
+    if (!c.one_query) check_attention<T>(again);
+    return;
+  }
   expect_close<T>("d_q", got[1], expected.d_q.value, error, 0, expected.d_q.roundings(rounds));
   expect_close<T>("d_k", got[2], expected.d_k.value, error, 0, expected.d_k.roundings(rounds));
   expect_close<T>("d_v", got[3], expected.d_v.value, error, 0, expected.d_v.roundings(rounds));
@@ -500,6 +507,13 @@ TEST_P(AttentionKernel, FindsKeysByTheirRows) {
       check_both({.queries = std::vector<int32_t>(keys.size(), 1),
                   .keys = keys,
                   .heads = 3,
+                  .d_head = d_head,
+                  .aligned = aligned,
+                  .indexed = true});
+      check_both({.queries = {1, 0, 1},
+                  .keys = {0, 3, 70},
+                  .causal = true,
+                  .heads = 5,
                   .d_head = d_head,
                   .aligned = aligned,
                   .indexed = true});

@@ -37,5 +37,16 @@ TEST(MemoryEstimate, IsFourNumbersAParameterAndTheRowsOfABatch) {
   }
 }
 
+TEST(MemoryEstimate, HasTheCheckpointThatMayWait) {
+  ExecutionOptions execution;
+  constexpr int64_t kLarge = (64 << 20) / 12;  // parameters whose checkpoint has 64 MiB, all but a few bytes
+  EXPECT_EQ(estimated_memory_bytes(execution, kLarge, 0, 2), 16 * kLarge);
+  EXPECT_EQ(estimated_memory_bytes(execution, kLarge + 1, 0, 2), 28 * (kLarge + 1));
+  execution.checkpoint_share = 1;
+  EXPECT_EQ(estimated_memory_bytes(execution, kLarge + 1, 0, 2), 16 * (kLarge + 1));
+  execution.checkpoint_share = 0;
+  EXPECT_EQ(estimated_memory_bytes(execution, 10, 0, 2), 280);
+}
+
 }  // namespace
 }  // namespace tearless::engine::memory_estimate_test
