@@ -1,5 +1,5 @@
-// A GPU of this machine, and what runs on it now. A DeviceMonitor finds both out, through NVML (nvml.h). Devices are
-// addressed by UUID, because the order of indices differs between NVML and CUDA.
+// A GPU of this machine, or a part of one that MIG has made, and what runs on it now. A DeviceMonitor finds both out,
+// through NVML (nvml.h). Devices are addressed by UUID, because the order of indices differs between NVML and CUDA.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace tearless::harness {
 
 struct Device {
-  std::string uuid;          // "GPU-8f2c…", what CUDA_VISIBLE_DEVICES takes
+  std::string uuid;          // "GPU-8f2c…" or "MIG-…", what CUDA_VISIBLE_DEVICES takes
   std::string name;          // of the model: "NVIDIA H200"
   int64_t memory_bytes = 0;  // installed memory
-  int index = 0;             // the monitor's number of it, as in nvidia-smi; for messages only
+  int index = 0;             // the monitor's number of the GPU, as in nvidia-smi; for messages only
 };
 
 /// A process with a CUDA context on a device.
@@ -24,9 +24,11 @@ struct DeviceProcess {
 
 /// What a device answered. A device that does not answer is a value, not an exception: the sweep continues without it.
 struct DeviceUse {
-  int64_t used_bytes = 0;                // by all processes and by the driver
-  std::vector<DeviceProcess> processes;  // those that compute; a display server is not among them
-  std::string error;                     // why it did not answer, "GPU is lost"; the other fields are then unset
+  int64_t used_bytes = 0;                     // by all processes and by the driver
+  std::vector<DeviceProcess> processes = {};  // those that compute; neither a display server nor one of MPS
+  std::string error = {};                     // why it did not answer, "GPU is lost"; the other fields are then unset
+  std::string closed = {};                    // why no process can begin on it, "is in compute mode …"; "" if one can
+  bool one_process = false;                   // it takes no second process beside one
 };
 
 class DeviceMonitor {

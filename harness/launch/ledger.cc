@@ -41,7 +41,7 @@ std::string runs_text(int64_t runs) { return runs == 1 ? "its run" : fmt::format
 
 Ledger::Ledger(Capacity capacity) : capacity_(std::move(capacity)) {
   if (capacity_.cores.empty()) throw std::logic_error("a ledger of no cores");
-  for (const Device& device : capacity_.devices) devices_.push_back({.device = device, .error = "", .foreign = ""});
+  for (const Device& device : capacity_.devices) devices_.push_back({.device = device});
 }
 
 std::optional<Reservation> Ledger::reserve(const Needs& needs) {
@@ -114,6 +114,8 @@ void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::
   if (state == devices_.end()) return;
   state->error = use.error;
   if (!use.error.empty()) return;
+  state->closed = use.closed;
+  state->one_process = use.one_process;
 
   const bool reserved = on_device(uuid).runs > 0;
   bool own_is_listed = false;
@@ -215,7 +217,8 @@ Ledger::Slot Ledger::slot_on_device(const Needs& needs) const {
 }
 
 std::string Ledger::why_closed(const DeviceState& state) {
-  return state.error.empty() ? state.foreign : fmt::format("does not answer ({})", state.error);
+  if (!state.error.empty()) return fmt::format("does not answer ({})", state.error);
+  return state.closed.empty() ? state.foreign : state.closed;
 }
 
 std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) const {
@@ -224,6 +227,9 @@ std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) con
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
   if (on.runs >= capacity_.runs_per_gpu) return "has " + runs_text(on.runs);
+  if (on.runs > 0 && state.one_process) {
+    return "has its run, and no room for another in its exclusive compute mode (`nvidia-smi -c 0` ends it)";
+  }
   const int64_t free = unreserved(state);
   if (takes_whole(state, needs)) return on.runs == 0 && free > 0 ? "" : "is not empty";
   if (*needs.memory_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));

@@ -76,10 +76,10 @@ class Ledger {
   /// What is reserved of each device.
   std::vector<DeviceFacts> shares() const;
 
-  /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
-  /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a
-  /// device without a reservation. Memory that others use is not reserved, nor what our runs use beyond their
-  /// reservations.
+  /// What a device does now. One that does not answer, or is closed, takes no new run, and neither does one with
+  /// processes of others: all but `own_pids`, which are the processes of all reservations with their children, and any
+  /// process on a device without a reservation. Memory that others use is not reserved, nor what our runs use beyond
+  /// their reservations.
   ///
   /// In a container the pids of NVML are not those that we know. While none of ours is listed on a device with
   /// reservations, nothing can be said of the others there, and what was found before is kept.
@@ -88,8 +88,10 @@ class Ledger {
  private:
   struct DeviceState {
     Device device;
-    std::string error;         // why it does not answer; "" if it does
-    std::string foreign;       // who else uses it, so that it takes no run; "" if nobody does
+    std::string error = {};    // why it does not answer; "" if it does
+    std::string closed = {};   // why no process can begin on it; "" if one can
+    bool one_process = false;  // as DeviceUse
+    std::string foreign = {};  // who else uses it, so that it takes no run; "" if nobody does
     int64_t others_bytes = 0;  // used by processes of others and by the driver
     int64_t own_bytes = 0;     // used by our runs
   };

@@ -45,7 +45,8 @@ std::vector<Device> visible_devices(const std::vector<Device>& devices, const ch
   for (std::string entry; std::getline(entries, entry, ',');) {
     const std::string_view name = trimmed(entry);
     const auto device = std::ranges::find_if(devices, [&](const Device& each) {
-      return name == std::to_string(each.index) || (name.starts_with("GPU-") && each.uuid.starts_with(name));
+      const bool is_uuid = name.starts_with("GPU-") || name.starts_with("MIG-");
+      return name == std::to_string(each.index) || (is_uuid && each.uuid.starts_with(name));
     });
     if (device == devices.end()) break;
     const auto is_it = [&](const Device& each) { return each.uuid == device->uuid; };

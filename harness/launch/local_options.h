@@ -17,8 +17,8 @@ struct LocalLimits {
   int64_t memory_bytes = 0;  // likewise
 };
 
-/// The options of a launcher on this machine, without peaks that were measured before. Its GPUs are those that the
-/// NVIDIA driver shows, of them what CUDA_VISIBLE_DEVICES admits.
+/// The options of a launcher on this machine, without peaks that were measured before. Its GPUs, and instances of
+/// divided ones, are those that the NVIDIA driver shows, of them what CUDA_VISIBLE_DEVICES admits.
 LocalLauncher::Options local_options(const LocalLimits& limits);
 
 /// The devices that a value of CUDA_VISIBLE_DEVICES admits, in its order: indices or UUIDs (their beginnings suffice),

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 
 namespace tearless::harness {
@@ -14,6 +15,14 @@ constexpr int kNvmlSuccess = 0;
 constexpr int kNvmlInsufficientSize = 7;
 constexpr uint64_t kNvmlNotAvailable = ~uint64_t{0};  // memory of a process that the driver does not count
 constexpr unsigned kNvmlNameSize = 96;                // of device names and UUIDs, including the final zero
+enum ComputeMode : unsigned { kExclusiveThread = 1, kProhibited = 2, kExclusiveProcess = 3 };
+
+// NVIDIA's MPS computes for the processes that use it, which are listed beside its server.
+bool is_of_mps(unsigned pid) {
+  std::string name;  // the kernel cuts it to 15 characters
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+  return name == "nvidia-cuda-mps";
+}
 
 }  // namespace
 
@@ -37,6 +46,11 @@ struct NvmlMonitor::Api {
   int (*name)(void*, char*, unsigned) = nullptr;
   int (*memory)(void*, Memory*) = nullptr;
   int (*processes)(void*, unsigned*, Process*) = nullptr;
+  // Null where the driver lacks them.
+  int (*compute_mode)(void*, unsigned*) = nullptr;
+  int (*mig_mode)(void*, unsigned* now, unsigned* after_reset) = nullptr;
+  int (*instance_slots)(void*, unsigned*) = nullptr;
+  int (*instance)(void*, unsigned, void**) = nullptr;
   bool initialised = false;
 
   ~Api() {
@@ -51,6 +65,10 @@ struct NvmlMonitor::Api {
   }
 
   bool find_all() {
+    find(compute_mode, "nvmlDeviceGetComputeMode");
+    find(mig_mode, "nvmlDeviceGetMigMode");
+    find(instance_slots, "nvmlDeviceGetMaxMigDeviceCount");
+    find(instance, "nvmlDeviceGetMigDeviceHandleByIndex");
     return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") && find(error_text, "nvmlErrorString") &&
            find(count, "nvmlDeviceGetCount_v2") && find(handle, "nvmlDeviceGetHandleByIndex_v2") &&
            find(uuid, "nvmlDeviceGetUUID") && find(name, "nvmlDeviceGetName") &&
@@ -60,11 +78,30 @@ struct NvmlMonitor::Api {
             find(processes, "nvmlDeviceGetComputeRunningProcesses_v2"));
   }
 
-  /// The device at `index`; nullopt if it cannot be used.
-  std::optional<Device> describe(unsigned index, void*& found) const {
+  bool is_divided(void* gpu) const {
+    unsigned now = 0, after_reset = 0;
+    return mig_mode && mig_mode(gpu, &now, &after_reset) == kNvmlSuccess && now == 1;
+  }
+
+  /// What programs see of the GPU at `index`: itself, or its instances if MIG divides it and there are any.
+  std::vector<void*> parts_of(unsigned index) const {
+    void* gpu = nullptr;
+    if (handle(index, &gpu) != kNvmlSuccess) return {};
+    std::vector<void*> parts;
+    unsigned slots = 0;
+    if (instance && instance_slots && is_divided(gpu)) instance_slots(gpu, &slots);
+    for (unsigned slot = 0; slot < slots; ++slot) {
+      void* part = nullptr;
+      if (instance(gpu, slot, &part) == kNvmlSuccess) parts.push_back(part);  // else the slot is empty
+    }
+    return parts.empty() ? std::vector{gpu} : parts;
+  }
+
+  /// Nullopt if it cannot be used.
+  std::optional<Device> describe(unsigned index, void* found) const {
     std::array<char, kNvmlNameSize> id{}, model{};
     Api::Memory sizes{};
-    const bool answers = handle(index, &found) == kNvmlSuccess && uuid(found, id.data(), id.size()) == kNvmlSuccess &&
+    const bool answers = uuid(found, id.data(), id.size()) == kNvmlSuccess &&
                          name(found, model.data(), model.size()) == kNvmlSuccess &&
                          memory(found, &sizes) == kNvmlSuccess;
     if (!answers) return std::nullopt;
@@ -84,11 +121,12 @@ NvmlMonitor::NvmlMonitor(const std::filesystem::path& library) {
   unsigned count = 0;
   if (api_->count(&count) != kNvmlSuccess) return;
   for (unsigned index = 0; index < count; ++index) {
-    void* handle = nullptr;
-    std::optional<Device> device = api_->describe(index, handle);
-    if (!device) continue;
-    handles_[device->uuid] = handle;
-    devices_.push_back(*std::move(device));
+    for (void* const part : api_->parts_of(index)) {
+      std::optional<Device> device = api_->describe(index, part);
+      if (!device) continue;
+      handles_[device->uuid] = part;
+      devices_.push_back(*std::move(device));
+    }
   }
 }
 
@@ -96,7 +134,12 @@ NvmlMonitor::~NvmlMonitor() = default;
 
 DeviceUse NvmlMonitor::use_of(const std::string& uuid) {
   const auto found = handles_.find(uuid);
-  if (found == handles_.end()) return {.used_bytes = 0, .processes = {}, .error = "no GPU has this UUID"};
+  if (found == handles_.end()) return {.error = "no GPU has this UUID"};
+  if (!uuid.starts_with("MIG-") && api_->is_divided(found->second)) {
+    return {.closed =
+                "is divided by MIG into instances that the service has not seen: start it again, after `nvidia-smi "
+                "mig -cgi …` if there are none, or after `nvidia-smi -mig 0`"};
+  }
   Api::Memory sizes{};
   int result = api_->memory(found->second, &sizes);
 
@@ -112,10 +155,16 @@ DeviceUse NvmlMonitor::use_of(const std::string& uuid) {
     }
     listed.resize(count + 64);
   }
-  if (result != kNvmlSuccess) return {.used_bytes = 0, .processes = {}, .error = api_->error_text(result)};
+  if (result != kNvmlSuccess) return {.error = api_->error_text(result)};
 
-  DeviceUse use{.used_bytes = static_cast<int64_t>(sizes.used), .processes = {}, .error = ""};
+  DeviceUse use{.used_bytes = static_cast<int64_t>(sizes.used)};
   listed.resize(count);
+  unsigned mode = 0;
+  if (api_->compute_mode) api_->compute_mode(found->second, &mode);
+  if (mode == kProhibited) use.closed = "is in compute mode Prohibited (`nvidia-smi -c 0` ends it)";
+  // The server of MPS is then the one process, for as many runs as use it.
+  const bool has_mps = std::erase_if(listed, [](const Api::Process& process) { return is_of_mps(process.pid); }) > 0;
+  use.one_process = !has_mps && (mode == kExclusiveThread || mode == kExclusiveProcess);
   for (const Api::Process& process : listed) {
     DeviceProcess& added = use.processes.emplace_back(DeviceProcess{.pid = process.pid, .bytes = std::nullopt});
     if (process.used_memory != kNvmlNotAvailable) added.bytes = static_cast<int64_t>(process.used_memory);

@@ -14,8 +14,8 @@ namespace tearless::harness {
 
 class NvmlMonitor : public DeviceMonitor {
  public:
-  /// Opens `library` and lists the devices. Never throws for a missing library, driver or device: devices() then lacks
-  /// them.
+  /// Opens `library` and lists the devices; in the place of a GPU that MIG divides, its instances. Never throws for a
+  /// missing library, driver or device: devices() then lacks them.
   explicit NvmlMonitor(const std::filesystem::path& library = "libnvidia-ml.so.1");
   ~NvmlMonitor() override;
   NvmlMonitor(const NvmlMonitor&) = delete;

@@ -15,6 +15,13 @@ Resources::Resources(Capacity capacity, bool pin, std::unique_ptr<DeviceMonitor>
                      const std::map<std::string, int64_t>& peaks)
     : capacity_(std::move(capacity)), pin_(pin), monitor_(std::move(monitor)), ledger_(capacity_) {
   for (const auto& [resource_class, bytes] : peaks) memory_.learn_peak(resource_class, bytes);
+  if (!monitor_) return;
+  for (const Device& device : monitor_->devices()) {  // which are closed; whose processes they have is not known yet
+    DeviceUse use = monitor_->use_of(device.uuid);
+    use.used_bytes = 0;
+    use.processes.clear();
+    ledger_.note_use(device.uuid, use, {});
+  }
 }
 
 const Reservation& Resources::reserve(const std::string& run, const Needs& needs) {

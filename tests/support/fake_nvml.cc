@@ -6,7 +6,12 @@
 //   gpu UUID TOTAL USED NAME             a device, in order of index; bytes
 //   lost INDEX ERROR                     every call for this device returns ERROR: 15 is "GPU is lost"
 //   process INDEX PID BYTES              BYTES -1: the driver does not report it
+//   mode INDEX MODE                      its compute mode; 0 without the line
+//   mig INDEX                            MIG divides it
+//   part INDEX UUID TOTAL USED NAME      an instance that MIG has made of it; has an index as if it were the next
+//   device
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -16,17 +21,23 @@
 
 namespace {
 
-constexpr int kSuccess = 0, kUninitialised = 1, kInvalidArgument = 2, kInsufficientSize = 7;
+constexpr int kSuccess = 0, kUninitialised = 1, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6,
+              kInsufficientSize = 7;
 
 struct FakeProcess {
   unsigned pid = 0;
   unsigned long long bytes = 0;
 };
 
+constexpr size_t kNoGpu = ~size_t{0};
+
 struct FakeGpu {
   std::string uuid, name;
   unsigned long long total = 0, used = 0;
   int error = 0;
+  unsigned mode = 0;
+  bool is_divided = false;
+  size_t part_of = kNoGpu;
   std::vector<FakeProcess> processes;
 };
 
@@ -46,13 +57,20 @@ Script read_script() {
     words >> kind;
     if (kind == "init") {
       words >> script.init;
-    } else if (kind == "gpu") {
+    } else if (kind == "gpu" || kind == "part") {
       FakeGpu& gpu = script.gpus.emplace_back();
+      if (kind == "part") words >> gpu.part_of;
       words >> gpu.uuid >> gpu.total >> gpu.used >> std::ws;
       std::getline(words, gpu.name);
     } else if (kind == "lost") {
       words >> index;
       words >> script.gpus.at(index).error;
+    } else if (kind == "mode") {
+      words >> index;
+      words >> script.gpus.at(index).mode;
+    } else if (kind == "mig") {
+      words >> index;
+      script.gpus.at(index).is_divided = true;
     } else if (kind == "process") {
       FakeProcess process;
       long long bytes = 0;
@@ -122,7 +140,9 @@ const char* nvmlErrorString(int result) {
 }
 
 int nvmlDeviceGetCount_v2(unsigned int* count) {
-  *count = static_cast<unsigned>(read_script().gpus.size());
+  const std::vector<FakeGpu> all = read_script().gpus;
+  *count = static_cast<unsigned>(
+      std::count_if(all.begin(), all.end(), [](const FakeGpu& gpu) { return gpu.part_of == kNoGpu; }));
   return initialised ? kSuccess : kUninitialised;
 }
 
@@ -143,6 +163,39 @@ int nvmlDeviceGetMemoryInfo(void* device, nvmlMemory_t* memory) {
   return with_gpu(device, [&](const FakeGpu& gpu) {
     *memory = {gpu.total, gpu.total - gpu.used, gpu.used};
     return kSuccess;
+  });
+}
+
+int nvmlDeviceGetComputeMode(void* device, unsigned int* mode) {
+  return with_gpu(device, [&](const FakeGpu& gpu) {
+    *mode = gpu.mode;
+    return kSuccess;
+  });
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned int* now, unsigned int* after_reset) {
+  return with_gpu(device, [&](const FakeGpu& gpu) {
+    *now = *after_reset = 1;
+    return gpu.is_divided ? kSuccess : kNotSupported;
+  });
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned int* count) {
+  *count = 8;
+  return with_gpu(device, [](const FakeGpu&) { return kSuccess; });
+}
+
+// The slots with odd numbers are empty.
+int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned int slot, void** handle) {
+  return with_gpu(device, [&](const FakeGpu&) {
+    const std::vector<FakeGpu> all = read_script().gpus;
+    unsigned skipped = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].part_of + 1 != reinterpret_cast<size_t>(device) || 2 * skipped++ != slot) continue;
+      *handle = reinterpret_cast<void*>(i + 1);
+      return kSuccess;
+    }
+    return kNotFound;
   });
 }
 

@@ -310,6 +310,7 @@ TEST(Ledger, ReservesOfADeviceWhatNobodyUsesAndNamesWhoDoes) {
       {"not all of many", use(6, others({7, 8, 9, 10})), 1, "is used by processes 7, 8, 9 and 1 more"},
       {"a lost device takes no run", {.used_bytes = 0, .processes = {}, .error = "lost"}, 1, "does not answer (lost)"},
       {"and takes runs again", use(5, {ours}), 19, ""},
+      {"nor does one that is closed", {.closed = "is Prohibited"}, 1, "is Prohibited"},
   };
   Ledger ledger = machine({24});
   ledger.note_use("GPU-0", use(1), {2});
@@ -320,6 +321,17 @@ TEST(Ledger, ReservesOfADeviceWhatNobodyUsesAndNamesWhoDoes) {
     const std::string why = ledger.why_not(on_gpu(gib));
     EXPECT_EQ(why, *refusal ? fmt::format("it needs {:.1f} GiB, but GPU 0 {}", gib, refusal) : "") << claim;
   }
+}
+
+TEST(Ledger, AGpuInExclusiveComputeModeTakesOneRunAtATime) {
+  Ledger ledger = machine({24, 24});
+  ledger.note_use("GPU-0", {.one_process = true}, {});
+  std::vector<std::string> order;
+  for (int i = 0; i < 4; ++i) order.push_back(ledger.reserve(on_gpu(1))->device);
+  EXPECT_THAT(order, ElementsAre("GPU-0", "GPU-1", "GPU-1", "GPU-1"));
+  EXPECT_EQ(ledger.why_not(on_gpu(22)),
+            "it needs 22.0 GiB, but GPU 0 has its run, and no room for another in its exclusive compute mode "
+            "(`nvidia-smi -c 0` ends it), GPU 1 has 21.0 GiB unreserved");
 }
 
 TEST(Ledger, WaitsForTheMemoryOfAnEndedRun) {

@@ -63,6 +63,14 @@ TEST_F(LocalOptionsTest, CudaVisibleDevicesAdmitsSomeOfThem) {
   EXPECT_EQ(visible("NoDevFiles"), std::vector<std::string>());
 }
 
+// As in a job of Slurm.
+TEST_F(LocalOptionsTest, CudaVisibleDevicesAdmitsInstancesOfADividedGpu) {
+  test::write_text(folder_ / "gpus", "gpu GPU-aa 9 0 One\nmig 0\npart 0 MIG-1a 4 0 Half\npart 0 MIG-1b 4 0 Half\n");
+  EXPECT_EQ(found(), (std::vector<std::string>{"MIG-1a", "MIG-1b"}));
+  ::setenv("CUDA_VISIBLE_DEVICES", "MIG-1b", 1);
+  EXPECT_EQ(found(), std::vector<std::string>{"MIG-1b"});
+}
+
 TEST_F(LocalOptionsTest, APartOfTheMachineIsSharedOut) {
   const Capacity all = local_options({}).capacity;
   const Capacity part = local_options({.cores = 1, .memory_bytes = 1000}).capacity;

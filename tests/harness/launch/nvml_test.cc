@@ -5,7 +5,10 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -110,6 +113,69 @@ TEST_F(Nvml, AGpuThatIsLostLaterIsAnErrorInItsUseAlone) {
   EXPECT_EQ(monitor.use_of("GPU-bbbb").error, "GPU is lost");
   EXPECT_EQ(monitor.use_of("GPU-aaaa").error, "");
   EXPECT_THAT(monitor.devices(), SizeIs(2));
+}
+
+TEST_F(Nvml, OfAGpuThatMigDividesItsInstancesAreTheDevices) {
+  write(kTwoGpus,
+        "mig 0\n"
+        "part 0 MIG-1111 10737418240 1048576 NVIDIA A100 MIG 2g.10gb\n"
+        "part 0 MIG-2222 5368709120 500000000 NVIDIA A100 MIG 1g.5gb\n"
+        "process 0 98 4000\n"
+        "process 3 99 4000\n");
+  NvmlMonitor monitor(library_);
+  ASSERT_THAT(monitor.devices(), SizeIs(3));
+  EXPECT_EQ(monitor.devices()[0].uuid, "MIG-1111");
+  EXPECT_EQ(monitor.devices()[1].uuid, "MIG-2222");
+  EXPECT_EQ(monitor.devices()[1].name, "NVIDIA A100 MIG 1g.5gb");
+  EXPECT_EQ(monitor.devices()[1].memory_bytes, 5368709120);
+  EXPECT_EQ(monitor.devices()[1].index, 0) << "of the GPU";
+  EXPECT_EQ(monitor.devices()[2].uuid, "GPU-bbbb");
+  EXPECT_THAT(monitor.use_of("MIG-1111").processes, SizeIs(0));
+  const DeviceUse use = monitor.use_of("MIG-2222");
+  EXPECT_EQ(use.closed, "");
+  EXPECT_EQ(use.used_bytes, 500000000);
+  ASSERT_THAT(use.processes, SizeIs(1));
+  EXPECT_EQ(use.processes[0].pid, 99);
+}
+
+TEST_F(Nvml, AGpuThatMigDividesWithoutInstancesOrLaterIsClosed) {
+  write(kTwoGpus, "mig 0\n");
+  NvmlMonitor monitor(library_);
+  ASSERT_THAT(monitor.devices(), SizeIs(2));
+  const char* closed =
+      "is divided by MIG into instances that the service has not seen: start it again, after `nvidia-smi mig -cgi …` "
+      "if there are none, or after `nvidia-smi -mig 0`";
+  EXPECT_EQ(monitor.use_of("GPU-aaaa").closed, closed);
+  EXPECT_EQ(monitor.use_of("GPU-bbbb").closed, "");
+  write(kTwoGpus, "mig 1\npart 1 MIG-1111 10 0 A part\n");
+  EXPECT_EQ(monitor.use_of("GPU-aaaa").closed, "");
+  EXPECT_EQ(monitor.use_of("GPU-bbbb").closed, closed);
+}
+
+TEST_F(Nvml, TheComputeModeClosesAGpuOrAdmitsOneProcess) {
+  write(kTwoGpus);
+  NvmlMonitor monitor(library_);
+  for (const int mode : {0, 1, 2, 3}) {
+    write(kTwoGpus, "mode 0 " + std::to_string(mode) + "\n");
+    const DeviceUse use = monitor.use_of("GPU-aaaa");
+    EXPECT_EQ(use.closed, mode == 2 ? "is in compute mode Prohibited (`nvidia-smi -c 0` ends it)" : "") << mode;
+    EXPECT_EQ(use.one_process, mode == 1 || mode == 3) << mode;
+  }
+}
+
+// This process takes the name of MPS's server for a while.
+TEST_F(Nvml, TheServerOfMpsIsNobodysProcessAndSharesAnExclusiveGpu) {
+  std::array<char, 16> name{};
+  ASSERT_EQ(::prctl(PR_GET_NAME, name.data()), 0);
+  write(kTwoGpus, "mode 1 3\nprocess 1 " + std::to_string(::getpid()) + " 30000000\n");
+  NvmlMonitor monitor(library_);
+  EXPECT_THAT(monitor.use_of("GPU-bbbb").processes, SizeIs(3));
+  EXPECT_TRUE(monitor.use_of("GPU-bbbb").one_process);
+  ::prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
+  const DeviceUse shared = monitor.use_of("GPU-bbbb");
+  ::prctl(PR_SET_NAME, name.data());
+  EXPECT_THAT(shared.processes, SizeIs(2));
+  EXPECT_FALSE(shared.one_process);
 }
 
 TEST_F(Nvml, ShutsTheLibraryDownAndCanOpenItAgain) {

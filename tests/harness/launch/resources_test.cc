@@ -120,6 +120,19 @@ TEST_F(ResourcesTest, MeasuresWhatItsRunsUseOfAGpuAndLeavesOneThatOthersUseAlone
   uses({{7, 2}, {8, 3}});
   EXPECT_EQ(gpu.why_not(needs("cuda", 1)), "");
   EXPECT_EQ(gpu.shares().at(0).runs, 1);
+  monitor_->set_use("declared-0",
+                    {.used_bytes = 9 * kGiB, .processes = {{.pid = 7, .bytes = {}}, {.pid = 8, .bytes = {}}}});
+  gpu.observe({{"r", {7, 8}}});
+  EXPECT_EQ(gpu.why_not(needs("cuda", 1)), "") << "beside MPS a driver may not report memory: it is as it was";
+}
+
+TEST_F(ResourcesTest, AGpuThatIsClosedHasNoRunFromTheBeginning) {
+  auto monitor = std::make_unique<DeclaredDevices>(2);
+  monitor->set_use("declared-0", {.closed = "is divided by MIG"});
+  Capacity capacity{.cores = {0}, .runs_per_gpu = 1, .devices = monitor->devices()};
+  Resources gpus(std::move(capacity), /*pin=*/false, std::move(monitor));
+  EXPECT_EQ(gpus.reserve("r", needs("cuda", 1)).device, "declared-1");
+  EXPECT_EQ(gpus.why_not(needs("cuda", 1)), "it needs 1.4 GiB, but GPU 0 is divided by MIG, GPU 1 has its run");
 }
 
 }  // namespace
