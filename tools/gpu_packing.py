@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ import gpu_sweep
 
 WARM_UP = 200   # updates of each run, before it is timed
 PATIENCE = 60   # seconds for these
+MPS_PATIENCE = 30  # seconds for each answer of MPS
 MODELS = {"d64": (2, 64, 256, 4, 1024), "d128": (3, 128, 512, 4, 2048), "base": (6, 512, 2048, 8, 4096)}  # layers, d_model, d_ff, heads, tokens
 RUNS = {"d64": (1, 4, 8, 16), "d128": (1, 4, 8, 16), "base": (1, 2, 4)}
 UNPINNED = ("d128", 8)  # also with cores chosen by the kernel
@@ -77,20 +79,30 @@ class Mps:
             os.makedirs(path, exist_ok=True)
 
     def control(self, *arguments, said=None):
-        try:
-            return subprocess.run(["nvidia-cuda-mps-control", *arguments], input=said, env=os.environ | self.environment, capture_output=True,
-                                  text=True, timeout=30)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            gpu_sweep.fail(f"MPS does not start: {error}; without it: --part slices")
+        """Why it failed, one line; "" if it did not."""
+        with tempfile.TemporaryFile("w+") as output:  # not a pipe, which what it leaves running could hold open
+            try:
+                asked = subprocess.Popen(["nvidia-cuda-mps-control", *arguments], env=os.environ | self.environment, text=True,
+                                         stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)
+                asked.communicate(said, timeout=MPS_PATIENCE)
+            except OSError as error:
+                return str(error)
+            except subprocess.TimeoutExpired:
+                os.killpg(asked.pid, signal.SIGKILL)
+                asked.wait()
+                return f"nvidia-cuda-mps-control has not answered for {MPS_PATIENCE} s"
+            output.seek(0)
+            return " ".join(output.read().split()) or f"exit code {asked.returncode}" if asked.returncode else ""
 
     def __enter__(self):
-        begun = self.control("-d")
-        if begun.returncode:
-            gpu_sweep.fail(f"MPS does not start: {(begun.stderr or begun.stdout).strip()}; without it: --part slices")
+        if why := self.control("-d"):
+            self.control(said="quit\n")  # what it has begun all the same
+            gpu_sweep.fail(f"MPS does not start: {why}; without it: --part slices")
         return self
 
     def __exit__(self, *_):
-        self.control(said="quit\n")
+        if why := self.control(said="quit\n"):
+            print(f"gpu_packing: MPS does not end ({why}): end nvidia-cuda-mps-control by hand", file=sys.stderr)
 
 
 def pin(runs):

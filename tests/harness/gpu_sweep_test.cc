@@ -2,10 +2,13 @@
 // what a person with a GPU types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -133,6 +136,37 @@ TEST(GpuGlEn, AMistakeIsOneSentence) {
   const test::Finished missing = gpu_gl_en({"--data", "/nowhere"});
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("/nowhere/train.gl is missing: tools/data/get_ted.py gl-en FOLDER makes"));
+}
+
+// With a stand-in for NVIDIA's program, and less patience.
+TEST(GpuPacking, ThatMpsDoesNotStartIsOneSentenceAndLeavesNothingRunning) {
+  const test::TempFolder folder;
+  const auto begin_mps = [&](const std::string& control) {
+    test::write_text(folder / "nvidia-cuda-mps-control", "#!/bin/sh\n" + control);
+    std::filesystem::permissions(folder / "nvidia-cuda-mps-control", std::filesystem::perms::owner_all);
+    return test::run({.arguments = {"/usr/bin/env", "python3", "-c",
+                                    "import pathlib, gpu_packing as it; it.MPS_PATIENCE = 0.5\n"
+                                    "with it.Mps(pathlib.Path('.')): print('begun')"},
+                      .environment = {{"PYTHONDONTWRITEBYTECODE", "1"},
+                                      {"PYTHONPATH", test::source_root() / "tools"},
+                                      {"PATH", folder.path().string() + ":" + std::getenv("PATH")}},
+                      .folder = folder.path()});
+  };
+  const std::string sentence = "gpu_sweep: MPS does not start: ", instead = "; without it: --part slices\n";
+  const test::Finished fails = begin_mps("echo An instance of this daemon\necho is already running\nexit 1\n");
+  EXPECT_EQ(fails.code, 2);
+  EXPECT_EQ(fails.errors, sentence + "An instance of this daemon is already running" + instead);
+  const test::Finished hangs = begin_mps("sleep 1000 &\necho $! >> pids\nwait\n");
+  EXPECT_EQ(hangs.code, 2);
+  EXPECT_EQ(hangs.errors, sentence + "nvidia-cuda-mps-control has not answered for 0.5 s" + instead);
+  std::istringstream pids(test::read_text(folder / "pids"));
+  int left = 0;
+  for (pid_t pid = 0; pids >> pid; ++left) EXPECT_TRUE(test::eventually([&] { return ::kill(pid, 0) != 0; })) << pid;
+  EXPECT_EQ(left, 2) << "it was asked to begin, then to end";
+  EXPECT_EQ(begin_mps("exit 3\n").errors, sentence + "exit code 3" + instead);
+  const test::Finished stays = begin_mps("[ \"$1\" ] || exit 1\n");
+  EXPECT_EQ(stays.output, "begun\n");
+  EXPECT_THAT(stays.errors, HasSubstr("MPS does not end (exit code 1)"));
 }
 
 TEST(GpuSweep, AMistakeIsOneSentence) {
