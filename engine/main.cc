@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "engine/commands.h"
 #include "engine/data/raw_files.h"
+#include "engine/device.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
 #include "engine/run/run_options.h"
@@ -74,13 +75,6 @@ void before_initialisers(int argc, char** argv, char**) {
                                                                                 char**) = before_initialisers;
 #endif
 
-/// A GPU that fails or is taken away shows as an error in whatever CUDA call comes next.
-std::string hint(std::string_view sentence) {
-  return sentence.find("CUDA") == std::string_view::npos
-             ? ""
-             : "; if other programs fail on this GPU too, check nvidia-smi and the kernel's log (dmesg)";
-}
-
 int command(int argc, char** argv) {
   using namespace tearless;
   fault::begin(fault::kProgram);
@@ -127,9 +121,9 @@ int command(int argc, char** argv) {
   } catch (const c10::Error& error) {
     if (is_out_of_memory(error)) return refuse(engine::out_of_memory(engine::phase_of_process()), kExitOutOfMemory);
     const std::string text = error.what_without_backtrace();  // the first line of a CUDA error says what happened
-    return refuse(text.substr(0, text.find('\n')) + hint(text), EXIT_FAILURE);
+    return refuse(text.substr(0, text.find('\n')) + engine::advice_on(text), EXIT_FAILURE);
   } catch (const std::exception& error) {
-    return refuse(error.what() + hint(error.what()), EXIT_FAILURE);
+    return refuse(error.what() + engine::advice_on(error.what()), EXIT_FAILURE);
   }
 }
 

@@ -54,6 +54,17 @@ inline constexpr uint64_t kCudaKernelsLayout =
                   MaxPoolBackward<float>, SquaredNorm, Adam, AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep,
                   Kernels<float>, OptimiserKernels, Backend, Dropout>();
 
+/// Why the driver does not do: the versions of CUDA that it knows and that the library needs, as CUDA counts them
+/// (13000 is 13.0). Of no driver CUDA says that it knows version 0.
+inline std::string driver_too_old(int known, int needed) {
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  if (known == 0) return "there is no NVIDIA driver";
+  return "the NVIDIA driver knows CUDA " + text(known) + " at most, and " + text(needed) +
+         " is needed: install driver 580 or newer";
+}
+
 /// Implements Kernels::weight_gradient. Inside libtearless_cuda.so only, as what follows.
 bool weight_gradient_by_cublaslt(const WeightGradient<bf16>& gradient, void* stream);
 
@@ -75,6 +86,6 @@ struct TearlessCudaDevice {
 };
 
 // Writes up to `capacity` devices and returns how many there are. On failure returns -1 and writes the CUDA runtime's
-// error string to `error`.
+// error string, or driver_too_old(), to `error`.
 int tearless_cuda_devices(TearlessCudaDevice* devices, int capacity, char* error, size_t error_size);
 }

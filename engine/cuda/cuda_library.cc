@@ -65,7 +65,10 @@ std::vector<TearlessCudaDevice> cuda_devices() {
   std::vector<TearlessCudaDevice> devices(kMaxDevices);
   std::array<char, 256> error{};
   const int count = list(devices.data(), kMaxDevices, error.data(), error.size());
-  if (count < 0) fail("the CUDA devices cannot be listed ({}): is the NVIDIA driver installed?", error.data());
+  if (count < 0) {
+    throw MachineError(
+        fmt::format("device = \"cuda\" cannot be used ({}); check the NVIDIA driver with nvidia-smi", error.data()));
+  }
   devices.resize(static_cast<size_t>(std::min(count, kMaxDevices)));
   return devices;
 }

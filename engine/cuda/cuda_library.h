@@ -17,8 +17,8 @@ std::filesystem::path cuda_library_file();
 // be loaded.
 void open_cuda_library();
 
-// The GPUs visible to this process; may be empty. Loads the library. UserError as open_cuda_library(), and when the
-// devices cannot be listed.
+// The GPUs visible to this process; may be empty. Loads the library. UserError as open_cuda_library(); MachineError
+// when the devices cannot be listed.
 std::vector<TearlessCudaDevice> cuda_devices();
 
 // The kernels for CUDA tensors, valid until the process ends. Loads the library. UserError as open_cuda_library(), and

@@ -34,6 +34,12 @@ extern "C" int tearless_cuda_devices(TearlessCudaDevice* devices, int capacity, 
     device.compute_minor = properties.minor;
   }
   if (status == cudaSuccess) return count;
-  snprintf(error, error_size, "%s", cudaGetErrorString(status));
+  std::string why = cudaGetErrorString(status);
+  if (int known = 0, needed = 0; status == cudaErrorInsufficientDriver) {
+    cudaDriverGetVersion(&known);
+    cudaRuntimeGetVersion(&needed);
+    why = tearless::engine::driver_too_old(known, needed);
+  }
+  snprintf(error, error_size, "%s", why.c_str());
   return -1;
 }

@@ -137,8 +137,8 @@ DeviceUse NvmlMonitor::use_of(const std::string& uuid) {
   if (found == handles_.end()) return {.error = "no GPU has this UUID"};
   if (!uuid.starts_with("MIG-") && api_->is_divided(found->second)) {
     return {.closed =
-                "is divided by MIG into instances that the service has not seen: start it again, after `nvidia-smi "
-                "mig -cgi …` if there are none, or after `nvidia-smi -mig 0`"};
+                "is divided by MIG, and the service has seen no instance of it: start the service again once there are "
+                "some (`nvidia-smi mig -cgi …`) or MIG has ended (`nvidia-smi -mig 0`)"};
   }
   Api::Memory sizes{};
   int result = api_->memory(found->second, &sizes);

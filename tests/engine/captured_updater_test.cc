@@ -409,7 +409,22 @@ TEST(Device, RefusesAGpuThatNoKernelIsCompiledFor) {
   EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");
   EXPECT_EQ(why_not_usable("NVIDIA A100", 8, 0), "");
   EXPECT_EQ(why_not_usable("Tesla T4", 7, 5),
-            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; 8.0 or later is needed (A100, RTX 30)");
+            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; 8.0 or later is needed (A100, RTX 30): "
+            "leave it out of CUDA_VISIBLE_DEVICES");
+}
+
+// The words of CUDA 13's cudaGetErrorString().
+TEST(Device, AdvisesOnWhatMpsAndComputeModesDo) {
+  EXPECT_EQ(advice_on("the model has no layers"), "");
+  EXPECT_THAT(advice_on("CUDA error: unspecified launch failure"), testing::HasSubstr("dmesg"));
+  EXPECT_THAT(advice_on("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
+              testing::HasSubstr("`nvidia-smi -c 0`"));
+  for (const char* error : {"MPS client failed to connect to the MPS control daemon or the MPS server",
+                            "the remote procedural call between the MPS server and the MPS client failed",
+                            "MPS server is not ready to accept new MPS client requests",
+                            "the MPS client has been terminated by the server"}) {
+    EXPECT_THAT(advice_on(error), testing::HasSubstr("nvidia-cuda-mps-control -d")) << error;
+  }
 }
 
 TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) { expect_the_bits_of_eager_updates(); }

@@ -32,6 +32,12 @@ TEST(CudaLibrary, ListsDevicesOrSaysWhatIsMissing) {
   }
 }
 
+TEST(CudaLibrary, SaysWhichDriverItNeeds) {
+  EXPECT_EQ(driver_too_old(12080, 13000),
+            "the NVIDIA driver knows CUDA 12.8 at most, and 13.0 is needed: install driver 580 or newer");
+  EXPECT_EQ(driver_too_old(0, 13000), "there is no NVIDIA driver");
+}
+
 TEST(CudaLibrary, HandsOutEveryKernelOrSaysWhatIsMissing) {
   try {
     const Backend& kernels = cuda_backend();

@@ -143,8 +143,8 @@ TEST_F(Nvml, AGpuThatMigDividesWithoutInstancesOrLaterIsClosed) {
   NvmlMonitor monitor(library_);
   ASSERT_THAT(monitor.devices(), SizeIs(2));
   const char* closed =
-      "is divided by MIG into instances that the service has not seen: start it again, after `nvidia-smi mig -cgi …` "
-      "if there are none, or after `nvidia-smi -mig 0`";
+      "is divided by MIG, and the service has seen no instance of it: start the service again once there are some "
+      "(`nvidia-smi mig -cgi …`) or MIG has ended (`nvidia-smi -mig 0`)";
   EXPECT_EQ(monitor.use_of("GPU-aaaa").closed, closed);
   EXPECT_EQ(monitor.use_of("GPU-bbbb").closed, "");
   write(kTwoGpus, "mig 1\npart 1 MIG-1111 10 0 A part\n");
