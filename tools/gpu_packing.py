@@ -8,6 +8,8 @@ first updates must be the same bytes in each setting.
     tools/gpu_packing.py --part slices      # up to ten minutes
     tools/gpu_packing.py --part mps         # likewise; begins and ends MPS itself. Adds to what the first one measured
 
+What the page's JSON has already is not measured again, so a call that was stopped goes on; without that file all is.
+
 Exit code 0 if all settings were measured and no byte differs, 1 if not, 2 for a mistake in the command. --fake needs no GPU and
 no engine: the programs of tests/support take their places.
 """
@@ -206,9 +208,10 @@ def main():
     if options.fake and options.page == parser.get_default("page"):
         gpu_sweep.fail("--fake measures nothing: name another file for its page with --page")
     file = options.page.with_suffix(".json")
-    rows = [row for row in (json.loads(file.read_text()) if file.exists() else []) if row["shared_by"] != PARTS[options.part]]
+    rows = [row for row in (json.loads(file.read_text()) if file.exists() else []) if row["shared_by"] != PARTS[options.part] or not row["why"]]
+    measured = {(row["model"], row["runs"], row["pinned"]) for row in rows if row["shared_by"] == PARTS[options.part]}
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tearless-gpu-packing-"))
-    settings = itertools.islice(settings_of(), 2 if options.fake else None)
+    settings = [setting for setting in itertools.islice(settings_of(), 2 if options.fake else None) if setting not in measured]
     try:
         machine = gpu_sweep.FakeMachine(options, folder) if options.fake else gpu_sweep.Machine(options)
         machine.environment["CUDA_VISIBLE_DEVICES"] = "0"
@@ -224,7 +227,9 @@ def main():
                     row["why"] = str(error)
                 rows.append(row)
                 options.page.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(json.dumps(rows, indent=1) + "\n")
+                fresh = file.with_suffix(".new")
+                fresh.write_text(json.dumps(rows, indent=1) + "\n")
+                fresh.replace(file)
                 options.page.write_text(page_of(machine.gpus[0], rows))
                 print(f"gpu_packing: {setting[0]} × {setting[1]}: {row['why'] or format(row['updates_per_second'], '.1f') + ' updates/s'}", flush=True)
     finally:

@@ -1,6 +1,7 @@
-// Backward of residual + drop(y) and its norm (add_norm_backward.h has the equations) for rows on 16 bytes, with the
-// loads of a warp's next row issued before it computes with the row that it has. Rows stay packed in registers, which
-// is half as many for bf16, so as many blocks are resident as without the second row. Chosen by AddNormBackward::ahead.
+// Backward of residual + drop(y) and its norm (add_norm_backward.h has the equations) for rows of bf16 on 16 bytes,
+// with the loads of a warp's next row issued before it computes with the row that it has. Rows stay packed in
+// registers, half as many as their values in fp32, so as many blocks are resident as without the second row. Chosen by
+// AddNormBackward::ahead.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 namespace tearless::engine {
 
 /// One warp per row, as AddNormBackwardRows. kGroups: groups of 16 bytes of a row that a lane has.
-template <class T, int kGroups>
+template <int kGroups>
 struct AddNormBackwardAhead {
   static constexpr const char* kName = "add_norm_backward_ahead";
   static constexpr int kThreads = 256;
-  static constexpr int kSize = kWideGroup<T>;
-  AddNormBackward<T> a;
+  static constexpr int kSize = kWideGroup<bf16>;
+  AddNormBackward<bf16> a;
   int64_t rows_per_block;
   float* partial;              // [blocks, gain_width + bias_width]
   int gain_width, bias_width;  // 0: gradient not wanted
@@ -49,7 +50,7 @@ struct AddNormBackwardAhead {
   using Groups = float[kGroups][kSize];  // the lane's channels of a row
 
   struct Row {
-    SixteenBytes<T> x[kGroups], d_normed[kGroups], d_sum[kGroups];
+    SixteenBytes<bf16> x[kGroups], d_normed[kGroups], d_sum[kGroups];
     RowStatistics<float> statistics;
     RowCounter counter;
   };
@@ -77,7 +78,7 @@ struct AddNormBackwardAhead {
     return row;
   }
 
-  TEARLESS_BODY static void unpack(const SixteenBytes<T>& bytes, float (&x)[kSize]) {
+  TEARLESS_BODY static void unpack(const SixteenBytes<bf16>& bytes, float (&x)[kSize]) {
     TEARLESS_UNROLL
     for (int i = 0; i < kSize; ++i) x[i] = static_cast<float>(bytes.at[i]);
   }

@@ -64,8 +64,8 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
   float* partial = sums > 0 ? runner.template workspace<float>(parts * sums) : nullptr;
   const int gains = static_cast<int>(gain_width), biases = static_cast<int>(bias_width);
   with_groups<kSize>(a.width, [&](auto groups) {
-    if constexpr (kAligned) {
-      if (a.ahead) return runner.run(AddNormBackwardAhead<T, groups.value>{a, per_block, partial, gains, biases});
+    if constexpr (kAligned && std::is_same_v<T, bf16>) {
+      if (a.ahead) return runner.run(AddNormBackwardAhead<groups.value>{a, per_block, partial, gains, biases});
     }
     runner.run(AddNormBackwardRows<T, kAligned, groups.value>{a, per_block, partial, gains, biases});
   });

@@ -1,12 +1,13 @@
-// Forward of attention where every span has one query, as the self-attention of search has (attention_body.h). A warp
-// computes one (span, head) without shared memory: kLanesPerKey lanes have a key's channels, a group of 16 bytes each,
-// and the warp's other lanes the next keys. Each such set of lanes has an online softmax over every kKeys-th key of the
-// span; they are joined at the end. Chosen by Attention::one_query.
+// Forward of attention where every span has one query and keys that are looked up, as the self-attention of search has
+// (attention_body.h). A warp computes one (span, head) without shared memory: kLanesPerKey lanes have a key's channels,
+// a group of 16 bytes each, and the warp's other lanes the next keys. Each such set of lanes has an online softmax over
+// every kKeys-th key of the span; they are joined at the end. Chosen by Attention::one_query.
 #pragma once
 
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/cuda/attention_span.h"
 #include "engine/cuda/block.h"
@@ -16,7 +17,7 @@
 
 namespace tearless::engine {
 
-template <class T, int kLanesPerKey, bool kIndexed>
+template <class T, int kLanesPerKey>
 struct OneQueryAttention {
   static constexpr const char* kName = "attention_one_query";
   static constexpr int kThreads = 128;
@@ -31,19 +32,8 @@ struct OneQueryAttention {
     if (index >= a.span_count * a.heads) return;
     const SpanHead<T> s(a, index, true);
     if (s.span.query_count == 0) return;
-    if constexpr (kIndexed) {
-      attend(block, s, s.indexed_keys(a, a.k, a.k_stride, true), s.indexed_keys(a, a.v, a.v_stride, true));
-    } else {
-      attend(block, s, s.k, s.v);
-    }
-  }
-
- private:
-  static constexpr int kKeys = kLanes / kLanesPerKey;  // that the warp has at a time
-  static constexpr int kAtOnce = 4;                    // loads of each matrix in flight
-
-  template <class Block, class Rows>
-  TEARLESS_BODY void attend(Block& block, const SpanHead<T>& s, const Rows& k, const Rows& v) const {
+    const IndexedRows<const T> k = s.indexed_keys(a, a.k, a.k_stride, true);
+    const IndexedRows<const T> v = s.indexed_keys(a, a.v, a.v_stride, true);
     const int keys = s.span.key_count;
     const int set = block.lane() / kLanesPerKey, channel = block.lane() % kLanesPerKey * kSize;
     const bool has_channels = channel < static_cast<int>(a.d_head);
@@ -94,6 +84,10 @@ struct OneQueryAttention {
     store_group<true>(s.query_rows(a, a.out, a.heads * a.d_head, true).row(0) + channel, kSize, out);
   }
 
+ private:
+  static constexpr int kKeys = kLanes / kLanesPerKey;  // that the warp has at a time
+  static constexpr int kAtOnce = 4;                    // loads of each matrix in flight
+
   /// Adds up the warp's sets of lanes; every one then has the whole.
   template <class Block>
   TEARLESS_BODY static void join(Block& block, OnlineSoftmax<Base2>& softmax, float (&out)[kSize]) {
@@ -115,15 +109,11 @@ struct OneQueryAttention {
 /// Launches it, or returns false where it does not support the call.
 template <class T, class Runner>
 bool launch_one_query(const Attention<T>& a, Runner& runner) {
-  if (!a.one_query || a.max_query_length != 1 || a.dropout.active() || a.saved || a.padded_rows > 0) return false;
+  if (!a.one_query || !a.key_rows || a.max_query_length != 1 || a.dropout.active()) return false;
   if (!heads_are_aligned(a) || !is_aligned(a.out, a.heads * a.d_head)) return false;
   const int64_t groups = a.d_head / kWideGroup<T>;
   const auto with_lanes = [&](auto lanes) {
-    if (a.key_rows) {
-      runner.run(OneQueryAttention<T, lanes.value, true>{a});
-    } else {
-      runner.run(OneQueryAttention<T, lanes.value, false>{a});
-    }
+    runner.run(OneQueryAttention<T, lanes.value>{a});
     return true;
   };
   if (groups <= 4) return with_lanes(std::integral_constant<int, 4>{});

@@ -1,5 +1,5 @@
-// tools/gpu_sweep.sh, tools/gpu_packing.py and tools/gpu_gl_en.py to their ends, with fake GPUs and the fake engine:
-// what a person with a GPU types.
+// tools/gpu_sweep.sh, gpu_packing.py, gpu_gl_en.py and gpu_sanitize.sh to their ends, with fake GPUs and programs: what
+// a person with a GPU types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -71,6 +71,7 @@ TEST(GpuPacking, CountsTheUpdatesOfRunsThatShareAGpuAndComparesTheirBytes) {
   const test::Finished both = packing("mps");
   EXPECT_EQ(both.code, 1);
   EXPECT_THAT(both.output, HasSubstr("BROKEN  run " + run + " has other metrics with d64 × 4, time slices\n"));
+  EXPECT_EQ(packing("slices").code, 1) << "both settings are in the file";
   EXPECT_THAT(test::read_text(page), testing::AllOf(HasSubstr("| d64 | 4 | time slices | pinned | 250.0 | 2.50 | – |"),
                                                     HasSubstr("| d64 | 4 | MPS | pinned | ")));
 }
@@ -167,6 +168,40 @@ TEST(GpuPacking, ThatMpsDoesNotStartIsOneSentenceAndLeavesNothingRunning) {
   const test::Finished stays = begin_mps("[ \"$1\" ] || exit 1\n");
   EXPECT_EQ(stays.output, "begun\n");
   EXPECT_THAT(stays.errors, HasSubstr("MPS does not end (exit code 1)"));
+}
+
+// With stand-ins for the GPU machine's programs: racecheck finds something.
+TEST(GpuSanitize, ThePageCountsTestsAndHasWhatEachToolSaid) {
+  const test::TempFolder folder;
+  const auto program = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    test::write_text(folder / name, "#!/bin/sh\n" + text);
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  };
+  std::filesystem::create_directories(folder / "portable/lib");
+  for (const char* name : {"tearless-engine", "test_engine", "test_engine_cuda"}) {
+    program("portable/bin/" + std::string(name), "echo '[       OK ] A.a'\necho '[       OK ] A.b'\n");
+  }
+  program("bin/nvidia-smi", "echo H200\n");
+  program("bin/python3", "echo /torch\n");
+  const auto sanitize = [&] {
+    return test::run({.arguments = {(test::source_root() / "tools/gpu_sanitize.sh").string(), folder / "portable",
+                                    folder / "results", folder / "bin/python3"},
+                      .environment = {{"PATH", (folder / "bin").string() + ":/usr/bin:/bin"}}});
+  };
+  const test::Finished absent = sanitize();
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_EQ(absent.errors, "gpu_sanitize: compute-sanitizer is not on PATH: it is a part of the CUDA toolkit\n");
+
+  program("bin/compute-sanitizer",
+          "\"$5\" \"$6\"\n[ $2 = racecheck ] || { echo '========= ERROR SUMMARY: 0 errors'; exit 0; }\n"
+          "echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'\nexit 99\n");
+  const test::Finished finished = sanitize();
+  EXPECT_EQ(finished.code, 1) << finished.output << finished.errors;
+  EXPECT_THAT(test::read_text(folder / "results/sanitizer.md"),
+              testing::AllOf(HasSubstr("| memcheck | single kernels | 2 | ERROR SUMMARY: 0 errors | finished |"),
+                             HasSubstr("| racecheck | single kernels | 2 | RACECHECK SUMMARY: 1 hazard displayed (1 "
+                                       "error, 0 warnings) | finished |")));
 }
 
 TEST(GpuSweep, AMistakeIsOneSentence) {
