@@ -8,7 +8,7 @@ first updates must be the same bytes in each setting.
     tools/gpu_packing.py --part slices      # up to ten minutes
     tools/gpu_packing.py --part mps         # likewise; begins and ends MPS itself. Adds to what the first one measured
 
-What the page's JSON has already is not measured again, so a call that was stopped goes on; without that file all is.
+What the page's JSON has already is not measured again, so the same command resumes a call that was stopped; without that file all is.
 
 Exit code 0 if all settings were measured and no byte differs, 1 if not, 2 for a mistake in the command. --fake needs no GPU and
 no engine: the programs of tests/support take their places.
