@@ -69,8 +69,9 @@ class KernelVariantsTest : public testing::Test {
 constexpr int64_t kWidth = 16, kPadding = 3;
 
 /// q, k and v by one linear map; attention; a residual and a norm. Of sentences of these lengths and some rows of no
-/// sentence, in bf16. With `apart` keys and values are of rows of their own; the map has `parts` times the width.
-std::vector<at::Tensor> gradients_of_a_layer(bool apart, int64_t parts) {
+/// sentence, in bf16. With `apart` keys and values are of rows of their own; the map has `parts` times the width. With
+/// `elsewhere` another operation has read its result, too.
+std::vector<at::Tensor> gradients_of_a_layer(bool apart, int64_t parts, bool elsewhere = false) {
   const std::vector<int32_t> lengths = {3, 17, 1};
   PackedRows rows = test::packed_rows(lengths);
   AttentionSpans spans = AttentionSpans::self(rows, /*causal=*/!apart);
@@ -98,6 +99,7 @@ std::vector<at::Tensor> gradients_of_a_layer(bool apart, int64_t parts) {
   const Value heads = attention(tape, {q, 0}, k, v, kWidth, /*heads=*/1, spans, test::dropout(0.2));
   const Normed out = add_norm(tape, x, heads, test::dropout(0.2), rows, norm);
   out.normed.add_grad(test::random_tensor({count, kWidth}, 7).to(at::kBFloat16));
+  if (elsewhere) q.add_grad(test::random_tensor({count, parts * kWidth}, 8).to(at::kBFloat16));
   tape.backward();
   std::vector<at::Tensor> gradients;
   for (const Value& value : {x, memory, weight, bias, norm.gain, norm.bias}) {
@@ -165,6 +167,12 @@ std::string first_launch_of(const Call& call) {
   Launches launches;
   launch(call, launches);
   return launches.names.at(0);
+}
+
+TEST_F(KernelVariantsTest, NoGradientIsStoredOverOneThatIsThere) {
+  const std::vector<at::Tensor> expected = gradients_of_a_layer(false, 3, /*elsewhere=*/true);
+  kernel_variants() = kernel_variants_of("stored-gradients");
+  expect_near(gradients_of_a_layer(false, 3, /*elsewhere=*/true), expected, 0);
 }
 
 TEST(KernelVariants, AreLaunchedForCallsThatTheySupport) {

@@ -267,10 +267,15 @@ TEST_P(StoppedSelections, CheckpointsThatWaitInMemoryChangeNothing) {
   execution_.checkpoint_share = 0;
   expect_the_same_at_the_end(expected);
   EXPECT_EQ(run_.checkpoint_steps(), written);
-  for (uint32_t update = 1; update < 25; ++update) {
+  const auto left_by_a_stop = [this](uint32_t update, double share) {
     start_again();
-    ASSERT_EQ(stop_at(update), kExitStopped) << update;
-    EXPECT_EQ(run_.checkpoint_steps().back(), update);
+    execution_.checkpoint_share = share;
+    EXPECT_EQ(stop_at(update), kExitStopped) << update;
+    return run_.checkpoint_steps();
+  };
+  for (uint32_t update = 1; update < 25; ++update) {
+    const std::vector<int64_t> usual = left_by_a_stop(update, 1);
+    EXPECT_EQ(left_by_a_stop(update, 0), usual) << update;
     expect_the_same_at_the_end(expected);
   }
   for (size_t evaluation = 0; evaluation < 4; ++evaluation) {

@@ -52,6 +52,7 @@ class Toy final : public Task {
   Parameters& parameters() override { return parameters_; }
   std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
   int64_t schedule_width() const override { return kLabels; }
+  std::vector<at::Tensor> carried() override { return carried_state; }
   Selection selection() const override { return {.score = "dev.bleu", .higher_is_better = higher_is_better}; }
   std::string dev_loss() const override { return "dev.ppl"; }
   int64_t start_pass(int64_t pass) override {
@@ -98,6 +99,7 @@ class Toy final : public Task {
   std::map<uint32_t, CrossEntropySums> losses;
   bool higher_is_better = true;  // of the scores in `script`
   uint32_t crash_at = 0, spoil_at = 0;
+  std::vector<at::Tensor> carried_state;
   // Called in the middle of that work.
   std::function<void(uint32_t)> at_update;
   std::function<void(size_t)> at_evaluation;

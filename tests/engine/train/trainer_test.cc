@@ -2,6 +2,7 @@
 // it scores.
 #include "engine/train/trainer.h"
 
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -222,6 +223,33 @@ TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
   };
   EXPECT_THAT(kept(4, 2), testing::UnorderedElementsAre(4, 16, 20));
   EXPECT_THAT(kept(1, 1), testing::UnorderedElementsAre(1, 5));
+}
+
+TEST_F(Trained, ALargeCheckpointIsWrittenAfterAnEvaluationWhereItsShareOfTheTimeIsReached) {
+  const auto written = [this](double share) {
+    start_again();
+    Toy toy;
+    toy.script = {9, 1, 2, 3, 4};
+    toy.carried_state = {at::zeros({64 << 20}, at::kByte)};
+    train_.epoch_updates = 4;
+    execution_.keep_checkpoints = 1000;
+    execution_.checkpoint_share = share;
+    attempt(toy);
+    return run_.checkpoint_steps();
+  };
+  EXPECT_THAT(written(1e-9), ElementsAre(4, 20)) << "the first took longer than that share, then that of the end";
+  EXPECT_THAT(written(1), ElementsAre(4, 8, 12, 16, 20));
+}
+
+TEST_F(Trained, TheEndHasItsCheckpointAlsoWhereOthersWait) {
+  Toy toy;
+  toy.script = {9, 1, 2, 3, 4};
+  train_.epoch_updates = 4;
+  train_.early_stop = 2;
+  execution_.checkpoint_share = 0;
+  attempt(toy);
+  EXPECT_EQ(done().reason, "early_stop");
+  EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(4, 12));
 }
 
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
