@@ -17,14 +17,15 @@ export TEARLESS_SOURCE=$PWD CUBLAS_WORKSPACE_CONFIG=:4096:8
 mkdir -p "$results"
 
 failed=0
+page() { # after each part, for a call that is stopped
+  "$python" tools/gpu_page.py "$results" "$gpu" || failed=1
+}
 for test in test_engine_cuda test_engine; do
   echo "== $test"
   timeout $test_limit "$portable/bin/$test" --gtest_brief=1 --gtest_filter='*/cuda:*/cuda/*:*_on_a_gpu*:*OnAGpu*:CudaLibrary*' \
     --gtest_output="json:$results/$test.json" 2>&1 | tee "$results/$test.txt" || failed=1
 done
-
-echo "== a sweep, killed and resumed"
-timeout $sweep_limit "$python" tools/gpu_sweep.py --bin "$portable/bin" --updates 500 --seeds 2 --page "$results/sweep.md" || failed=1
+page
 
 echo "== single kernels, step and search of the base model"
 for precision in bf16 tf32 fp32; do
@@ -35,12 +36,17 @@ done
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 \
   --lengths tools/bench/lengths/base_cuda_equal.json --updates 200 --json >"$results/step_bf16_equal.json" || failed=1
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --json >"$results/kernels.json" || failed=1
+page
 
 echo "== forms of the kernels that runs do not use yet"
-timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --variants norm-backward --json >"$results/kernels_norm_backward.json" || failed=1
+timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels \
+  --variants norm-backward --json >"$results/kernels_norm_backward.json" || failed=1
 timeout $variants_limit "$python" tools/bench/variants.py --engine "$portable/bin/tearless-engine" --gpu "$gpu" --json "$results/variants.json" \
   --markdown "$results/variants.md" || failed=1
+page
 
-"$python" tools/gpu_page.py "$results" "$gpu" || failed=1
+echo "== a sweep, killed and resumed"
+timeout $sweep_limit "$python" tools/gpu_sweep.py --bin "$portable/bin" --updates 500 --seeds 2 --page "$results/sweep.md" || failed=1
+page
 echo "gpu_suite: $results/gpu.md"
 exit $failed
