@@ -340,6 +340,7 @@ void check_add_norm(const AddNormCase& c) {
     expect_close<float>("d_gain", backward[2], expected.d_gain, arithmetic(c.width + c.rows),
                         1 + static_cast<double>(c.gain_size == 1 ? std::sqrt(c.rows * c.width) : 0));
   if (c.with_normed && c.bias) expect_close<float>("d_bias", backward[3], expected.d_bias, arithmetic(c.rows), 1);
+  if (sizeof(T) == 4 || !c.aligned || !c.with_normed) return;
   const Outputs ahead = run_backward(true);
   for (size_t i = 0; i < ahead.size(); ++i) {
     expect_close<T>("ahead", ahead[i], backward[i], arithmetic(c.width + c.rows), 1);
