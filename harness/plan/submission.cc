@@ -129,8 +129,8 @@ void keep_one_seed_of_each_cell(std::vector<PlannedRun>& plan) {
   const auto cell_of = [](const PlannedRun& planned) {
     return std::tie(planned.derivation, planned.combination.index);
   };
-  const auto others = std::ranges::unique(plan, {}, cell_of);
-  plan.erase(others.begin(), others.end());
+  const auto same_cell = [&](const PlannedRun& a, const PlannedRun& b) { return cell_of(a) == cell_of(b); };
+  plan.erase(std::unique(plan.begin(), plan.end(), same_cell), plan.end());
 }
 
 // Nullopt for a sweep that is new, and for one whose folder is damaged: it is written again.
