@@ -196,7 +196,7 @@ Action command_bench(CLI::App& app) {
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
   app.add_option(
       "--variants", args->variants,
-      "use these forms of CUDA's kernels, which were never timed, separated by commas: " + kernel_variant_names());
+      "use these variants of CUDA's kernels, which were never timed, separated by commas: " + kernel_variant_names());
   app.add_flag("--bf16", args->bf16, "with run.precision = \"bf16\"");
   app.add_flag("--decode", args->decode, "also time beam search over the source sentences");
   app.add_flag("--kernels", args->kernels,

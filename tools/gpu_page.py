@@ -73,8 +73,8 @@ def main(results, gpu):
         page += ["", "| test program | tests | failures | skipped |", "|---|---|---|---|"]
     page += [f"| {name} | {t['tests']} | {t['failures']} | {t['skipped']} |" for name, t in document["tests"].items()]
     if kernels := document["kernels"]:
-        form = read(results / "kernels_norm_backward.json")
-        other = {"its backward, form norm-backward": form["its backward"]} if form else {}
+        variant = read(results / "kernels_norm_backward.json")
+        other = {"its backward, variant norm-backward": variant["its backward"]} if variant else {}
         page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | share of copy |", "|---|---|---|---|"]
         page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
                  for name, k in {**kernels, **other}.items()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), a short sweep (tools/gpu_sweep.py),
-# single kernels, updates and search of the base model, and forms of the kernels that were never timed (tools/bench/variants.py);
+# single kernels, updates and search of the base model, and variants of the kernels that were never timed (tools/bench/variants.py);
 # tools/gpu_peers.sh times other programs beside them. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
 #   tools/gpu_suite.sh [PORTABLE] [RESULTS] [PYTHON]     default: build-portable, results/gpu, python3
 # Writes RESULTS/gpu.json, RESULTS/gpu.md and the tests' output. Exit code 1 where a test failed.
@@ -38,7 +38,7 @@ timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.tom
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels --json >"$results/kernels.json" || failed=1
 page
 
-echo "== forms of the kernels that runs do not use yet"
+echo "== variants of the kernels that runs do not use yet"
 timeout $one_limit "$portable/bin/tearless-engine" bench "$results/base_bf16.toml" --vocabulary 8000 --kernels \
   --variants norm-backward --json >"$results/kernels_norm_backward.json" || failed=1
 timeout $variants_limit "$python" tools/bench/variants.py --engine "$portable/bin/tearless-engine" --gpu "$gpu" --json "$results/variants.json" \

@@ -4,7 +4,7 @@
 // AddNormBackward::ahead.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 
 #include "engine/cuda/add_norm_backward.h"
 #include "engine/cuda/block.h"

@@ -6,8 +6,9 @@
 //   3. each warp adds (∂scores)ᵀ q and (m ⊙ P)ᵀ δ to ∂k and ∂v of its keys.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "engine/cuda/attention_layout.h"
 #include "engine/cuda/attention_mma.h"

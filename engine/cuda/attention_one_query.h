@@ -4,7 +4,6 @@
 // every kKeys-th key of the span; they are joined at the end. Chosen by Attention::one_query.
 #pragma once
 
-#include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>

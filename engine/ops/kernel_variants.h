@@ -1,6 +1,6 @@
-// Forms of CUDA's kernels that were never timed on a GPU. A run does not use them: `tearless-engine bench --variants`
-// does, and tests. tools/bench/variants.py times each in turns with the kernels in use; a form that is faster is then
-// to replace its kernel, and one that is not, to go.
+// Variants of CUDA's kernels that were never timed on a GPU. A run does not use them: `tearless-engine bench
+// --variants` does, and tests. tools/bench/variants.py times each in turns with the kernels in use; one that is faster
+// is then to replace its kernel, and one that is not, to go.
 #pragma once
 
 #include <string>

@@ -139,15 +139,15 @@ TEST(GpuGlEn, AMistakeIsOneSentence) {
   EXPECT_THAT(missing.errors, HasSubstr("/nowhere/train.gl is missing: tools/data/get_ted.py gl-en FOLDER makes"));
 }
 
-// With a stand-in for NVIDIA's program, and less patience.
+// With a stand-in for NVIDIA's program, and less patience where it hangs.
 TEST(GpuPacking, ThatMpsDoesNotStartIsOneSentenceAndLeavesNothingRunning) {
   const test::TempFolder folder;
-  const auto begin_mps = [&](const std::string& control) {
+  const auto begin_mps = [&](const std::string& control, const std::string& patience = "30") {
     test::write_text(folder / "nvidia-cuda-mps-control", "#!/bin/sh\n" + control);
     std::filesystem::permissions(folder / "nvidia-cuda-mps-control", std::filesystem::perms::owner_all);
     return test::run({.arguments = {"/usr/bin/env", "python3", "-c",
-                                    "import pathlib, gpu_packing as it; it.MPS_PATIENCE = 0.5\n"
-                                    "with it.Mps(pathlib.Path('.')): print('begun')"},
+                                    "import pathlib, gpu_packing as it; it.MPS_PATIENCE = " + patience +
+                                        "\nwith it.Mps(pathlib.Path('.')): print('begun')"},
                       .environment = {{"PYTHONDONTWRITEBYTECODE", "1"},
                                       {"PYTHONPATH", test::source_root() / "tools"},
                                       {"PATH", folder.path().string() + ":" + std::getenv("PATH")}},
@@ -157,9 +157,9 @@ TEST(GpuPacking, ThatMpsDoesNotStartIsOneSentenceAndLeavesNothingRunning) {
   const test::Finished fails = begin_mps("echo An instance of this daemon\necho is already running\nexit 1\n");
   EXPECT_EQ(fails.code, 2);
   EXPECT_EQ(fails.errors, sentence + "An instance of this daemon is already running" + instead);
-  const test::Finished hangs = begin_mps("sleep 1000 &\necho $! >> pids\nwait\n");
+  const test::Finished hangs = begin_mps("sleep 1000 &\necho $! >> pids\nwait\n", "3");
   EXPECT_EQ(hangs.code, 2);
-  EXPECT_EQ(hangs.errors, sentence + "nvidia-cuda-mps-control has not answered for 0.5 s" + instead);
+  EXPECT_EQ(hangs.errors, sentence + "nvidia-cuda-mps-control has not answered for 3 s" + instead);
   std::istringstream pids(test::read_text(folder / "pids"));
   int left = 0;
   for (pid_t pid = 0; pids >> pid; ++left) EXPECT_TRUE(test::eventually([&] { return ::kill(pid, 0) != 0; })) << pid;

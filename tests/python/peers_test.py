@@ -66,12 +66,12 @@ class Compare(unittest.TestCase):
 
     def test_a_slow_peer_costs_no_other(self):
         self.fake(slow="padded")
-        ended, document, page = self.compare("--limit", "1")
+        ended, document, page = self.compare("--limit", "5")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         slow, measured = document["results"]
-        self.assertEqual(slow["given_up"], {"padded": "no turn within 1 s"})
+        self.assertEqual(slow["given_up"], {"padded": "no turn within 5 s"})
         self.assertAlmostEqual(measured["ratios"]["packed"], 3)
-        self.assertIn("padded, d32 `equal`: no turn within 1 s.", page)
+        self.assertIn("padded, d32 `equal`: no turn within 5 s.", page)
         self.assertIn("given up", page)
 
     def test_a_peer_that_fails_costs_no_other(self):
@@ -83,7 +83,7 @@ class Compare(unittest.TestCase):
 
     def test_turns_before_the_limit_count(self):
         self.fake(stopping="padded")
-        ended, document, _ = self.compare("--limit", "2", "--peers", "padded")
+        ended, document, _ = self.compare("--limit", "5", "--peers", "padded")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertAlmostEqual(document["results"][0]["ratios"]["padded"], 3)
         self.assertEqual(document["results"][0]["updates"], 3)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""variants.py: times each form of CUDA's kernels that runs do not use yet (engine/ops/kernel_variants.h) beside those in use.
+"""variants.py: times each variant of CUDA's kernels that runs do not use yet (engine/ops/kernel_variants.h) beside those in use.
 
 One process of `tearless-engine bench` for each, and one for all together, take turns with one that has none, as in compare.py: k updates
-each, in an order that reverses every turn; then each decodes the source sentences of the list `real`, beam 4. A form is faster where the
+each, in an order that reverses every turn; then each decodes the source sentences of the list `real`, beam 4. A variant is faster where the
 updates' median is, on both lists; search-attention, where the search's is.
 
     tools/bench/variants.py --engine build-portable/bin/tearless-engine --markdown results/gpu/variants.md     # two minutes
-    tools/bench/variants.py --size d32 --seconds 0.1          without a GPU: the steps, no measurement, as kernels of the CPU have no forms
+    tools/bench/variants.py --size d32 --seconds 0.1          without a GPU: the steps, no measurement, as kernels of the CPU have no variants
 """
 
 import argparse
@@ -25,7 +25,7 @@ SEARCHES = 5
 
 
 def measure(arguments, size, kind):
-    """Milliseconds of an update and of a search, with their quartiles, by form."""
+    """Milliseconds of an update and of a search, with their quartiles, by variant."""
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     common = [arguments.engine, "bench", str(HERE / "sizes" / f"{size.name}.toml"), "--vocabulary", str(size.vocabulary), "--lengths", str(lengths),
               "--threads", "1", "--turns"]
@@ -51,7 +51,7 @@ def measure(arguments, size, kind):
 def report(document):
     columns = {f"{kind}, ms": found["updates"] for kind, found in document["lists"].items()}
     columns |= {f"search of {found['sentences']:,} sentences, ms": found["search"] for found in document["lists"].values() if "search" in found}
-    head = ["form", *(f"{column}{what}" for column in columns for what in ("", " less"))]
+    head = ["variant", *(f"{column}{what}" for column in columns for what in ("", " less"))]
     rows = []
     for name in (NONE, *VARIANTS):
         cells = []
@@ -59,7 +59,7 @@ def report(document):
             lower, middle, upper = measured[name]
             cells += [f"{middle:.3f} ({lower:.3f} to {upper:.3f})", f"{measured[NONE][1] - middle:+.3f}" if name != NONE else "–"]
         rows.append([name, *cells])
-    return "\n".join([f"# Forms of the kernels, {document['size']}", "", f"Measured {document['date']} on {document['machine']} by tools/bench/variants.py: "
+    return "\n".join([f"# Variants of the kernels, {document['size']}", "", f"Measured {document['date']} on {document['machine']} by tools/bench/variants.py: "
                       "an update, and a search, median and quartiles, in turns; and by how much that is less than with the kernels that runs have.", "",
                       *table(head, rows)])
 

@@ -1,4 +1,4 @@
-// Forms of CUDA's kernels that runs do not use: `bench --variants` chooses them, and they are the operations as well.
+// Variants of CUDA's kernels, which runs do not use: `bench --variants` chooses them, and they give the same gradients.
 #include "engine/ops/kernel_variants.h"
 
 #include <gmock/gmock.h>

@@ -229,7 +229,7 @@ void expect_close_or_infinite(const char* what, std::vector<double> got, std::ve
   expect_close<float>(what, got, expected, error, 1);
 }
 
-/// By the kernels in use, and by the forms of them that take such a case.
+/// By the kernels in use, and by the variants of them that take such a case.
 template <class T>
 void check_attention(const AttentionCase& c) {
   SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, {} bytes",
@@ -240,8 +240,8 @@ void check_attention(const AttentionCase& c) {
   // of size 4 at most, so 4 · arithmetic(d_head) of it; then sums over the keys or queries.
   const double error = 4 * arithmetic(c.d_head) + arithmetic(c.longest());
   const bool rounds = by_mma<T>(c);
-  const auto check = [&](const char* form, const AttentionCase& as) {
-    SCOPED_TRACE(form);
+  const auto check = [&](const char* variant, const AttentionCase& as) {
+    SCOPED_TRACE(variant);
     const Outputs got = run_twice([&] { return run_attention(as, in); });
     expect_close<T>("out", got[0], expected.out.value, error, 0, expected.out.roundings(rounds));
     if (c.indexed) return;
@@ -254,7 +254,7 @@ void check_attention(const AttentionCase& c) {
   AttentionCase as = c;
   as.one_query = as.short_spans = true;
   const bool one_query = *std::max_element(c.queries.begin(), c.queries.end()) == 1;
-  if (c.indexed ? one_query && c.aligned && c.p == 0 : rounds && c.longest() <= kMaxShort) check("another form", as);
+  if (c.indexed ? one_query && c.aligned && c.p == 0 : rounds && c.longest() <= kMaxShort) check("a variant", as);
 }
 
 void check_both(const AttentionCase& c) {
