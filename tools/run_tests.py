@@ -15,9 +15,9 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def shortened(text, first=20, last=40):
-    """The first and last lines of what a test said."""
-    lines = text.strip().splitlines()
+def shortened(text, first=20, last=40, width=500):
+    """The first and last lines of what a test said, and of each line the beginning: GoogleTest prints a file that is not equal on one line."""
+    lines = [line if len(line) <= width else line[:width] + "…" for line in text.strip().splitlines()]
     if len(lines) <= first + last:
         return lines
     return [*lines[:first], f"[{len(lines) - first - last} lines: see above]", *lines[-last:]]
