@@ -38,11 +38,6 @@ FAKE_SET = """[set]
 """
 
 
-def fail(sentence):
-    print(f"gpu_gl_en: {sentence}", file=sys.stderr)
-    sys.exit(2)
-
-
 def grid_of(options):
     """The grid file. In fp32 it is a changed one, because tables of runs with --set leave out the published values."""
     text = GRID.read_text()
@@ -61,8 +56,8 @@ def settings_of(options):
     files = {f"data.{part}": options.data / part for part in ("train", "dev", "test")}
     for file in (f"{file}.{language}" for file in files.values() for language in ("gl", "en")):
         if not options.fake and not pathlib.Path(file).exists():
-            fail(f"{file} is missing: tools/data/get_ted.py gl-en FOLDER makes data/ted-gl-en and says where the corpus is to be had; "
-                 "or name its folder with --data")
+            gpu_sweep.fail(f"{file} is missing: tools/data/get_ted.py gl-en FOLDER makes data/ted-gl-en and says where the corpus is to be "
+                           "had; or name its folder with --data")
     is_where_the_grid_has_it = options.fake or options.data == gpu_sweep.ROOT / "data/ted-gl-en"
     settings = [] if is_where_the_grid_has_it else [f"{key}={json.dumps(str(file))}" for key, file in files.items()]
     return [word for setting in settings + options.set for word in ("--set", setting)]
@@ -110,9 +105,9 @@ def main():
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     if options.fake and options.out == results:
-        fail("--fake measures nothing: name another folder with --out")
+        gpu_sweep.fail("--fake measures nothing: name another folder with --out")
     if not options.minutes > 0 or options.runs_per_gpu < 1:
-        fail("--minutes is above 0, and --runs-per-gpu at least 1")
+        gpu_sweep.fail("--minutes is above 0, and --runs-per-gpu at least 1")
     options.out, options.data = options.out.absolute(), options.data.absolute()
     options.workspace = (options.workspace or (options.out if options.fake else results) / "gl_en_runs").absolute()
     settings = settings_of(options)

@@ -59,10 +59,11 @@ seeds = {seeds}
 [table]
 scores = ["test.score"]
 """
+PROGRAM = pathlib.Path(sys.argv[0]).stem  # gpu_packing and gpu_gl_en share this module
 
 
 def fail(sentence):
-    print(f"gpu_sweep: {sentence}", file=sys.stderr)
+    print(f"{PROGRAM}: {sentence}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -196,7 +197,7 @@ class Sweep:
         command = [self.machine.programs / "tearless", *arguments, "--workspace", self.workspace]
         ended = subprocess.run(command, capture_output=True, text=True, env=self.machine.environment)
         if ended.returncode not in codes:
-            sys.exit(f"gpu_sweep: tearless {' '.join(map(str, arguments))} ended with {ended.returncode}: {ended.stderr or ended.stdout}")
+            sys.exit(f"{PROGRAM}: tearless {' '.join(map(str, arguments))} ended with {ended.returncode}: {ended.stderr or ended.stdout}")
         return ended.stdout
 
     def start_daemon(self):

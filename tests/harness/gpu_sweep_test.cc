@@ -132,7 +132,8 @@ TEST(GpuGlEn, IsFinishedByTheNextCallAndTakesOverTheEndedRunsOfAnArchive) {
 }
 
 TEST(GpuGlEn, AMistakeIsOneSentence) {
-  EXPECT_THAT(gpu_gl_en({"--fake"}).errors, HasSubstr("name another folder with --out"));
+  EXPECT_THAT(gpu_gl_en({"--fake"}).errors,
+              EndsWith("gpu_gl_en: --fake measures nothing: name another folder with --out\n"));
   EXPECT_THAT(gpu_gl_en({"--minutes", "0"}).errors, HasSubstr("--minutes is above 0"));
   const test::Finished missing = gpu_gl_en({"--data", "/nowhere"});
   EXPECT_EQ(missing.code, 2);
@@ -146,14 +147,15 @@ TEST(GpuPacking, ThatMpsDoesNotStartIsOneSentenceAndLeavesNothingRunning) {
     test::write_text(folder / "nvidia-cuda-mps-control", "#!/bin/sh\n" + control);
     std::filesystem::permissions(folder / "nvidia-cuda-mps-control", std::filesystem::perms::owner_all);
     return test::run({.arguments = {"/usr/bin/env", "python3", "-c",
-                                    "import pathlib, gpu_packing as it; it.MPS_PATIENCE = " + patience +
-                                        "\nwith it.Mps(pathlib.Path('.')): print('begun')"},
+                                    "import pathlib, sys; sys.argv[0] = 'tools/gpu_packing.py'\n"
+                                    "import gpu_packing as it; it.MPS_PATIENCE = " +
+                                        patience + "\nwith it.Mps(pathlib.Path('.')): print('begun')"},
                       .environment = {{"PYTHONDONTWRITEBYTECODE", "1"},
                                       {"PYTHONPATH", test::source_root() / "tools"},
                                       {"PATH", folder.path().string() + ":" + std::getenv("PATH")}},
                       .folder = folder.path()});
   };
-  const std::string sentence = "gpu_sweep: MPS does not start: ", instead = "; without it: --part slices\n";
+  const std::string sentence = "gpu_packing: MPS does not start: ", instead = "; without it: --part slices\n";
   const test::Finished fails = begin_mps("echo An instance of this daemon\necho is already running\nexit 1\n");
   EXPECT_EQ(fails.code, 2);
   EXPECT_EQ(fails.errors, sentence + "An instance of this daemon is already running" + instead);
