@@ -16,7 +16,7 @@ import xml.etree.ElementTree as xml
 
 
 def shortened(text, first=20, last=40, width=500):
-    """The first and last lines of what a test said, and of each line the beginning: GoogleTest prints a file that is not equal on one line."""
+    """The first and last lines of what a test said, and the beginning of each line: GoogleTest prints a whole file on one."""
     lines = [line if len(line) <= width else line[:width] + "…" for line in text.strip().splitlines()]
     if len(lines) <= first + last:
         return lines

@@ -104,9 +104,7 @@ std::string Resources::why_here(const std::string& id) const {
     return fmt::format("on the CPU with {}", counted(needs.threads, "thread")) +
            (reservation.memory_bytes > 0 ? reserved : "");
   }
-  const std::string& uuid = reservation.device;
-  const auto device = std::find_if(capacity_.devices.begin(), capacity_.devices.end(),
-                                   [&](const Device& each) { return each.uuid == uuid; });
+  const auto device = std::ranges::find(capacity_.devices, reservation.device, &Device::uuid);
   const std::string place = device == capacity_.devices.end() ? fmt::format("on {}", reservation.device)
                                                               : fmt::format("on GPU {}", device->index);
   return place + (needs.alone ? ", by itself because it ran out of memory beside others" : reserved);

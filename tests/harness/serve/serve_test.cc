@@ -477,7 +477,7 @@ TEST_F(ServeTest, TextsOfAGridAreNoMarkup) {
 
 TEST_F(ServeTest, NothingOfTheWorkspaceIsChanged) {
   ok({"run", "grid.toml"});
-  // But for the index of SQLite's log, in which each reader notes what it reads.
+  // All but the index of SQLite's log, in which each reader notes what it reads.
   const auto files = [&] {
     std::map<std::string, std::string> bytes;
     for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results")) {
